@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import threading
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from kit import Site, run, urlset
+from kit import Site, objects, run, urlset
 
 from sitemap_reader.serialize.byte_streams import zstd_module
 from sitemap_reader.serialize.writers import FORMATS
@@ -33,6 +34,15 @@ def process(*arguments: str | Path, **options: object) -> subprocess.CompletedPr
     """A command in a process of its own."""
     command = [*PROGRAM, *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, **options)  # type: ignore[call-overload, no-any-return]
+
+
+def locs(text: str | bytes) -> list[str]:
+    """Those of the URLs among JSON lines."""
+    return [form["loc"] for form in objects(text) if "type" not in form]
+
+
+def without_seconds(text: str) -> str:
+    return re.sub(r"[0-9.]+ s$", "N s", text, flags=re.MULTILINE)
 
 
 class HeldPages(dict[str, Any]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from cli_runs import run
+from kit import run
 
 import sitemap_reader as sr
 from sitemap_reader.cli.exits import Exit

@@ -9,7 +9,7 @@ from itertools import cycle, product
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from cli_runs import index, run, urlset
+from kit import index, run, urlset
 from servers import SiteServer
 from tiers import is_full, needs
 
@@ -30,11 +30,11 @@ def faulty(server: SiteServer) -> None:
     start, other = server.url, server.url.replace("127.0.0.1", "localhost")
     names = ("good", "broken", "cut.gz", "gone", "moved", "loop", "page", "down", "empty", "away")
     children = [f"{start}/{name}.xml" for name in names] + [f"{other}/good.xml", "http://me:pw@127.0.0.1/x.xml"]
-    packed = gzip.compress(urlset(*(f"{start}/{number}" for number in range(500))).encode())
+    packed = gzip.compress(urlset(*(f"{start}/{number}" for number in range(500))))
     server.pages |= {
         "/robots.txt": (200, {}, f"User-agent: *\nSitemap: {start}/all.xml\nSitemap: /all.xml\n?".encode()),
-        "/all.xml": (200, XML, index(*children).encode()),
-        "/good.xml": (200, XML, urlset(f"{start}/a", f"{other}/b", "http://10.0.0.1/c", "http://u:v@x.test/").encode()),
+        "/all.xml": (200, XML, index(*children)),
+        "/good.xml": (200, XML, urlset(f"{start}/a", f"{other}/b", "http://10.0.0.1/c", "http://u:v@x.test/")),
         "/broken.xml": (200, XML, urlset(f"{start}/a?b&c=d").replace("</loc>", "").encode()),
         "/cut.gz.xml": (200, XML, packed[: len(packed) // 2]),
         "/moved.xml": (301, {"Location": f"{other}/good.xml"}, b""),

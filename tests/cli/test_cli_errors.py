@@ -4,7 +4,8 @@ import signal
 from typing import TYPE_CHECKING
 
 import pytest
-from cli_runs import BROKEN, SHOP, SITES, run, urlset
+from cli_runs import BROKEN, SHOP, SITES
+from kit import run, urlset
 
 from sitemap_reader.cli.exits import PRECEDENCE, Exit, Interrupts, worst
 
@@ -68,6 +69,8 @@ LOGIN = SITES / "broken/https/broken.example/maps/login.xml"
         (["dump", SHOP, "--format", "txt", "--fields", "lastmod"], 2, "--format tsv"),
         (["dump", SHOP, "--format", "csv", "--report", "-"], 2, "--report FILE"),
         (["dump", SHOP, "-o", "urls.jsonl.bz2"], 2, "as .gz or .zst"),
+        (["dump", SHOP, "-o", "x.sarif"], 2, "x.sarif: .sarif is not a format of this command; give --format "),
+        (["tree", SHOP, "-o", "x.sarif"], 2, "x.sarif: .sarif is not a format of this command; give --format "),
         (["dump", SHOP, "--report", "report.csv"], 2, "a report is JSONL"),
         (["parse", str(LOGIN), "-o", "urls.html"], 2, ".html is not a format of this command"),
         (["dump", SHOP, "-o", "urls.json"], 2, "JSON lines is .jsonl"),
@@ -81,7 +84,7 @@ LOGIN = SITES / "broken/https/broken.example/maps/login.xml"
         (["stats", SHOP, SHOP], 2, "unexpected extra argument"),
         (["diff", "one.jsonl"], 2, "Missing argument 'NEW'"),
         (["diff", "no-such-file.jsonl", "-"], 2, "no-such-file.jsonl"),
-        (["diff", "-", "-"], 2, "stdin"),
+        (["diff", "-", "-"], 2, "error: OLD and NEW cannot both be stdin; give a file for one of them"),
         (["diff", str(LOGIN), str(LOGIN)], 2, "login.xml"),
         (["convert", "no-such-file.jsonl", "-o", "urls.csv"], 2, "no-such-file.jsonl"),
         (["convert", str(LOGIN), "--format", "csv"], 2, "login.xml:1"),
@@ -204,7 +207,7 @@ def test_a_second_interrupt_does_not_wait() -> None:
 
 def test_document_with_all_urls_out_of_scope_is_named(tmp_path: Path) -> None:
     document = tmp_path / "sitemap.xml"
-    document.write_text(urlset("https://other.example/1"))
+    document.write_bytes(urlset("https://other.example/1"))
     result = run("parse", document, "--url", "https://e.example/sitemap.xml", "--scope", "protocol")
     assert "all its URLs are outside its scope: dropped" in result.stderr
     assert "--scope any" in result.stderr

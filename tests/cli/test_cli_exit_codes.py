@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from cli_runs import index, replay, run, urlset
+from cli_runs import replay
+from kit import index, run, urlset
 
 from sitemap_reader.cli.exits import PRECEDENCE, Exit
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from html import unescape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from cli_runs import NS, PROGRAM, replay, run
+from cli_runs import PROGRAM, replay
+from kit import objects, robots, run, urlset
 
 from sitemap_reader.cli.options import REPORT_FORMATS, ROWS_FORMATS
 
@@ -41,11 +41,10 @@ def site(folder: Path, texts: list[str]) -> Path:
     """A recording whose sitemap has the texts in each of its values, and links a sitemap of such a name."""
     entries = "".join(entry(number, text) for number, text in enumerate(texts))
     namespaces = (
-        f'{NS} xmlns:image="http://www.google.com/schemas/sitemap-image/1.1" xmlns:xhtml="http://www.w3.org/1999/xhtml"'
+        b' xmlns:image="http://www.google.com/schemas/sitemap-image/1.1" xmlns:xhtml="http://www.w3.org/1999/xhtml">\n'
     )
-    lines = "".join(f"Sitemap: {text}\n" for text in texts if "&" not in text)
-    robots = f"Sitemap: https://{HOST}/sitemap.xml\n{lines}"
-    return replay(folder, {"robots.txt": robots, "sitemap.xml": f"<urlset {namespaces}>{entries}</urlset>"}, host=HOST)
+    named = robots(f"https://{HOST}/sitemap.xml", *(text for text in texts if "&" not in text))
+    return replay(folder, {"robots.txt": named, "sitemap.xml": urlset(entries).replace(b">\n", namespaces, 1)})
 
 
 @pytest.fixture(scope="module")
@@ -55,10 +54,6 @@ def commands(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "old.jsonl").write_text("")
     (folder / "new.jsonl").write_text(run("dump", folder, "--report", "-", "-q").stdout.replace("\\u0023", "#"))
     return folder
-
-
-def lines_of(text: str) -> list[Any]:
-    return [json.loads(line) for line in text.splitlines()]
 
 
 CALLS = [
@@ -87,13 +82,13 @@ def test_no_line_is_a_command_of_a_ci_system(call: str, commands: Path, tmp_path
 
 def test_json_has_the_values_of_the_site(commands: Path, tmp_path: Path) -> None:
     texts = [unescape(text).strip() for text in COMMANDS]
-    dumped = lines_of(run("dump", commands, "-q").stdout)
+    dumped = objects(run("dump", commands, "-q").stdout)
     assert [image["title"] for line in dumped for image in line.get("images", ())] == texts
     file = tmp_path / "urls.jsonl"
     assert run("dump", commands, "-q", "-o", file).exit_code in (0, 3)
-    assert lines_of(file.read_text()) == dumped
+    assert objects(file.read_text()) == dumped
     assert [*runner_commands(file.read_text())] == []
-    raw = {text for each in lines_of(run("audit", commands, "--format", "jsonl").stdout) for text in each.values()}
+    raw = {text for each in objects(run("audit", commands, "--format", "jsonl").stdout) for text in each.values()}
     assert {"##vso[task.setvariable variable=a]x", "a ##[add-mask]x"} <= raw
 
 

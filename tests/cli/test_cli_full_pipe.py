@@ -12,7 +12,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from cli_runs import PROGRAM, index, replay, run
+from cli_runs import PROGRAM, replay
+from kit import index, run, urlset
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,9 +32,8 @@ PIPE_BYTES = 64 * 1024
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A site of many URLs, a site of many missing sitemaps, a document, and a list of targets."""
     folder = tmp_path_factory.mktemp("full")
-    entries = "".join(f"<url><loc>{A}/{'x' * 80}/{number}</loc></url>\n" for number in range(MANY))
-    document = f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</urlset>'
-    (folder / "map.xml").write_text(document)
+    document = urlset(*(f"{A}/{'x' * 80}/{number}" for number in range(MANY)))
+    (folder / "map.xml").write_bytes(document)
     replay(folder / "site", {"sitemap.xml": document, "robots.txt": ""})
     children = index(*(f"{A}/{'x' * 80}/{number}.xml" for number in range(MANY)))
     replay(folder / "nested", {"sitemap.xml": children, "robots.txt": ""})
@@ -104,14 +104,14 @@ def test_one_signal_ends_it(place: Path, stuck: Callable[..., Any], command: str
     assert b"Traceback" not in process.stderr.read()
 
 
-def test_one_signal_ends_it_where_stderr_goes_to_the_same_pipe(place: Path, stuck: Callable[..., Any]) -> None:
-    process = stuck("dump", place / "site", "-v", stderr=subprocess.STDOUT)
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(ENDS_WITHIN) == 130
-
-
-def test_one_signal_ends_it_where_stderr_is_full(place: Path, stuck: Callable[..., Any]) -> None:
-    process = stuck("tree", place / "nested", stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT)
+@pytest.mark.parametrize(
+    ("words", "streams"), [("dump {}/site -v", {}), ("tree {}/nested", {"stdout": subprocess.DEVNULL})]
+)
+def test_one_signal_ends_it_where_stderr_is_full(
+    place: Path, stuck: Callable[..., Any], words: str, streams: dict[str, int]
+) -> None:
+    """With stdout in the same pipe, or alone."""
+    process = stuck(*words.format(place).split(), stderr=subprocess.STDOUT, **streams)
     process.send_signal(signal.SIGTERM)
     assert process.wait(ENDS_WITHIN) == 130
 

@@ -10,8 +10,8 @@ from importlib import import_module
 
 import attrs
 import pytest
-from cli_runs import run, urlset
 from inline_cluster import inline_cluster
+from kit import run, urlset
 
 import sitemap_reader as sr
 from sitemap_reader.cli.exits import Exit
@@ -38,7 +38,7 @@ def site(site_server):
 
     def serve(*paths, status=200):
         server = site_server({})
-        body = urlset(*(f"{server.url}/{path}" for path in paths)).encode()
+        body = urlset(*(f"{server.url}/{path}" for path in paths))
         server.pages["/robots.txt"] = (200, {}, f"Sitemap: {server.url}/map.xml\n".encode())
         if paths or status != 200:
             server.pages["/map.xml"] = (status, {}, body)
@@ -220,8 +220,8 @@ def test_help_names_its_options_and_examples():
 
 
 def test_a_host_in_part_is_partial(harvest, site_server, site):
-    server = site_server({"/sitemap.xml": (200, {}, urlset("x").encode()[:-12])})
-    server.pages["/sitemap.xml"] = (200, {}, urlset(f"{server.url}/a", f"{server.url}/b").encode()[:-30])
+    server = site_server({"/sitemap.xml": (200, {}, urlset("x")[:-12])})
+    server.pages["/sitemap.xml"] = (200, {}, urlset(f"{server.url}/a", f"{server.url}/b")[:-30])
     result = harvest([server.url, site("a")])
     assert result.exit_code == Exit.PARTIAL
     assert lines(result)[-1] == "partial: 1 host partial (exit 3)"

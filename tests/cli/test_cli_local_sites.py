@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from certificates import EXPIRED, tls_contexts
-from cli_runs import index, run, urlset
+from cli_runs import locs
+from kit import index, robots, run, urlset, write, xml
 from servers import SiteServer
 
 from sitemap_reader.cli.exits import Exit
@@ -19,18 +20,14 @@ if TYPE_CHECKING:
 
 WWW = "https://www.example.com"
 A = "https://a.example"
-XML = {"Content-Type": "application/xml"}
 
 
 @pytest.fixture
 def public(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    folder = tmp_path / "public"
-    (folder / "blog").mkdir(parents=True)
-    (folder / "robots.txt").write_text(f"Sitemap: {WWW}/sitemap.xml\n")
-    (folder / "sitemap.xml").write_text(index(f"{WWW}/blog/sitemap.xml"))
-    (folder / "blog" / "sitemap.xml").write_text(urlset(f"{WWW}/blog/", f"{WWW}/blog/a", "http://localhost:8080/blog/b"))
-    return folder
+    blog = urlset(f"{WWW}/blog/", f"{WWW}/blog/a", "http://localhost:8080/blog/b")
+    maps = {"sitemap.xml": index(f"{WWW}/blog/sitemap.xml"), "blog/sitemap.xml": blog}
+    return write(tmp_path / "public", {"robots.txt": robots(f"{WWW}/sitemap.xml"), **maps})
 
 
 @pytest.mark.parametrize(
@@ -121,10 +118,10 @@ def test_harvest_has_no_map() -> None:
 def staging(server: SiteServer, rules: str = "") -> None:
     """A copy of www.example.com that redirects with its own name, and lists one URL with it."""
     server.pages |= {
-        "/robots.txt": (200, {}, f"User-agent: *\n{rules}\nSitemap: {WWW}/sitemap.xml\n".encode()),
+        "/robots.txt": (200, {}, robots(f"{WWW}/sitemap.xml", rules=f"User-agent: *\n{rules}\n")),
         "/sitemap.xml": (301, {"Location": f"{server.url}/index.xml"}, b""),
-        "/index.xml": (200, XML, index(f"{WWW}/a.xml").encode()),
-        "/a.xml": (200, XML, urlset(f"{WWW}/a", f"{server.url}/b").encode()),
+        "/index.xml": xml(index(f"{WWW}/a.xml")),
+        "/a.xml": xml(urlset(f"{WWW}/a", f"{server.url}/b")),
     }
 
 
@@ -136,7 +133,7 @@ def test_staging_is_read_in_the_names_of_production(
     mapped = ("--map", f"{WWW}={server.url}", "--allow-private")
     copy = tmp_path / "copy"
     result = run("dump", "www.example.com", *mapped, "--auth", "me:s3cret", "--record", copy, "-v")
-    assert [json.loads(line)["loc"] for line in result.stdout.splitlines()] == [f"{WWW}/a"]
+    assert locs(result.stdout) == [f"{WWW}/a"]
     assert f"F03 {WWW}/sitemap.xml: redirected to {WWW}/index.xml" in result.stderr
     assert f"U04 {WWW}/a.xml" in result.stderr
     assert f"{server.url}/b is on a host outside" in result.stderr

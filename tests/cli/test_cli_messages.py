@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from cli_runs import SHOP, process, replay, run, urlset
+from cli_runs import SHOP, process, replay
+from kit import run, urlset
 
 import sitemap_reader
 from sitemap_reader.checks.rule_docs import explain, explain_all

@@ -13,23 +13,21 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from cli_runs import (
+    BEGINNINGS,
     BROKEN,
     FORMAT_SUFFIXES,
-    NS,
     OLD,
     PROGRAM,
     SHOP,
     SITES,
     alone,
-    index,
     old_file,
     process,
     replay,
-    run,
     unfinished,
-    urlset,
     zstd,
 )
+from kit import dump, index, objects, run, urlset
 
 import sitemap_reader as sr
 from sitemap_reader.cli import output as output_files
@@ -46,7 +44,6 @@ if TYPE_CHECKING:
 
 A = "https://a.example"
 SHOP_DUMP = SITES / "shop.jsonl"
-EMPTY = f"<urlset {NS}></urlset>"
 PAGES = urlset(f"{A}/1", f"{A}/2")
 
 
@@ -59,7 +56,7 @@ def old(tmp_path: Path) -> Path:
 def site(tmp_path: Path) -> Callable[..., Path]:
     """`site(sitemap)` -> a recording of a host with that sitemap, if any."""
 
-    def make(sitemap: str | None) -> Path:
+    def make(sitemap: str | bytes | None) -> Path:
         return replay(tmp_path / "site", {"robots.txt": ""} | ({"sitemap.xml": sitemap} if sitemap else {}))
 
     return make
@@ -97,10 +94,10 @@ def test_run_that_read_something_replaces_the_file(
     assert (old.read_bytes(), alone(old)) == (plain, True)
 
 
-@pytest.mark.parametrize(("document", "code"), [(EMPTY, 4), ("<html>", 5), (PAGES, 0)])
-def test_parse_writes_what_it_read(tmp_path: Path, old: Path, document: str, code: int) -> None:
+@pytest.mark.parametrize(("document", "code"), [(urlset(), 4), (b"<html>", 5), (PAGES, 0)])
+def test_parse_writes_what_it_read(tmp_path: Path, old: Path, document: bytes, code: int) -> None:
     file = tmp_path / "sitemap.xml"
-    file.write_text(document)
+    file.write_bytes(document)
     assert run("parse", file, "-o", old).exit_code == code
     assert (old.read_bytes() == OLD, alone(old)) == (code != 0, True)
 
@@ -139,7 +136,7 @@ def test_failed_dump_keeps_its_file_and_writes_its_report(old: Path) -> None:
     report.write_bytes(OLD)
     assert run("dump", "127.0.0.1:9", "-o", old, "--report", report).exit_code == 5
     assert old.read_bytes() == OLD
-    assert {json.loads(line)["type"] for line in report.read_bytes().splitlines()} == {"problem", "outcome"}
+    assert {line["type"] for line in objects(report.read_bytes())} == {"problem", "outcome"}
 
 
 def test_audit_writes_its_report_for_an_unreadable_site(old: Path) -> None:
@@ -194,10 +191,10 @@ def test_sync_writes_in_place(tmp_path: Path, old: Path, site: Callable[..., Pat
     words = ["sync", str(site(PAGES)), "--state", str(tmp_path / "state.db"), "-q", "-o", str(old)]
     killed = subprocess.run([sys.executable, "-c", script, *words], check=False, capture_output=True)
     assert killed.returncode == -signal.SIGKILL
-    assert json.loads(old.read_bytes().splitlines()[0])["loc"] == f"{A}/1"
+    assert objects(old.read_bytes())[0]["loc"] == f"{A}/1"
     assert alone(old)
     assert run(*words).exit_code == 0
-    assert [json.loads(line)["loc"] for line in old.read_bytes().splitlines()] == [f"{A}/1", f"{A}/2"]
+    assert [line["loc"] for line in objects(old.read_bytes())] == [f"{A}/1", f"{A}/2"]
 
 
 def test_a_sync_without_changes_empties_the_file(tmp_path: Path, old: Path, site: Callable[..., Path]) -> None:
@@ -340,7 +337,7 @@ def test_every_command_compresses(tmp_path: Path, suffix: str) -> None:
         assert run(*words, "-o", file).exit_code in (0, 1)
         json.loads(UNPACK[suffix](file.read_bytes()).splitlines()[0] if words[0] in ("dump", "tree") else "{}")
         assert UNPACK[suffix](file.read_bytes()).endswith(b"\n")
-    assert {json.loads(line)["type"] for line in UNPACK[suffix](report.read_bytes()).splitlines()} >= {"outcome"}
+    assert {line["type"] for line in objects(UNPACK[suffix](report.read_bytes()))} >= {"outcome"}
 
 
 @pytest.mark.slow
@@ -396,19 +393,22 @@ def test_every_format_has_a_suffix_and_every_suffix_a_format() -> None:
 @pytest.mark.parametrize(
     ("path", "formats"),
     [
-        ("a.b/urls.CSV", ("csv",)),
-        ("urls.x.parquet", ("parquet",)),
-        ("urls.csv.gz", ("csv",)),
-        ("urls.tsv.ZST", ("tsv",)),
-        ("urls.gz", ()),
-        ("csv", ()),
-        (".csv", ()),
-        ("a.csv/urls", ()),
-        (None, ()),
+        *(("a.b/urls.CSV", ("csv",)), ("urls.x.parquet", ("parquet",)), ("urls.csv.gz", ("csv",))),
+        *(("urls.tsv.ZST", ("tsv",)), *((path, ()) for path in ("urls.gz", "csv", ".csv", "a.csv/urls", None))),
     ],
 )
 def test_a_suffix_stands_for_formats(path: str | None, formats: tuple[str, ...]) -> None:
     assert suffix_formats(path) == formats
+
+
+@pytest.mark.parametrize(("suffix", "format"), FORMAT_SUFFIXES)
+@pytest.mark.parametrize("command", [f"dump {SHOP}", f"convert {SHOP_DUMP}"], ids=["dump", "convert"])
+def test_suffix_of_the_output_selects_the_format(tmp_path: Path, command: str, suffix: str, format: str) -> None:
+    file = tmp_path / f"urls{suffix}"
+    result = run(*command.split(), "-o", file)
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr.startswith("640 URLs")
+    assert file.read_bytes().startswith(BEGINNINGS[format])
 
 
 @pytest.mark.parametrize(("suffix", "format"), FORMAT_SUFFIXES)
@@ -446,10 +446,10 @@ def test_rows_are_written_as_csv(tmp_path: Path, command: str) -> None:
 # --- formulas ---
 
 NEWS = "http://www.google.com/schemas/sitemap-news/0.9"
-FORMULA = f"""<urlset {NS} xmlns:news="{NEWS}"><url><loc>{A}/1</loc><news:news><news:publication>
+FORMULA = urlset(f"""<url><loc>{A}/1</loc><news:news xmlns:news="{NEWS}"><news:publication>
 <news:name>N</news:name><news:language>en</news:language></news:publication>
 <news:publication_date>2026-05-01</news:publication_date><news:title>=HYPERLINK("https://evil.example")</news:title>
-</news:news></url></urlset>"""
+</news:news></url>""")
 
 
 @pytest.mark.parametrize("format", ["csv", "tsv"])
@@ -467,9 +467,7 @@ def test_formulas_in_titles_are_guarded_by_default(
 
 
 def test_formulas_in_changes_are_guarded_by_default(tmp_path: Path) -> None:
-    old, new = tmp_path / "old.jsonl", tmp_path / "new.jsonl"
-    old.write_text("")
-    new.write_text('{"loc":"=1+1"}\n')
+    old, new = dump(tmp_path / "old.jsonl"), dump(tmp_path / "new.jsonl", {"loc": "=1+1"})
     for options, cell in (([], "'=1+1"), (["--no-formula-guard"], "=1+1")):
         told = run("diff", old, new, "--format", "csv", *options).stdout.splitlines()
         assert told[1].split(",")[1] == cell

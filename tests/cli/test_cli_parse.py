@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-import gzip
-import json
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from cli_runs import SITES, index, process, run, urlset
+from cli_runs import SITES, locs, process
 from corpus_cases import CORPUS, Case, cases_by_group, fallback
+from kit import feed, gz, index, objects, run, urlset
 
 from sitemap_reader.parser.parser import iter_parse
 from sitemap_reader.pipeline.feedparser_process import feedparser_fallback
@@ -19,14 +18,6 @@ if TYPE_CHECKING:
 A = "https://a.example"
 
 
-def lines(text: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in text.splitlines()]
-
-
-def locs(text: str) -> list[str]:
-    return [line["loc"] for line in lines(text)]
-
-
 @pytest.mark.parametrize("name", ["mended.xml", "offhost.xml", "cut.xml.gz", "login.xml"])
 def test_report_to_stdout_is_every_item_in_document_order(name: str) -> None:
     path = SITES / "broken/https/broken.example/maps" / name
@@ -34,12 +25,12 @@ def test_report_to_stdout_is_every_item_in_document_order(name: str) -> None:
     items = iter_parse([path.read_bytes()], url=url, feed_fallback=feedparser_fallback)
     result = run("parse", path, "--url", url, "--report", "-")
     assert result.stdout_bytes == b"".join(map(json_line, items))
-    assert lines(result.stdout)[-1]["type"] == "outcome"
+    assert objects(result.stdout)[-1]["type"] == "outcome"
 
 
 def test_urls_go_to_stdout_and_problems_to_stderr(tmp_path: Path) -> None:
     file = tmp_path / "s.xml"
-    file.write_text(urlset(f"{A}/1", f"{A}/2", lastmod={f"{A}/2": "Mon"}))
+    file.write_bytes(urlset(f"{A}/1", (f"{A}/2", "Mon")))
     result = run("parse", file)
     assert locs(result.stdout) == [f"{A}/1", f"{A}/2"]
     assert result.stderr.splitlines()[0] == f'error D01 {file}:3: lastmod "Mon" is no date'
@@ -49,17 +40,15 @@ def test_urls_go_to_stdout_and_problems_to_stderr(tmp_path: Path) -> None:
 
 def test_an_index_gives_sitemap_lines() -> None:
     result = run("parse", "-", stdin=index(f"{A}/1.xml", f"{A}/2.xml"))
-    assert [(line["type"], line["loc"]) for line in lines(result.stdout)] == [
-        ("sitemap", f"{A}/1.xml"),
-        ("sitemap", f"{A}/2.xml"),
-    ]
+    listed = [(line["type"], line["loc"]) for line in objects(result.stdout)]
+    assert listed == [("sitemap", f"{A}/1.xml"), ("sitemap", f"{A}/2.xml")]
     assert "2 sitemaps in stdin (sitemapindex)" in result.stderr
 
 
 def test_url_resolves_relative_urls() -> None:
     result = run("parse", "-", "--url", f"{A}/maps/s.xml", stdin=urlset("page"))
     assert locs(result.stdout) == [f"{A}/maps/page"]
-    assert lines(result.stdout)[0]["sitemap"] == f"{A}/maps/s.xml"
+    assert objects(result.stdout)[0]["sitemap"] == f"{A}/maps/s.xml"
 
 
 def test_content_type_is_checked() -> None:
@@ -86,32 +75,32 @@ def test_scope_judges_by_url_and_authorities(options: list[str], names: str) -> 
 
 
 def test_output_and_report_go_to_files(tmp_path: Path) -> None:
-    text = urlset(f"{A}/1", lastmod={f"{A}/1": "Mon"})
+    text = urlset((f"{A}/1", "Mon"))
     result = run("parse", "-", "-o", tmp_path / "urls", "--report", tmp_path / "report", stdin=text)
     assert result.stdout == ""
     assert locs((tmp_path / "urls").read_text()) == [f"{A}/1"]
-    assert [line["type"] for line in lines((tmp_path / "report").read_text())] == ["problem", "outcome"]
+    assert [line["type"] for line in objects((tmp_path / "report").read_text())] == ["problem", "outcome"]
 
 
 def test_quiet_and_verbose() -> None:
-    text = urlset(f"{A}/1", lastmod={f"{A}/1": "Mon"})
+    text = urlset((f"{A}/1", "Mon"))
     assert run("parse", "-", "-q", stdin=text).stderr == ""
     assert "done stdin: urlset, 1 entry" in run("parse", "-", "-v", stdin=text).stderr
 
 
 def test_a_feed_is_read_by_the_fallback_where_the_parser_gets_nothing() -> None:
-    feed = '<?xml version="1.0"?><rss version="2.0"><channel><item><link href="https://a.example/1"/></item></channel></rss>'
-    result = run("parse", "-", "--url", f"{A}/feed", "--report", "-", stdin=feed)
-    assert lines(result.stdout)[-1]["format"] == "rss"
+    no_text = feed('<item><link href="https://a.example/1"/></item>')
+    result = run("parse", "-", "--url", f"{A}/feed", "--report", "-", stdin=no_text)
+    assert objects(result.stdout)[-1]["format"] == "rss"
 
 
 @pytest.mark.parametrize(
     ("body", "code", "reported"),
     [
-        (urlset(f"{A}/1").encode(), 0, "1 URL in stdin"),
-        (gzip.compress(urlset(f"{A}/1").encode()), 0, "1 URL in stdin"),
-        (gzip.compress(urlset(*(f"{A}/{n}" for n in range(2000))).encode())[:-100], 3, "partial: "),
-        (urlset().encode(), 4, "error: stdin lists no URL"),
+        (urlset(f"{A}/1"), 0, "1 URL in stdin"),
+        (gz(urlset(f"{A}/1")), 0, "1 URL in stdin"),
+        (gz(urlset(*(f"{A}/{n}" for n in range(2000))))[:-100], 3, "partial: "),
+        (urlset(), 4, "error: stdin lists no URL"),
         (b"", 5, "F11"),
         (b"<html><body>no</body></html>", 5, "F05"),
         (b"{}", 5, "S15"),
@@ -131,14 +120,11 @@ CASES = cases_by_group()
 def command_of(case: Case) -> list[str | Path]:
     """The command that prints the expectation of a case."""
     options = case.options
-    arguments = ["--url", options["url"]]
-    for name in ("content_type", "scope"):
-        if name in options:
-            arguments += [f"--{name.replace('_', '-')}", options[name]]
-    arguments += ["--extras"] if options.get("extras") else []
-    for prefix in options.get("authorities", ()):
-        arguments += ["--authority", prefix]
-    return ["parse", case.path, "--report", "-", "-q", *arguments]
+    named = [name for name in ("url", "content_type", "scope") if name in options]
+    words = [word for name in named for word in (f"--{name.replace('_', '-')}", options[name])]
+    words += ["--extras"] * bool(options.get("extras"))
+    authorities = [word for prefix in options.get("authorities", ()) for word in ("--authority", prefix)]
+    return ["parse", case.path, "--report", "-", "-q", *words, *authorities]
 
 
 @pytest.mark.slow

@@ -156,7 +156,7 @@ def test_closed_terminal_does_not_stop_the_command(waiting: tuple[str, HeldPages
 
 
 def test_bar_of_an_empty_target_is_removed(site_server: Any) -> None:
-    server = site_server({"/s.xml": xml(b"<urlset>")})
+    server = site_server({"/s.xml": xml(urlset()[:-10])})
     with on_terminal(dump(f"{server.url}/s.xml"), columns=200, pipes_stdout=True) as terminal:
         assert terminal.end() == 5
     assert terminal.output == b""

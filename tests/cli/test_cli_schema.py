@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, get_args
 
 import pytest
-from cli_runs import run
+from kit import run
 
 from sitemap_reader.cli.main import main
 from sitemap_reader.serialize.schema import Language, schema

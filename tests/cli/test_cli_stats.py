@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import subprocess
@@ -11,7 +10,8 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from cli_runs import BROKEN, NS, SHOP, SITES, replay, run, urlset
+from cli_runs import BROKEN, SHOP, SITES, replay
+from kit import dump, gz, objects, run, urlset
 
 from sitemap_reader.cli.stats import panels, percent
 from sitemap_reader.client.terminal import Screen
@@ -43,10 +43,10 @@ def ageless(facts: dict[tuple[str, str], int]) -> dict[tuple[str, str], int]:
 
 
 def test_a_dump_gives_the_facts_of_its_site_but_for_those_of_the_run() -> None:
-    dump, site = ageless(facts(run("stats", DUMP))), ageless(facts(run("stats", SHOP)))
+    dumped, site = ageless(facts(run("stats", DUMP))), ageless(facts(run("stats", SHOP)))
     of_run = {"sitemaps", "sitemaps format", "sitemaps bytes"}
-    assert {key: count for key, count in site.items() if key[0] not in of_run} == dump
-    assert {group for group, _ in site} - {group for group, _ in dump} == of_run
+    assert {key: count for key, count in site.items() if key[0] not in of_run} == dumped
+    assert {group for group, _ in site} - {group for group, _ in dumped} == of_run
 
 
 def test_ages_in_a_recording_count_from_its_time() -> None:
@@ -63,7 +63,7 @@ def test_a_dump_with_its_report_gives_the_facts_of_the_run(site: str, tmp_path: 
 
 def test_a_gzipped_dump_is_a_dump(tmp_path: Path) -> None:
     packed = tmp_path / "urls.jsonl.gz"
-    packed.write_bytes(gzip.compress(LINE.encode()))
+    packed.write_bytes(gz(LINE.encode()))
     assert facts(run("stats", packed))["urls", "listed"] == 1
 
 
@@ -115,14 +115,14 @@ def test_dates_and_patterns_filter_a_dump_like_a_site(options: list[str], listed
 
 
 def test_json_has_a_line_for_each_fact() -> None:
-    first, *rest = (json.loads(line) for line in run("stats", DUMP, "--format", "jsonl").stdout.splitlines())
+    first, *rest = objects(run("stats", DUMP, "--format", "jsonl").stdout)
     assert first == {"type": "statistic", "group": "urls", "name": "listed", "count": 640, "share": None}
     assert {tuple(each) for each in rest} == {tuple(first)}
 
 
 def test_suspicious_date_is_reported_with_its_share(tmp_path: Path) -> None:
-    dates = {f"{A}/{number}": "2026-11-01" if number else "2026-10-01" for number in range(50)}
-    result = run("stats", replay(tmp_path, {"sitemap.xml": urlset(*dates, lastmod=dates)}), "--format", "table")
+    dated = [(f"{A}/{number}", "2026-11-01" if number else "2026-10-01") for number in range(50)]
+    result = run("stats", replay(tmp_path, {"sitemap.xml": urlset(*dated)}), "--format", "table")
     assert "most common 2026-11-01 49 98.0%" in " ".join(result.stdout.split())
 
 
@@ -169,22 +169,18 @@ def test_a_site_without_sitemaps_exits_4(tmp_path: Path) -> None:
 
 
 def test_a_dump_without_a_url_exits_4(tmp_path: Path) -> None:
-    empty = tmp_path / "empty.jsonl"
-    empty.write_text("")
+    empty = dump(tmp_path / "empty.jsonl")
     result = run("stats", empty)
     assert (result.exit_code, result.stdout) == (4, "")
     assert f"error: {empty} lists no URL\n" in result.stderr
     assert f"error: {DUMP} lists no URL that matches the filters\n" in run("stats", DUMP, "--include", "nowhere").stderr
 
 
-XML = f"<urlset {NS}><url><loc>{A}/</loc></url></urlset>"
-
-
 @pytest.mark.parametrize(
     ("name", "body", "reported"),
     [
-        ("sitemap.xml", XML.encode(), "is a file: `sitemap-reader parse"),
-        ("sitemap.xml.gz", gzip.compress(XML.encode()), "is a file: `sitemap-reader parse"),
+        ("sitemap.xml", urlset(f"{A}/"), "is a file: `sitemap-reader parse"),
+        ("sitemap.xml.gz", gz(urlset(f"{A}/")), "is a file: `sitemap-reader parse"),
         ("urls.txt", f"{A}/\n".encode(), "that is a list of URLs"),
         ("cut.jsonl", f'{LINE}\n{{"loc": "htt'.encode(), ":2: the last line is cut"),
         ("odd.jsonl", f'{LINE}\n\n{{"loc": "{A}", "lastmod": "yesterday"}}\n'.encode(), ":3: URL record, lastmod: "),
@@ -220,19 +216,11 @@ def test_a_dump_has_no_sitemaps_to_choose_from(option: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "share", "reported"),
-    [
-        (0, 0.0, "0%"),
-        (1, 0.000001, "<0.1%"),
-        (1, 0.001, "0.1%"),
-        (1, 0.125, "12.5%"),
-        (999_999, 0.999999, ">99.9%"),
-        (1, 1.0, "100%"),
-        (1, None, ""),
-    ],
+    ("share", "reported"),
+    [(0.0, "0%"), (1e-6, "<0.1%"), (0.001, "0.1%"), (0.125, "12.5%"), (0.999999, ">99.9%"), (1.0, "100%"), (None, "")],
 )
-def test_shares_show_0_and_100_only_if_exact(count: int, share: float | None, reported: str) -> None:
-    assert percent(Fact("g", "n", count, share)) == reported
+def test_shares_show_0_and_100_only_if_exact(share: float | None, reported: str) -> None:
+    assert percent(Fact("g", "n", 0 if share == 0 else 1, share)) == reported
 
 
 TWO = [Fact("urls", "listed", 1_200), Fact("urls with", "images", 60, 0.05), Fact("hosts", "a.example", 1_200, 1.0)]

@@ -7,7 +7,8 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
-from cli_runs import BROKEN, NS, SHOP, replay, run, urlset
+from cli_runs import BROKEN, SHOP, replay
+from kit import index, robots, run, urlset
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,9 +24,9 @@ DURATION = re.compile(r"[;,] \d[\d.]* s\b")
 LARGE = 600  # entries of a document that is parsed in several calls
 
 
-def entries(name: str, count: int = LARGE) -> str:
-    dates = {f"{A}/{name}/{number}": f"20{number % 30:02}-05-01" for number in range(0, count, 2)}
-    return urlset(*(f"{A}/{name}/{number}" for number in range(count)), lastmod=dates)
+def entries(name: str, count: int = LARGE) -> bytes:
+    locs = [f"{A}/{name}/{number}" for number in range(count)]
+    return urlset(*((loc, f"20{n % 30:02}-05-01") if n % 2 == 0 else loc for n, loc in enumerate(locs)))
 
 
 @pytest.fixture
@@ -33,8 +34,7 @@ def large(tmp_path: Path) -> Path:
     """A site of several documents, some entries of which are listed twice."""
     names = ["one", "two", "three", "one"]
     pages = {f"{number}.xml": entries(name) for number, name in enumerate(names)}
-    lines = "".join(f"Sitemap: {A}/{page}\n" for page in pages)
-    return replay(tmp_path / "large", {"robots.txt": lines, **pages})
+    return replay(tmp_path / "large", {"robots.txt": robots(*(f"{A}/{page}" for page in pages)), **pages})
 
 
 def reported(result: Result) -> list[str]:
@@ -144,9 +144,8 @@ def test_undated_urls_are_counted_as_they_are_written(large: Path) -> None:
 def test_dates_count_wherever_a_document_is_read(tmp_path: Path, newest: str) -> None:
     names = [f"{A}/{number}.xml" for number in range(6)]
     locs = {name: [f"{name}/{number}" for number in range(LARGE)] for name in names}
-    pages = {f"{n}.xml": urlset(*locs[name], lastmod=dict.fromkeys(locs[name], newest)) for n, name in enumerate(names)}
-    index = "".join(f"<sitemap><loc>{name}</loc><lastmod>2025-01-01</lastmod></sitemap>" for name in names)
-    pages["sitemap.xml"] = f"<sitemapindex {NS}>{index}</sitemapindex>"
+    pages = {f"{n}.xml": urlset(*locs[name], lastmod=newest) for n, name in enumerate(names)}
+    pages["sitemap.xml"] = index(*names, lastmod="2025-01-01")
     site = replay(tmp_path / "old", pages)
     result = run("dump", site, "--since", "2030-01-01", "-v")
     everything = run("dump", site, "--since", "2030-01-01", "--trust-lastmod", "never")

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import pytest
-from cli_runs import run, urlset
+from kit import run, urlset
 from servers import SiteServer, free_port
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def site(*locs: str) -> Iterator[SiteServer]:
     """A site with one sitemap."""
     with SiteServer({}) as server:
         server.pages["/robots.txt"] = 200, {}, f"Sitemap: {server.url}/s.xml\n".encode()
-        body = urlset(*(f"{server.url}/{loc}" for loc in locs)).encode()
+        body = urlset(*(f"{server.url}/{loc}" for loc in locs))
         server.pages["/s.xml"] = 200, {"Content-Type": "application/xml"}, body
         yield server
 
