@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from audit_cases import AUDITED, cases
 from generated import make_site
+from kit import Site, dump, dumped, gz, index, robots, urlset
 
 import sitemap_reader as sr
 from sitemap_reader.checks.findings import SEVERITIES
 from sitemap_reader.checks.policy import parse_codes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
 SITES = AUDITED.parent / "sites"
@@ -31,21 +32,6 @@ URLSET = (
 # Codes that a dump does not contain, or that depend on which of two sitemaps arrived first. F10: a dump does not tell a
 # file without recorded headers from a response that had none of both.
 NOT_IN_DUMPS = ("U12", "D04", "D05", "U11", "U07", "F10")
-
-
-def dumped(site: Path, path: Path) -> Path:
-    """A dump of the site, with problems and outcomes among its URLs."""
-    lines: list[bytes] = []
-
-    def receive(item: object) -> None:
-        if isinstance(item, sr.Problem | sr.Outcome):
-            lines.append(sr.json_line(item))
-
-    with sr.urls(site, on_item=receive) as urls:
-        for record in urls:
-            lines.append(sr.json_line(record))
-    path.write_bytes(b"".join(lines))
-    return path
 
 
 def reported(report: sr.Report) -> dict[tuple[str, str], tuple[int, int]]:
@@ -152,17 +138,13 @@ def test_a_note_names_documents_that_a_recording_lacks(tmp_path: Path) -> None:
 
 
 def test_the_redirect_of_a_robots_txt_is_no_finding(tmp_path: Path) -> None:
-    files = {
-        "site.toml": 'seeds = ["https://e.example/"]',
-        "https/e.example/robots.txt.headers": "status: 301\nlocation: https://www.e.example/robots.txt\n",
-        "https/www.e.example/robots.txt": "Sitemap: https://www.e.example/old.txt\n",
-        "https/www.e.example/old.txt.headers": "status: 301\nlocation: https://www.e.example/new.txt\n",
-        "https/www.e.example/new.txt": "https://www.e.example/1\n",
+    pages = {
+        "/robots.txt.headers": "status: 301\nlocation: https://www.e.example/robots.txt\n",
+        "https://www.e.example/robots.txt": robots("https://www.e.example/old.txt"),
+        "https://www.e.example/old.txt.headers": "status: 301\nlocation: https://www.e.example/new.txt\n",
+        "https://www.e.example/new.txt": "https://www.e.example/1\n",
     }
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
-    (finding,) = sr.audit(tmp_path, select="F03").findings
+    (finding,) = sr.audit(Site(pages, "https://e.example").write(tmp_path), select="F03").findings
     assert [sample.sitemap for sample in finding.samples] == ["https://www.e.example/old.txt"]
 
 
@@ -209,8 +191,7 @@ def test_a_missing_end_is_counted_once(name: str, codes: list[str]) -> None:
 
 
 def test_a_wrong_checksum_hides_no_missing_end(tmp_path: Path) -> None:
-    cut = b"<urlset xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'><url><loc>https://e.com/</loc></url><url>"
-    packed = bytearray(gzip.compress(cut))
+    packed = bytearray(gz(urlset("https://e.com/")[:-10] + b"<url>"))
     packed[-5] ^= 1
     (tmp_path / "a.xml.gz").write_bytes(packed)
     report = sr.audit(tmp_path / "a.xml.gz", base="https://e.com/", select="F07,S01")
@@ -225,8 +206,7 @@ def test_unreadable_site_is_reported(tmp_path: Path) -> None:
 
 
 def test_site_without_a_sitemap_has_a_note(tmp_path: Path) -> None:
-    (tmp_path / "site.toml").write_text('seeds = ["https://a.example/"]')
-    report = sr.audit(tmp_path)
+    report = sr.audit(Site().write(tmp_path))
     assert (report.urls, report.complete, report.findings) == (0, True, ())
     assert report.notes[0].startswith("no sitemap found for ")
 
@@ -234,52 +214,47 @@ def test_site_without_a_sitemap_has_a_note(tmp_path: Path) -> None:
 # --- dumps ---
 
 
-def write(path: Path, *lines: dict[str, Any]) -> Path:
-    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    return path
-
-
 def test_dump_of_urls_only_notes_what_is_unknown(tmp_path: Path) -> None:
-    dump = write(tmp_path / "urls.jsonl", {"loc": "https://a.example/x?sid=1", "sitemap": "https://a.example/s.xml"})
-    report = sr.audit(dump)
+    file = dump(tmp_path / "urls.jsonl", {"loc": "https://a.example/x?sid=1", "sitemap": "https://a.example/s.xml"})
+    report = sr.audit(file)
     assert [finding.code for finding in report.findings] == ["U09"]
     of_urls, of_dumps = report.notes
-    assert of_urls.startswith(f"{dump} has no outcomes of documents: ")
-    assert of_dumps.startswith(f"not checked, as {dump} is a dump: U12 (robots.txt), D04 (the time of the ")
+    assert of_urls.startswith(f"{file} has no outcomes of documents: ")
+    assert of_dumps.startswith(f"not checked, as {file} is a dump: U12 (robots.txt), D04 (the time of the ")
     assert (report.complete, json.loads(report.to_json())["complete"]) == (None, None)
 
 
 def test_url_without_a_sitemap_belongs_to_the_dump(tmp_path: Path) -> None:
-    dump = write(tmp_path / "urls.jsonl", {"loc": "https://a.example/"}, {"loc": "https://a.example/x?sid=1"})
-    (finding,) = sr.audit(dump).findings
-    assert [(each.sitemap, each.line) for each in finding.samples] == [(str(dump), 2)]
+    file = dump(tmp_path / "urls.jsonl", {"loc": "https://a.example/"}, {"loc": "https://a.example/x?sid=1"})
+    (finding,) = sr.audit(file).findings
+    assert [(each.sitemap, each.line) for each in finding.samples] == [(str(file), 2)]
 
 
 def test_problems_of_urls_count_without_a_report(tmp_path: Path) -> None:
     line = {"loc": "https://a.example/", "sitemap": "https://a.example/s.xml", "line": 3}
     line |= {"lastmod": "2026-10-01T00:00:00Z", "lastmod_precision": "day"}
     line |= {"problems": [{"code": "S01", "field": None, "raw": "&"}, {"code": "U10", "field": "loc", "raw": " "}]}
-    alone = sr.audit(write(tmp_path / "alone.jsonl", line))
+    alone = sr.audit(dump(tmp_path / "alone.jsonl", line))
     assert reported(alone) == {("S01", "warning"): (1, 1), ("U10", "warning"): (1, 1)}
     outcome = sr.to_dict(sr.Outcome(url="https://a.example/s.xml", final_url="https://a.example/s.xml", kept=1))
-    assert reported(sr.audit(write(tmp_path / "with.jsonl", line, outcome))) == {}
+    assert reported(sr.audit(dump(tmp_path / "with.jsonl", line, outcome))) == {}
 
 
 def test_load_and_names_are_the_same(tmp_path: Path) -> None:
-    dump = dumped(SITES / "broken", tmp_path / "b.jsonl")
-    assert reported(sr.audit(sr.load(dump))) == reported(sr.audit(dump)) == reported(sr.audit(str(dump)))
+    file = dumped(SITES / "broken", tmp_path / "b.jsonl")
+    assert reported(sr.audit(sr.load(file))) == reported(sr.audit(file)) == reported(sr.audit(str(file)))
 
 
 def test_site_options_are_refused_for_dumps(tmp_path: Path) -> None:
-    dump = write(tmp_path / "urls.jsonl", {"loc": "https://a.example/"})
+    file = dump(tmp_path / "urls.jsonl", {"loc": "https://a.example/"})
     with pytest.raises(sr.UsageError, match=r"^scope, extras: that applies to sites only, and .*urls.jsonl is"):
-        sr.audit(dump, scope="any", extras=True)
+        sr.audit(file, scope="any", extras=True)
 
 
 def test_invalid_line_is_named(tmp_path: Path) -> None:
-    dump = write(tmp_path / "urls.jsonl", {"loc": "https://a.example/"}, {"loc": "https://a.example/", "line": "x"})
+    file = dump(tmp_path / "urls.jsonl", {"loc": "https://a.example/"}, {"loc": "https://a.example/", "line": "x"})
     with pytest.raises(sr.UsageError, match=r"urls\.jsonl:2: "):
-        sr.audit(dump)
+        sr.audit(file)
 
 
 # --- options ---
@@ -326,7 +301,7 @@ def test_now_sets_the_time_of_ages(as_of: Any) -> None:
 
 def test_default_time_is_now(tmp_path: Path) -> None:
     before = datetime.now(UTC)
-    report = sr.audit(write(tmp_path / "urls.jsonl", {"loc": "https://a.example/"}))
+    report = sr.audit(dump(tmp_path / "urls.jsonl", {"loc": "https://a.example/"}))
     assert before <= report.at <= before + timedelta(minutes=10)
 
 
@@ -412,12 +387,8 @@ def test_json_has_all_that_the_report_has() -> None:
     assert "branch" not in form["sitemaps"][1]
 
 
-def chunks(text: str) -> Iterator[str]:
-    return iter(text.split("\n\n"))
-
-
 def test_text_begins_with_the_summary() -> None:
-    head, overview, *findings = chunks(sr.audit(SITES / "broken").to_text())
+    head, overview, *findings = sr.audit(SITES / "broken").to_text().split("\n\n")
     text = " ".join(head.split())
     assert text.startswith(
         "broken.example: 4 errors, 18 warnings and 5 notices in 146 URLs (10 of 156 dropped) "
@@ -452,7 +423,7 @@ def test_text_of_nothing_found_is_short() -> None:
 def test_no_control_character_of_a_site_reaches_a_terminal(tmp_path: Path) -> None:
     page = "https://a.example/x?sid=1"
     line = {"loc": page, "sitemap": "https://a.example/\x1b[31m\u202e.xml", "line": 1}
-    text = sr.audit(write(tmp_path / "urls.jsonl", line)).to_text()
+    text = sr.audit(dump(tmp_path / "urls.jsonl", line)).to_text()
     assert "\x1b" not in text
     assert "\u202e" not in text
     assert r"\x1b[31m\u202e.xml:1" in text
@@ -474,7 +445,7 @@ def test_no_control_character_of_a_site_reaches_a_terminal(tmp_path: Path) -> No
     ],
 )
 def test_odd_lines_of_other_tools(tmp_path: Path, line: dict[str, Any], code: str | None) -> None:
-    report = sr.audit(write(tmp_path / "urls.jsonl", line), as_of="2026-11-01")
+    report = sr.audit(dump(tmp_path / "urls.jsonl", line), as_of="2026-11-01")
     assert [finding.code for finding in report.findings] == ([code] if code else [])
 
 
@@ -486,7 +457,7 @@ def test_times_at_the_ends_of_the_calendar(as_of: Any) -> None:
 def test_list_of_changes_is_refused_as_a_dump(tmp_path: Path) -> None:
     line = {"type": "change", "change": "new", "loc": "https://a.example/"}
     with pytest.raises(sr.UsageError, match=r"urls\.jsonl:1: that is a list of changes, not a dump: `sitemap-reader"):
-        sr.audit(write(tmp_path / "urls.jsonl", line))
+        sr.audit(dump(tmp_path / "urls.jsonl", line))
 
 
 @pytest.mark.parametrize("source", [None, 3, b"shop"])
@@ -497,15 +468,15 @@ def test_invalid_source_is_refused(source: Any) -> None:
 
 def test_urls_without_sitemap_have_no_sitemap(tmp_path: Path) -> None:
     pages = [{"loc": f"https://a.example/{number % 30}", "priority": 0.5} for number in range(40)]
-    report = sr.audit(write(tmp_path / "urls.jsonl", *pages))
+    report = sr.audit(dump(tmp_path / "urls.jsonl", *pages))
     assert report.findings == ()
     assert (report.urls, report.pages) == (40, 30)
     assert any("40 URLs of" in note and "U06, U07, D03, D07, H03, N01 not checked" in note for note in report.notes)
 
 
 def test_file_name_that_is_not_utf_8(tmp_path: Path) -> None:
-    dump = write(tmp_path / "\udcffurls.jsonl", {"loc": "https://a.example/x?sid=1"})
-    assert json.loads(sr.audit(dump).to_json())["findings"][0]["samples"][0]["sitemap"].endswith("?urls.jsonl")
+    file = dump(tmp_path / "\udcffurls.jsonl", {"loc": "https://a.example/x?sid=1"})
+    assert json.loads(sr.audit(file).to_json())["findings"][0]["samples"][0]["sitemap"].endswith("?urls.jsonl")
 
 
 def test_problems_of_the_tree_are_those_of_the_findings() -> None:
@@ -517,21 +488,15 @@ def test_problems_of_the_tree_are_those_of_the_findings() -> None:
 
 def test_urls_kept_by_a_second_reading_are_no_problem(tmp_path: Path) -> None:
     """After late verification a document is read a second time, and its URLs are in scope."""
-    ns = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
-    pages = "".join(f"<url><loc>https://b.example/{number}</loc></url>" for number in range(13))
-    files = {
-        "a.example/robots.txt": "Sitemap: https://a.example/maps/index.xml",
-        "a.example/maps/index.xml": f"<sitemapindex {ns}><sitemap><loc>https://a.example/maps/b.xml</loc></sitemap>"
-        f"<sitemap><loc>https://b.example/own.xml</loc></sitemap></sitemapindex>",
-        "a.example/maps/b.xml": f"<urlset {ns}><url><loc>https://a.example/maps/x</loc></url>{pages}</urlset>",
-        "b.example/robots.txt": "Sitemap: https://a.example/maps/b.xml\nSitemap: https://b.example/own.xml",
-        "b.example/own.xml": f"<urlset {ns}><url><loc>https://b.example/own</loc></url></urlset>",
-    }
-    for name, body in files.items():
-        (tmp_path / "https" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "https" / name).write_text(body)
-    (tmp_path / "site.toml").write_text('seeds = ["https://a.example/"]\nrecorded = 2026-11-01T12:00:00Z')
-    report = sr.audit(tmp_path, select="U04")
+    here, there = "https://a.example/maps/b.xml", "https://b.example/own.xml"
+    site = Site({
+        "/robots.txt": robots("https://a.example/maps/index.xml"),
+        "/maps/index.xml": index(here, there),
+        here: urlset("https://a.example/maps/x", *(f"https://b.example/{number}" for number in range(13))),
+        "https://b.example/robots.txt": robots(here, there),
+        there: urlset("https://b.example/own"),
+    })
+    report = sr.audit(site.write(tmp_path), select="U04")
     assert (report.urls, report.findings) == (15, ())
 
 
@@ -552,14 +517,14 @@ def test_repr_of_a_report() -> None:
 
 
 def test_a_dump_is_its_own_baseline_however_it_is_written(tmp_path: Path) -> None:
-    dump = write(tmp_path / "urls.jsonl", *({"loc": f"https://E.com/é{number}"} for number in range(40)))
-    assert sr.audit(dump, baseline=dump).findings == ()
+    file = dump(tmp_path / "urls.jsonl", *({"loc": f"https://E.com/é{number}"} for number in range(40)))
+    assert sr.audit(file, baseline=file).findings == ()
 
 
 def test_a_stopped_dump_keeps_the_problems_of_its_urls(tmp_path: Path) -> None:
     problems = [{"code": "D01", "field": "lastmod", "raw": "soon"}]
     lines = [{"loc": f"https://a.example/{number}", "problems": problems} for number in range(5_000)]
-    report = sr.audit(write(tmp_path / "urls.jsonl", *lines), stop=lambda: True)
+    report = sr.audit(dump(tmp_path / "urls.jsonl", *lines), stop=lambda: True)
     assert (report.complete, report.urls) == (False, 2_000)
     (finding,) = report.findings
     first = finding.samples[0]
@@ -571,12 +536,12 @@ def test_url_with_and_without_its_sitemap_is_no_duplicate(tmp_path: Path, order:
     dated = {"lastmod": "2026-11-01T00:00:00Z", "lastmod_precision": "day"}
     page = {"loc": "https://a.example/"}
     lines = [page, {**page, "sitemap": "https://a.example/s.xml", **dated}]
-    assert sr.audit(write(tmp_path / "urls.jsonl", *(lines[each] for each in order))).findings == ()
+    assert sr.audit(dump(tmp_path / "urls.jsonl", *(lines[each] for each in order))).findings == ()
 
 
 def test_urls_of_a_sitemap_without_lines_are_listed_before(tmp_path: Path) -> None:
     line = {"loc": "https://a.example/", "sitemap": "https://a.example/s.xml"}
-    (finding,) = sr.audit(write(tmp_path / "urls.jsonl", line, line)).findings
+    (finding,) = sr.audit(dump(tmp_path / "urls.jsonl", line, line)).findings
     assert finding.samples[0].message == "https://a.example/ is listed before"
 
 
@@ -631,9 +596,9 @@ def test_state_file_is_a_baseline(tmp_path: Path) -> None:
 def test_invalid_baseline_is_reported_with_the_valid_types(tmp_path: Path) -> None:
     with pytest.raises(sr.UsageError, match=r"^baseline is an earlier dump or a state: .*, not 5$"):
         sr.audit(SITES / "shop", baseline=5)  # type: ignore[arg-type]
-    dump = sr.load(dumped(SITES / "shop", tmp_path / "shop.jsonl"))
+    shop = sr.load(dumped(SITES / "shop", tmp_path / "shop.jsonl"))
     with pytest.raises(sr.UsageError, match=r"^state is the name .*; an earlier dump is a baseline$"):
-        sr.audit(SITES / "shop", state=dump)  # type: ignore[arg-type]
+        sr.audit(SITES / "shop", state=shop)  # type: ignore[arg-type]
     (tmp_path / "stored").mkdir()
     (tmp_path / "stored" / "urls.parquet").touch()
     with pytest.raises(sr.UsageError, match=r"is a folder, and a dump is a file: sr\.load\('.*stored'\) opens it"):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from kit import dump, dumped
 
 import sitemap_reader as sr
 from sitemap_reader.checks.rule_docs import needing
@@ -23,15 +23,8 @@ def counts(report: Report) -> dict[tuple[str, str], int]:
     return {(each.code, each.severity): each.count for each in report.findings}
 
 
-def dump(folder: Path, *items: dict[str, Any]) -> Path:
-    """A dump of URLs and problems of one sitemap."""
-    path = folder / "dump.jsonl"
-    path.write_text("".join(json.dumps({"sitemap": SITEMAP, **item}) + "\n" for item in items))
-    return path
-
-
 def url(path: str, **fields: Any) -> dict[str, Any]:
-    return {"loc": f"https://a.example{path}", "line": 1, **fields}
+    return {"sitemap": SITEMAP, "loc": f"https://a.example{path}", "line": 1, **fields}
 
 
 @pytest.mark.parametrize(
@@ -62,25 +55,22 @@ def test_problem_without_a_url_is_kept() -> None:
 
 
 def test_dump_is_filtered_like_its_site(tmp_path: Path) -> None:
-    lines: list[bytes] = []
-    with sr.urls(BROKEN, on_item=lambda item: lines.append(sr.json_line(item))) as urls:
-        lines += [sr.json_line(record) for record in urls]
-    (tmp_path / "dump.jsonl").write_bytes(b"".join(lines))
+    file = dumped(BROKEN, tmp_path / "dump.jsonl")
     for filters in ({"include": "/list/"}, {"exclude": ["/list/", "/mixed/"]}):
-        site, dumped = sr.audit(BROKEN, **filters), sr.audit(tmp_path / "dump.jsonl", **filters)
-        assert (dumped.urls, counts(dumped)) == (site.urls, counts(site))
+        site, of_dump = sr.audit(BROKEN, **filters), sr.audit(file, **filters)
+        assert (of_dump.urls, counts(of_dump)) == (site.urls, counts(site))
 
 
 def test_problems_in_records_of_a_dump_are_filtered(tmp_path: Path) -> None:
     faults = [{"code": "D01", "field": "lastmod", "raw": "Mon"}]
-    path = dump(tmp_path, url("/a", problems=faults), url("/b", problems=faults))
+    path = dump(tmp_path / "dump.jsonl", url("/a", problems=faults), url("/b", problems=faults))
     assert counts(sr.audit(path, include="/a$"))["D01", "error"] == 1
 
 
 @pytest.mark.parametrize("keyword", ["follow", "no_follow"])
 def test_dump_has_no_sitemaps_to_follow(tmp_path: Path, keyword: str) -> None:
     with pytest.raises(sr.UsageError, match=rf"{keyword}= applies to sites only, and .*: give include= or exclude="):
-        sr.audit(dump(tmp_path, url("/a")), **{keyword: "x"})
+        sr.audit(dump(tmp_path / "dump.jsonl", url("/a")), **{keyword: "x"})
 
 
 def test_note_states_the_filter_and_the_rules_without_a_verdict() -> None:
@@ -113,7 +103,7 @@ def test_notes_name_only_rules_that_would_be_checked(tmp_path: Path) -> None:
 
 def test_stale_site_and_vanished_urls_are_not_reported_of_a_part(tmp_path: Path) -> None:
     stale = {"lastmod": "2020-01-01T00:00:00Z", "lastmod_precision": "day"}
-    old = dump(tmp_path, *(url(f"/{number}", **stale) for number in range(40)))
+    old = dump(tmp_path / "dump.jsonl", *(url(f"/{number}", **stale) for number in range(40)))
     baseline = tmp_path / "baseline.jsonl"
     baseline.write_text(old.read_text())
     assert ("D08", "info") in counts(sr.audit(old))
@@ -123,7 +113,7 @@ def test_stale_site_and_vanished_urls_are_not_reported_of_a_part(tmp_path: Path)
 
 @pytest.mark.parametrize("code", needing("the whole site"))
 def test_selecting_a_rule_that_needs_the_whole_site_is_refused(tmp_path: Path, code: str) -> None:
-    path = dump(tmp_path, url("/a"))
+    path = dump(tmp_path / "dump.jsonl", url("/a"))
     sources = {"crawl": path, "baseline": path}
     with pytest.raises(sr.UsageError, match=rf"{code} needs the whole site: leave out include= and exclude="):
         sr.audit(path, select=code, include="a", exclude="b", **sources)
@@ -136,7 +126,7 @@ def test_family_with_other_rules_is_not_refused() -> None:
 def test_the_filter_of_a_dump_is_noted(tmp_path: Path) -> None:
     entries = [url(f"/{number}") for number in range(3)]
     outcome = {"type": "outcome", "url": SITEMAP, "format": "urlset", "entries": 9, "kept": 3, "dropped": {"date": 6}}
-    report = sr.audit(dump(tmp_path, *entries, outcome), select=["D07", "H03"])
+    report = sr.audit(dump(tmp_path / "dump.jsonl", *entries, outcome), select=["D07", "H03"])
     assert report.notes == (
         f"{tmp_path / 'dump.jsonl'} was made with a filter: D07, H03 compare only the URLs that it has",
     )

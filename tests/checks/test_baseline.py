@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from kit import Site, dump, feed, robots, urlset
 
 import sitemap_reader as sr
-from sitemap_reader.checks.baseline import (
-    BaselineCheck,
-    DumpBaseline,
-    StateBaseline,
-    open_baseline,
-)
+from sitemap_reader.checks.baseline import BaselineCheck, DumpBaseline, StateBaseline, open_baseline
 from sitemap_reader.checks.findings import CheckedUrls, Findings
 from sitemap_reader.model.url_batch import UrlBatch
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
-    from pathlib import Path
+    from collections.abc import Mapping
 
     from sitemap_reader.model.problems import Problem
 
@@ -47,10 +41,8 @@ def outcome_line(url: str, **reported: Any) -> dict[str, Any]:
     return {"type": "outcome", "url": url, "format": "urlset", "complete": True, **reported}
 
 
-def dump(*forms: dict[str, Any], name: str = "monday.jsonl") -> str:
-    with open(name, "w") as file:
-        file.writelines(json.dumps(form) + "\n" for form in forms)
-    return name
+def monday(*forms: dict[str, Any]) -> str:
+    return str(dump(Path("monday.jsonl"), *forms))
 
 
 def some(urls: list[str], sitemap: str = PAGES) -> CheckedUrls:
@@ -62,13 +54,9 @@ def audit(
     check: BaselineCheck, *received: CheckedUrls | sr.SitemapRef | sr.Outcome, found: Findings | None = None
 ) -> list[Problem]:
     found = found or Findings(samples=50)
+    receive = {CheckedUrls: check.on_urls, sr.SitemapRef: check.on_ref, sr.Outcome: check.on_outcome}
     for each in received:
-        if isinstance(each, CheckedUrls):
-            check.on_urls(each, found)
-        elif isinstance(each, sr.SitemapRef):
-            check.on_ref(each, found)
-        else:
-            check.on_outcome(each, found)
+        receive[type(each)](each, found)
     check.on_end(found)
     return [sample for finding in found.ranked() for sample in finding.samples]
 
@@ -81,7 +69,7 @@ def against(path: str, *received: CheckedUrls | sr.SitemapRef | sr.Outcome, site
 
 
 def test_mass_removal_is_reported_once_at_the_first_baseline_line() -> None:
-    path = dump(*lines_of(locs(0, 500)), *lines_of(locs(500, 2000), POSTS))
+    path = monday(*lines_of(locs(0, 500)), *lines_of(locs(500, 2000), POSTS))
     found = Findings()
     check = BaselineCheck.read(open_baseline(path))
     (problem,) = audit(check, some(locs(0, 498)), some([], POSTS), found=found)
@@ -110,13 +98,13 @@ def test_mass_removal_is_reported_once_at_the_first_baseline_line() -> None:
 )
 def test_mass_removal_is_over_half_of_more_than_ten_or_all(total: int, gone: int, is_said: bool) -> None:
     """As a sync holds them back."""
-    path = dump(*lines_of(locs(0, total)))
+    path = monday(*lines_of(locs(0, total)))
     problems = against(path, some(locs(gone, total)))
     assert [each[:3] for each in problems] == (["X01"] if is_said else [])
 
 
 def test_urls_of_a_sitemap_that_is_empty_now_are_reported() -> None:
-    path = dump(*lines_of(locs(0, 90)), *lines_of(locs(90, 93), POSTS), *lines_of(locs(93, 95), POSTS))
+    path = monday(*lines_of(locs(0, 90)), *lines_of(locs(90, 93), POSTS), *lines_of(locs(93, 95), POSTS))
     read = [sr.Outcome(url, why="robots", format="urlset") for url in (PAGES, POSTS)]
     (problem,) = against(path, some(locs(2, 91)), *read)
     assert problem == (
@@ -128,7 +116,7 @@ def test_urls_of_a_sitemap_that_is_empty_now_are_reported() -> None:
 
 def test_urls_below_an_index_that_is_empty_now_are_reported() -> None:
     other = f"{SITE}/other.xml"
-    path = dump(
+    path = monday(
         *lines_of(locs(0, 30)),
         *lines_of(locs(30, 33), POSTS),
         outcome_line(PAGES, parents=[other]),
@@ -141,37 +129,37 @@ def test_urls_below_an_index_that_is_empty_now_are_reported() -> None:
 
 
 def test_urls_that_are_left_in_feeds_do_not_count() -> None:
-    feed = f"{SITE}/feed"
-    path = dump(*lines_of(locs(0, 5)), *lines_of(locs(5, 9), feed), outcome_line(feed, format="rss"))
-    assert [each[:3] for each in against(path, some(locs(5, 9), feed))] == ["X02", "X01"]
+    rss = f"{SITE}/feed"
+    path = monday(*lines_of(locs(0, 5)), *lines_of(locs(5, 9), rss), outcome_line(rss, format="rss"))
+    assert [each[:3] for each in against(path, some(locs(5, 9), rss))] == ["X02", "X01"]
 
 
 def test_a_url_counts_once_however_often_it_is_listed() -> None:
-    path = dump(*lines_of(locs(0, 30)), *lines_of(locs(0, 30), POSTS))
+    path = monday(*lines_of(locs(0, 30)), *lines_of(locs(0, 30), POSTS))
     (problem,) = against(path, some(locs(90, 95)), some(locs(90, 95), POSTS))
     assert problem == f"X01 monday.jsonl:1: 30 of 30 URLs of monday.jsonl are no longer listed, such as {SITE}/0"
 
 
 def test_equivalent_escapes_are_the_same_url() -> None:
-    path = dump(*lines_of([f"{url}?%c3%a9" for url in locs(0, 30)]))
+    path = monday(*lines_of([f"{url}?%c3%a9" for url in locs(0, 30)]))
     assert against(path, some([f"{url}?%C3%A9" for url in locs(0, 30)])) == []
 
 
 def test_a_url_that_moved_to_another_sitemap_is_not_gone() -> None:
-    path = dump(*lines_of(locs(0, 30)))
+    path = monday(*lines_of(locs(0, 30)))
     assert against(path, some([], PAGES), some(locs(0, 30), POSTS)) == []
 
 
 def test_urls_removed_from_news_and_feeds_do_not_count() -> None:
-    feed, news = f"{SITE}/feed", f"{SITE}/news.xml"
-    path = dump(
-        *lines_of(locs(0, 40), feed),
+    rss, news = f"{SITE}/feed", f"{SITE}/news.xml"
+    path = monday(
+        *lines_of(locs(0, 40), rss),
         *lines_of(locs(40, 79), news),
         *lines_of(locs(79, 80), news, news={"title": "New lamps"}),
         *lines_of(locs(80, 100)),
-        outcome_line(feed, format="rss"),
+        outcome_line(rss, format="rss"),
     )
-    now = [some(locs(80, 100)), some(locs(100, 110), feed), some(locs(110, 120), news)]
+    now = [some(locs(80, 100)), some(locs(100, 110), rss), some(locs(110, 120), news)]
     assert against(path, *now) == []
     assert against(path, some(locs(200, 201)), *now[1:]) == [
         f"X01 monday.jsonl:81: 20 of 20 URLs of monday.jsonl are no longer listed, such as {SITE}/80"
@@ -179,7 +167,7 @@ def test_urls_removed_from_news_and_feeds_do_not_count() -> None:
 
 
 def test_dump_with_some_fields_is_a_baseline() -> None:
-    path = dump(*({"loc": loc} for loc in locs(0, 30)))
+    path = monday(*({"loc": loc} for loc in locs(0, 30)))
     assert against(path, some(locs(28, 30))) == [
         f"X01 monday.jsonl:1: 28 of 30 URLs of monday.jsonl are no longer listed, such as {SITE}/0"
     ]
@@ -187,7 +175,7 @@ def test_dump_with_some_fields_is_a_baseline() -> None:
 
 def test_the_site_of_the_target_is_compared_in_a_dump_of_several() -> None:
     other = [{**form, "site": "other.example"} for form in lines_of(locs(500, 600), "https://other.example/s.xml")]
-    path = dump(*({**form, "site": "shop.example"} for form in lines_of(locs(0, 30))), *other)
+    path = monday(*({**form, "site": "shop.example"} for form in lines_of(locs(0, 30))), *other)
     for spelled in ("shop.example", "https://SHOP.example/"):
         assert against(path, some(locs(0, 30)), site=spelled) == []
         assert len(against(path, some(locs(0, 3)), site=spelled)) == 1
@@ -201,7 +189,7 @@ def test_the_site_of_the_target_is_compared_in_a_dump_of_several() -> None:
 
 
 def test_vanished_sitemap_is_reported() -> None:
-    path = dump(*lines_of(locs(0, 3)), *lines_of(locs(3, 5), POSTS))
+    path = monday(*lines_of(locs(0, 3)), *lines_of(locs(3, 5), POSTS))
     (problem,) = audit(BaselineCheck.read(open_baseline(path)), some(locs(0, 5)))
     assert str(problem) == f"X02 {POSTS}: no longer listed; URLs that it had in monday.jsonl: 2"
     assert (problem.sitemap, problem.line, problem.severity) == (POSTS, None, "warning")
@@ -217,18 +205,18 @@ def test_vanished_sitemap_is_reported() -> None:
     ],
 )
 def test_a_sitemap_that_is_named_or_read_has_not_vanished(received: CheckedUrls | sr.SitemapRef | sr.Outcome) -> None:
-    path = dump(*lines_of(locs(0, 3)), *lines_of(locs(3, 5), POSTS))
+    path = monday(*lines_of(locs(0, 3)), *lines_of(locs(3, 5), POSTS))
     assert "X02" not in [each[:3] for each in against(path, some(locs(0, 3)), received)]
 
 
 def test_a_guess_that_is_no_sitemap_is_not_listed() -> None:
-    path = dump(*lines_of(locs(0, 3)), *lines_of(locs(3, 5), POSTS))
+    path = monday(*lines_of(locs(0, 3)), *lines_of(locs(3, 5), POSTS))
     problems = against(path, some(locs(0, 3)), sr.Outcome(POSTS, why="well-known", status=404))
     assert [each[:3] for each in problems] == ["X02"]
 
 
 def test_documents_without_urls_count_where_both_know_of_documents() -> None:
-    path = dump(
+    path = monday(
         *lines_of(locs(0, 3)),
         outcome_line(PAGES),
         outcome_line(POSTS),
@@ -244,7 +232,7 @@ def test_documents_without_urls_count_where_both_know_of_documents() -> None:
 
 
 def test_without_sitemap_fields_no_sitemap_has_vanished() -> None:
-    check = BaselineCheck.read(open_baseline(dump(*lines_of(locs(0, 3)))))
+    check = BaselineCheck.read(open_baseline(monday(*lines_of(locs(0, 3)))))
     assert audit(check, some(locs(0, 3), "tuesday.jsonl")) == []
     assert check.notes == ["no URL states a sitemap of monday.jsonl: X02 not checked"]
 
@@ -253,19 +241,19 @@ def test_without_sitemap_fields_no_sitemap_has_vanished() -> None:
 
 
 def test_after_failed_documents_nothing_has_vanished() -> None:
-    check = BaselineCheck.read(open_baseline(dump(*lines_of(locs(0, 60)), *lines_of(locs(60, 90), POSTS))))
+    check = BaselineCheck.read(open_baseline(monday(*lines_of(locs(0, 60)), *lines_of(locs(60, 90), POSTS))))
     assert audit(check, some(locs(0, 3)), sr.Outcome(PAGES, complete=False)) == []
     assert check.notes == ["not all sitemaps were read completely: X01 and X02 not checked against monday.jsonl"]
 
 
 def test_empty_baseline_reports_nothing() -> None:
-    check = BaselineCheck.read(open_baseline(dump({"type": "problem", "code": "F01"})))
+    check = BaselineCheck.read(open_baseline(monday({"type": "problem", "code": "F01"})))
     assert audit(check, some(locs(0, 3))) == []
     assert check.notes == ["monday.jsonl lists no URL: X01 and X02 not checked"]
 
 
 def test_baseline_is_not_read_for_unselected_codes(tmp_path: Path) -> None:
-    check = BaselineCheck.read(open_baseline(dump(*lines_of(locs(0, 60)))))
+    check = BaselineCheck.read(open_baseline(monday(*lines_of(locs(0, 60)))))
     (tmp_path / "monday.jsonl").unlink()
     assert audit(check, some(locs(0, 1)), found=Findings(ignore=["X01"])) == []
 
@@ -274,20 +262,14 @@ def test_baseline_is_not_read_for_unselected_codes(tmp_path: Path) -> None:
     ("form", "reported"),
     [
         ({"type": "change", "change": "new", "loc": SITE}, "that is a list of changes, not a dump: give a dump"),
-        (
-            {"loc": SITE, "lastmod": "yesterday"},
-            'URL record, lastmod: "yesterday" is not a date like 2024-01-31T08:30:00Z',
-        ),
-        (
-            {"loc": SITE, "lastmod": 20260301},
-            "URL record, lastmod: 20260301 is not a date like 2024-01-31T08:30:00Z",
-        ),
+        ({"loc": SITE, "lastmod": "x"}, 'URL record, lastmod: "x" is not a date like 2024-01-31T08:30:00Z'),
+        ({"loc": SITE, "lastmod": 2026}, "URL record, lastmod: 2026 is not a date like 2024-01-31T08:30:00Z"),
         ({"lastmod": None}, 'a line without "type" is a URL, and this one has no "loc": \'{"lastmod":null}\''),
     ],
 )
 def test_invalid_dump_is_reported(form: dict[str, Any], reported: str) -> None:
     with pytest.raises(sr.UsageError) as error:
-        BaselineCheck.read(open_baseline(dump(*lines_of(locs(0, 1)), form)))
+        BaselineCheck.read(open_baseline(monday(*lines_of(locs(0, 1)), form)))
     assert str(error.value) == f"monday.jsonl:2: {reported}"
 
 
@@ -299,7 +281,7 @@ def test_missing_baseline_is_reported() -> None:
 
 
 def test_a_dump_gives_its_places() -> None:
-    path = dump(*lines_of([SITE + "/"], lastmod="2026-03-01T00:00:00Z", lastmod_precision="day"))
+    path = monday(*lines_of([SITE + "/"], lastmod="2026-03-01T00:00:00Z", lastmod_precision="day"))
     baseline = open_baseline(path)
     assert isinstance(baseline, DumpBaseline)
     (record,) = baseline.listings()
@@ -309,30 +291,11 @@ def test_a_dump_gives_its_places() -> None:
 # --- states ---
 
 
-class Pages:
-    """A fetcher: texts by path."""
-
-    def __init__(self, pages: Mapping[str, str]) -> None:
-        self._pages = pages
-
-    @asynccontextmanager
-    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[sr.fetch.Response]:
-        body = self._pages.get(url)
-        yield sr.fetch.Response(404 if body is None else 200, {}, _chunks((body or "").encode()), url)
-
-
-async def _chunks(body: bytes) -> AsyncIterator[bytes]:
-    yield body
-
-
 def synced(site: str, pages: Mapping[str, list[str]], state: str = "state.db") -> str:
     """The state after a run over `pages` by sitemap."""
-    urlsets = {
-        url: f"<urlset>{''.join(f'<url><loc>{loc}</loc><lastmod>2026-03-01</lastmod></url>' for loc in urls)}</urlset>"
-        for url, urls in pages.items()
-    }
-    robots = {f"{site}/robots.txt": "".join(f"Sitemap: {url}\n" for url in pages)}
-    with sr.changes(site, state=state, fetcher=Pages(robots | urlsets)) as stream:
+    urlsets = {url: urlset(*urls, lastmod="2026-03-01") for url, urls in pages.items()}
+    fetcher = Site({"/robots.txt": robots(*pages), **urlsets}, site)
+    with sr.changes(site, state=state, fetcher=fetcher) as stream:
         assert len([*stream]) == sum(map(len, pages.values()))
     return state
 
@@ -370,12 +333,8 @@ def test_the_site_of_the_target_is_compared_in_a_state_of_several() -> None:
 
 
 def test_feeds_of_a_state_do_not_count() -> None:
-    items = "".join(f"<item><link>{loc}</link></item>" for loc in locs(0, 30))
-    pages = {
-        f"{SITE}/robots.txt": f"Sitemap: {SITE}/feed\n",
-        f"{SITE}/feed": f'<rss version="2.0"><channel><title>t</title>{items}</channel></rss>',
-    }
-    with sr.changes(SITE, state="state.db", fetcher=Pages(pages)) as stream:
+    site = Site({"/robots.txt": robots(f"{SITE}/feed"), "/feed": feed(*locs(0, 30))}, SITE)
+    with sr.changes(SITE, state="state.db", fetcher=site) as stream:
         assert len([*stream]) == 30
     assert against("state.db", some([], f"{SITE}/feed")) == []
 
@@ -411,39 +370,38 @@ def whole_site(*, has_outcomes: bool) -> str:
         outcome_line(PAGES, why="index"),
         outcome_line(POSTS, why="index"),
     ]
-    return dump(*(outcomes if has_outcomes else []), *lines_of(locs(0, 30)), *lines_of(locs(30, 90), POSTS))
+    return monday(*(outcomes if has_outcomes else []), *lines_of(locs(0, 30)), *lines_of(locs(30, 90), POSTS))
 
 
 @pytest.mark.parametrize("has_outcomes", [True, False])
 def test_a_given_sitemap_is_not_compared_with_the_whole_site(*, has_outcomes: bool) -> None:
     check = BaselineCheck.read(open_baseline(whole_site(has_outcomes=has_outcomes)))
-    robots = sr.Outcome(f"{SITE}/robots.txt", why="well-known", format="robots")
-    assert audit(check, sr.SitemapRef(INDEX), robots, some(locs(0, 30)), given(PAGES)) == []
+    rules = sr.Outcome(f"{SITE}/robots.txt", why="well-known", format="robots")
+    assert audit(check, sr.SitemapRef(INDEX), rules, some(locs(0, 30)), given(PAGES)) == []
     note = "only given sitemaps were read, and monday.jsonl may have others: X01 and X02 not checked"
     assert (check.notes, check.unchecked) == ([note], {"X01": note, "X02": note})
 
 
 def test_a_dump_without_sitemaps_may_be_of_more_than_a_given_sitemap() -> None:
-    path = dump(*({"loc": loc} for loc in locs(0, 60)))
+    path = monday(*({"loc": loc} for loc in locs(0, 60)))
     assert against(path, some(locs(0, 3)), given(PAGES)) == []
     assert len(against(path, some(locs(0, 3)), sr.Outcome(PAGES, why="robots", format="urlset"))) == 1
 
 
 @pytest.mark.parametrize("outcomes", [[], [outcome_line(PAGES, why="given")]])
 def test_a_given_sitemap_is_compared_with_its_own_dump(outcomes: list[dict[str, Any]]) -> None:
-    path = dump(*outcomes, *lines_of(locs(0, 30)))
+    path = monday(*outcomes, *lines_of(locs(0, 30)))
     assert [each[:3] for each in against(path, some(locs(0, 3)), given(PAGES))] == ["X01"]
 
 
 @pytest.mark.parametrize("outcomes", [[], [outcome_line(INDEX, format="sitemapindex", why="given")]])
 def test_a_given_index_is_compared_with_its_own_dump(outcomes: list[dict[str, Any]]) -> None:
-    path = dump(*outcomes, *lines_of(locs(0, 10)), *lines_of(locs(10, 90), POSTS))
+    path = monday(*outcomes, *lines_of(locs(0, 10)), *lines_of(locs(10, 90), POSTS))
     now = [given(INDEX, "sitemapindex"), some(locs(0, 10)), sr.Outcome(PAGES, why="index", format="urlset")]
     assert [each[:3] for each in against(path, *now)] == ["X02", "X01"]
 
 
 def test_a_given_sitemap_is_compared_with_its_own_state() -> None:
-    pages = {PAGES: f"<urlset>{''.join(f'<url><loc>{loc}</loc></url>' for loc in locs(0, 30))}</urlset>"}
-    with sr.changes(PAGES, state="state.db", fetcher=Pages(pages)) as stream:
+    with sr.changes(PAGES, state="state.db", fetcher=Site({PAGES: urlset(*locs(0, 30))})) as stream:
         assert len([*stream]) == 30
     assert [each[:3] for each in against("state.db", some(locs(0, 3)), given(PAGES), site=PAGES)] == ["X01"]

@@ -418,7 +418,6 @@ def test_junit_failure_has_the_occurrences() -> None:
     case = case_of(junit(report_of(ones).to_junit(ones, file_of=in_public)), "D01")
     assert (case.get("file"), case.get("line")) == ("public/sitemap.xml", "7")
     failure = case.find("failure")
-    assert failure is not None
     assert failure.attrib == {"type": "error", "message": "error: 2 occurrences in 1 sitemap"}
     assert (failure.text or "").splitlines()[:2] == [
         f'public/sitemap.xml:{line}: lastmod "gestern" is no date ({SHOP}/p/{line})' for line in (7, 9)

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import sqlite3
+from contextlib import closing
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -463,38 +464,23 @@ def test_line_length_is_limited(monkeypatch: pytest.MonkeyPatch, over: int) -> N
         assert [row.url for row in rows(line)] == [A]
 
 
-def test_missing_file_is_reported() -> None:
-    with pytest.raises(sr.UsageError) as reported:
-        list(CrawlFile("none.csv"))
-    assert str(reported.value) == "there is no file none.csv; export one from the crawler, as CSV or JSON lines"
-
-
-def test_folder_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "reported"),
+    [
+        ("none.csv", "there is no file none.csv; export one from the crawler, as CSV or JSON lines"),
+        ("crawls", "crawls is a folder; give the file of the crawl"),
+        ("pipe", "pipe is not a regular file, and a crawl is read more than once: write it to a file, and give that"),
+        ("a\0b", r"cannot read a\\x00b: .*embedded null \w+.*; give a file that you may read"),
+        ("crawl.db", "crawl.db: that is an SQLite database: export the crawl as CSV, or as JSON lines"),
+    ],
+)
+def test_what_is_no_file_of_a_crawl_is_refused(tmp_path: Path, name: str, reported: str) -> None:
     (tmp_path / "crawls").mkdir()
-    with pytest.raises(sr.UsageError, match=r"^crawls is a folder; give the file of the crawl$"):
-        list(CrawlFile("crawls"))
-
-
-def test_pipe_is_refused(tmp_path: Path) -> None:
     os.mkfifo("pipe")
-    reported = "pipe is not a regular file, and a crawl is read more than once: write it to a file, and give that"
-    with pytest.raises(sr.UsageError, match=f"^{reported}$"):
-        list(CrawlFile("pipe"))
-
-
-def test_impossible_file_name_is_reported() -> None:
-    reported = r"^cannot read a\\x00b: .*embedded null \w+.*; give a file that you may read$"
-    with pytest.raises(sr.UsageError, match=reported):
-        list(CrawlFile("a\0b"))
-
-
-def test_database_is_refused() -> None:
-    with sqlite3.connect("crawl.csv") as db:
+    with closing(sqlite3.connect("crawl.db")) as db, db:
         db.execute("CREATE TABLE url (address TEXT)")
-    db.close()
-    reported = "crawl.csv: that is an SQLite database: export the crawl as CSV, or as JSON lines"
-    with pytest.raises(sr.UsageError, match=re.escape(reported)):
-        list(CrawlFile("crawl.csv"))
+    with pytest.raises(sr.UsageError, match=f"^{reported}$"):
+        list(CrawlFile(name))
 
 
 def test_many_columns_are_not_all_named() -> None:

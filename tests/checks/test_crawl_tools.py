@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from kit import dump
 
 import sitemap_reader as sr
 from sitemap_reader.checks.crawl_file import CrawledPage, CrawlFile
@@ -17,9 +17,7 @@ A, B, C = (f"https://example.com/{name}" for name in "abc")
 
 
 def rows(folder: Path, *records: dict[str, Any]) -> list[CrawledPage]:
-    file = folder / "crawl.jsonl"
-    file.write_text("".join(json.dumps(record) + "\n" for record in records))
-    return list(CrawlFile(str(file)))
+    return list(CrawlFile(str(dump(folder / "crawl.jsonl", *records))))
 
 
 def katana(url: str, status: int | None, **headers: str) -> dict[str, Any]:
@@ -91,9 +89,8 @@ def test_advertools_headers_and_lists(tmp_path: Path) -> None:
 
 
 def test_audit_reports_what_the_crawl_found(tmp_path: Path) -> None:
-    dump = tmp_path / "dump.jsonl"
-    lines = [{"loc": url, "sitemap": "https://example.com/s.xml", "line": 1} for url in (A, B, C)]
-    dump.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    listed = [{"loc": url, "sitemap": "https://example.com/s.xml", "line": 1} for url in (A, B, C)]
+    file = dump(tmp_path / "dump.jsonl", *listed)
     rows(tmp_path, katana(A, 404), katana(B, 301, location=C), katana(C, 200, x_robots_tag="none"))
-    report = sr.audit(dump, crawl=tmp_path / "crawl.jsonl", select="C")
+    report = sr.audit(file, crawl=tmp_path / "crawl.jsonl", select="C")
     assert {each.code: each.samples[0].url for each in report.findings} == {"C01": A, "C02": B, "C03": C}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import tracemalloc
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from kit import dump
 
 import sitemap_reader as sr
 from sitemap_reader.checks.baseline import open_baseline
@@ -16,8 +17,6 @@ from sitemap_reader.checks.findings import CheckedUrls, Findings
 from sitemap_reader.model.url_batch import UrlBatch
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from sitemap_reader.model.problems import Problem
 
 SITE = "https://shop.example"
@@ -29,12 +28,6 @@ DAY = datetime(2026, 3, 1, tzinfo=UTC)
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-
-
-def write(name: str, *forms: dict[str, Any]) -> str:
-    with open(name, "w") as file:
-        file.writelines(json.dumps(form) + "\n" for form in forms)
-    return name
 
 
 def page(url: str, status: int | None = 200, **reported: Any) -> dict[str, Any]:
@@ -61,7 +54,7 @@ def audit(
 
 
 def read(*forms: dict[str, Any], name: str = "crawl.jsonl") -> CrawlCheck:
-    return CrawlCheck.read(write(name, *forms))
+    return CrawlCheck.read(str(dump(Path(name), *forms)))
 
 
 def site_text(crawl: CrawlCheck, *batches: CheckedUrls, **options: Any) -> list[str]:
@@ -176,9 +169,8 @@ def test_site_without_urls_has_no_crawl_problems() -> None:
 
 
 def test_unlisted_indexable_page_is_reported_at_its_crawl_line() -> None:
-    with open("crawl.csv", "w", newline="") as file:
-        file.write(f'"Internal - All"\n"Address","Title 1","Status Code"\n"{HOME}","x","200"\n"{LAMP}","a\nb","200"\n')
-        file.write(f'"{CART}","x","200"\n')
+    rows = f'"{HOME}","x","200"\n"{LAMP}","a\nb","200"\n"{CART}","x","200"\n'
+    Path("crawl.csv").write_text(f'"Internal - All"\n"Address","Title 1","Status Code"\n{rows}')
     crawl = CrawlCheck.read("crawl.csv")
     problems = audit(crawl, some(HOME))
     assert [str(problem) for problem in problems] == [
@@ -240,8 +232,7 @@ def test_crawl_file_is_read_twice_only_for_codes_that_need_it(tmp_path: Path) ->
 
 
 def test_missing_columns_are_noted() -> None:
-    write("crawl.jsonl", {"url": HOME}, {"url": OLD})
-    crawl = CrawlCheck.read("crawl.jsonl")
+    crawl = read({"url": HOME}, {"url": OLD})
     assert site_text(crawl, some(HOME, LAMP)) == [f"C05 {SITEMAP}:3: {LAMP} is listed, and not in crawl.jsonl"]
     assert crawl.notes == [
         "crawl.jsonl has no column of status, canonical, noindex: C01, C02, C03, C04, C06 not checked"
@@ -268,7 +259,7 @@ def test_invalid_crawl_file_is_reported_before_any_request() -> None:
 def test_a_crawl_takes_little_memory() -> None:
     """The figure in the docs is for a million rows; with so few, some tables have twice the size that they need."""
     rows = 20_000
-    write("crawl.jsonl", *(page(f"{SITE}/products/category/{number:09}", canonical="") for number in range(rows)))
+    dump(Path("crawl.jsonl"), *(page(f"{SITE}/products/category/{n:09}", canonical="") for n in range(rows)))
     tracemalloc.start()
     try:
         crawl = CrawlCheck.read("crawl.jsonl")
@@ -284,9 +275,9 @@ def test_a_crawl_takes_little_memory() -> None:
 
 def unchanged(before: dict[str, Any], hashes: tuple[Any, Any] = ("x", "x"), **reported: Any) -> UnchangedContentCheck:
     """OLD in a baseline, and in two crawls."""
-    write("before.jsonl", page(OLD, hash=hashes[0]), page(HOME, hash="h"))
-    write("now.jsonl", page(HOME, hash="i"), page(OLD, **{"hash": hashes[1], **reported}))
-    write("monday.jsonl", {"loc": OLD, "sitemap": SITEMAP, **before})
+    dump(Path("before.jsonl"), page(OLD, hash=hashes[0]), page(HOME, hash="h"))
+    dump(Path("now.jsonl"), page(HOME, hash="i"), page(OLD, **{"hash": hashes[1], **reported}))
+    dump(Path("monday.jsonl"), {"loc": OLD, "sitemap": SITEMAP, **before})
     return UnchangedContentCheck.read(open_baseline("monday.jsonl"), "before.jsonl", "now.jsonl")
 
 
@@ -352,7 +343,7 @@ def test_lastmods_are_compared_by_sitemap() -> None:
     unchanged({})
     other = dated("2026-01-01T00:00:00Z", "day")
     listings = [{"loc": OLD, "sitemap": SITEMAP, **dated("2026-02-01T00:00:00Z", "day")}, {"loc": OLD, **other}]
-    write("monday.jsonl", *listings)
+    dump(Path("monday.jsonl"), *listings)
     check = UnchangedContentCheck.read(open_baseline("monday.jsonl"), "before.jsonl", "now.jsonl")
     assert found_by(check, some(OLD, lastmod=datetime(2026, 1, 1, tzinfo=UTC), precision="day")) == []
     assert found_by(check, some(OLD, lastmod=datetime(2026, 2, 1, tzinfo=UTC), precision="day")) == []
@@ -360,9 +351,9 @@ def test_lastmods_are_compared_by_sitemap() -> None:
 
 
 def test_crawls_without_hashes_are_noted() -> None:
-    write("before.jsonl", page(OLD))
-    write("now.jsonl", page(OLD, hash="x"))
-    write("monday.jsonl", {"loc": OLD, **dated("2026-02-01T00:00:00Z", "day")})
+    dump(Path("before.jsonl"), page(OLD))
+    dump(Path("now.jsonl"), page(OLD, hash="x"))
+    dump(Path("monday.jsonl"), {"loc": OLD, **dated("2026-02-01T00:00:00Z", "day")})
     check = UnchangedContentCheck.read(open_baseline("monday.jsonl"), "before.jsonl", "now.jsonl")
     assert found_by(check, some(OLD, lastmod=DAY)) == []
     assert check.notes == ["before.jsonl has no column of hash: X03 not checked"]

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections import Counter
 from pathlib import Path
 from typing import get_args
 
 import pytest
+from kit import dump, gz, urlset
 
 import sitemap_reader as sr
 from sitemap_reader.checks.findings import Findings
 from sitemap_reader.model.problems import Kind, report
 
 CORPUS = Path(__file__).parents[2] / "corpus"
-HEAD = '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
 RAW: Kind = "raw & read as &amp;"
 
 
@@ -28,13 +27,13 @@ def test_every_kind_is_in_the_corpus_and_every_problem_of_a_document_has_one() -
 
 
 def test_a_message_that_quotes_the_words_of_another_keeps_its_kind() -> None:
-    body = f"{HEAD}<url><priority : lost up to the next entry>0.5</priority><loc>https://a.example/</loc></url></urlset>"
-    kinds = {each.kind for record in sr.parse(body.encode()).urls for each in record.problems if each.code == "S01"}
+    body = urlset("<url><priority : lost up to the next entry>0.5</priority><loc>https://a.example/</loc></url>")
+    kinds = {each.kind for record in sr.parse(body).urls for each in record.problems if each.code == "S01"}
     assert kinds == {"malformed tag read as the intended one"}
 
 
 def test_a_wrong_checksum_is_no_missing_end() -> None:
-    body = bytearray(gzip.compress(f"{HEAD}<url><loc>https://a.example/</loc></url></urlset>".encode()))
+    body = bytearray(gz(urlset("https://a.example/")))
     body[-5] ^= 1
     (problem,) = (each for each in sr.parse(bytes(body)).problems if each.code == "F07")
     assert problem.kind == "wrong checksum or size"
@@ -73,8 +72,8 @@ def test_each_kind_has_a_sample_before_another_has_two(samples: int, expected: l
 
 
 def test_a_repair_and_a_loss_are_two_findings_with_their_own_kinds() -> None:
-    body = f"{HEAD}<url><loc>https://a.example/?a&b</loc></url><url><loc>https://a.example/2</loc>"
-    parsed = sr.parse(body.encode(), url="https://a.example/s.xml")
+    body = urlset("https://a.example/?a&b", "https://a.example/2")[:-17]
+    parsed = sr.parse(body, url="https://a.example/s.xml")
     findings = Findings()
     for problem in parsed.problems:
         findings.add(problem)
@@ -100,8 +99,8 @@ def test_report_shows_samples_below_their_kind() -> None:
 def test_dump_of_urls_alone_has_no_kinds(tmp_path: Path) -> None:
     """Its records state the code, without a message."""
     line = {"loc": "https://a.example/", "sitemap": "https://a.example/s.xml", "line": 1}
-    (tmp_path / "urls.jsonl").write_text(json.dumps({**line, "problems": [{"code": "S01", "field": None, "raw": "&"}]}))
-    result = sr.audit(tmp_path / "urls.jsonl")
+    line |= {"problems": [{"code": "S01", "field": None, "raw": "&"}]}
+    result = sr.audit(dump(tmp_path / "urls.jsonl", line))
     (finding,) = [each for each in result.findings if each.code == "S01"]
     assert (finding.count, finding.kinds) == (1, ())
     assert "S01 warning" in result.to_text()

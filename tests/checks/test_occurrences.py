@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from corpus_cases import CORPUS
+from kit import Site, dump, robots, urlset
 
 import sitemap_reader as sr
 from sitemap_reader.checks.findings import Findings
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 HOME = "https://e.com/"
 SITES = [*sorted((CORPUS / "sites").glob("*/")), *sorted((CORPUS / "audit").glob("*/"))]
-NS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 
 
 def occurrences(source: Any, **options: Any) -> list[Occurrence]:
@@ -51,14 +50,8 @@ def test_rows_and_findings_have_the_same_counts(site: Path) -> None:
 
 
 def site(folder: Path, **documents: str) -> Path:
-    (folder / "site.toml").write_text('seeds = ["https://e.com/"]\n')
-    place = folder / "https" / "e.com"
-    place.mkdir(parents=True, exist_ok=True)
-    maps = "".join(f"Sitemap: https://e.com/{name}.xml\n" for name in documents)
-    (place / "robots.txt").write_text(maps)
-    for name, entries in documents.items():
-        (place / f"{name}.xml").write_text(f"<urlset {NS}>\n{entries}\n</urlset>")
-    return folder
+    maps = {f"{HOME}{name}.xml": urlset(*entries.splitlines()) for name, entries in documents.items()}
+    return Site({"/robots.txt": robots(*maps), **maps}, "https://e.com").write(folder)
 
 
 def entry(path: str, inside: str = "") -> str:
@@ -96,9 +89,8 @@ def test_each_url_that_two_sitemaps_share_has_a_row(tmp_path: Path) -> None:
 
 
 def test_each_removed_url_has_a_row(tmp_path: Path) -> None:
-    before = tmp_path / "before.jsonl"
     urls = [sr.UrlRecord(f"https://e.com/{number}", sitemap="https://e.com/a.xml") for number in range(1_200)]
-    before.write_bytes(b"".join(map(sr.json_line, [*urls, urls[0]])))
+    before = dump(tmp_path / "before.jsonl", *urls, urls[0])
     now = site(tmp_path, a=entry("0"))
     rows = occurrences(now, baseline=before, select="X01")
     assert [row.url for row in rows] == [f"https://e.com/{number}" for number in range(1, 1_200)]
@@ -130,8 +122,7 @@ def test_merged_problems_have_rows() -> None:
 
 
 def write(path: Path, rows: Iterable[Occurrence]) -> Path:
-    path.write_text("".join(json.dumps(row.to_dict()) + "\n" for row in rows))
-    return path
+    return dump(path, *(row.to_dict() for row in rows))
 
 
 def test_only_what_the_file_lacks_is_new(tmp_path: Path) -> None:

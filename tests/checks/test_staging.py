@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from kit import robots, run, urlset, xml
 from servers import SiteServer
 
 import sitemap_reader as sr
@@ -16,8 +15,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sitemap_reader import Report
-
-NS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 
 
 @pytest.fixture(scope="module")
@@ -29,11 +26,8 @@ def staging() -> Iterator[SiteServer]:
 def listing(server: SiteServer, host: str, *others: str) -> str:
     """The target; its sitemap lists two of its own pages, and others."""
     start = server.url.replace("127.0.0.1", host)
-    locs = "".join(f"<url><loc>{loc}</loc></url>" for loc in (f"{start}/", f"{start}/a", *others))
-    server.pages = {
-        "/robots.txt": (200, {"Content-Type": "text/plain"}, f"User-agent: *\nSitemap: {start}/map.xml\n".encode()),
-        "/map.xml": (200, {"Content-Type": "application/xml"}, f"<urlset {NS}>{locs}</urlset>".encode()),
-    }
+    listed = xml(urlset(f"{start}/", f"{start}/a", *others))
+    server.pages = {"/robots.txt": (200, {}, robots(f"{start}/map.xml")), "/map.xml": listed}
     return start
 
 
@@ -47,21 +41,15 @@ def test_private_target_is_not_reported(staging: SiteServer, host: str) -> None:
     start = listing(staging, host)
     assert reported(sr.audit(start, allow_private=True)) == []
     assert reported(sr.audit(start.removeprefix("http://"), allow_private=True)) == []
-    command = [sys.executable, "-m", "sitemap_reader", "audit", start, "--allow-private"]
-    assert subprocess.run(command, capture_output=True, timeout=60, check=False).returncode == 0
+    assert run("audit", start, "--allow-private").exit_code == 0
 
 
 def test_other_private_hosts_and_userinfo_are_reported(staging: SiteServer) -> None:
     others = ("http://10.0.0.7/b", staging.url.replace("127.0.0.1", "localhost") + "/c")
     start = listing(staging, "127.0.0.1", *others, staging.url.replace("://", "://me:pw@") + "/d")
     found = reported(sr.audit(start, allow_private=True, scope="any"))
-    assert sorted(found) == sorted(
-        [
-            "http://10.0.0.7/b: 10.0.0.7 is a private address",
-            f"{others[1]}: localhost is a private address",
-            "credentials in the URL",
-        ]
-    )
+    private = ["http://10.0.0.7/b: 10.0.0.7 is a private address", f"{others[1]}: localhost is a private address"]
+    assert sorted(found) == sorted([*private, "credentials in the URL"])
 
 
 def test_private_host_is_reported_without_allow_private(staging: SiteServer, tmp_path: Path) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import warcs
 from docs_site import SITES
+from kit import Site, dump, objects, robots, urlset, write, xml
 
 import sitemap_reader as sr
 from sitemap_reader.checks.crawled import PAGE_CODES
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
 
     from sitemap_reader import Report
 
-NS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 HTML = {"Content-Type": "text/html; charset=utf-8"}
 MENU = " ".join(f"item{number}" for number in range(30))
 
@@ -32,25 +33,15 @@ def html(text: str, status: int = 200, **headers: str) -> Page:
     return status, {**HTML, **{name.replace("_", "-"): value for name, value in headers.items()}}, text.encode()
 
 
-def site(pages: Mapping[str, Page], *unlisted: str, robots: str = "") -> Callable[[SiteServer], None]:
-    """Sets the pages of a server, and a sitemap of all but the unlisted, one a line from line 2 on."""
-
-    def set_pages(server: SiteServer) -> None:
-        lines = "".join(f"<url><loc>{server.url}{path}</loc></url>\n" for path in pages if path not in unlisted)
-        server.pages = {
-            **pages,
-            "/robots.txt": (200, {}, f"User-agent: *\n{robots}\nSitemap: {server.url}/map.xml\n".encode()),
-            "/map.xml": (200, {"Content-Type": "text/xml"}, f"<urlset {NS}>\n{lines}</urlset>".encode()),
-        }
-
-    return set_pages
-
-
 @pytest.fixture
 def serve(site_server: Any) -> Callable[..., SiteServer]:
-    def start(pages: Mapping[str, Page], *unlisted: str, robots: str = "") -> SiteServer:
+    """`serve(pages, rules, others)` -> a server whose sitemap lists the pages, from line 2 on, and other URLs."""
+
+    def start(pages: Mapping[str, Page], rules: str = "", *others: str) -> SiteServer:
         server: SiteServer = site_server({})
-        site(pages, *unlisted, robots=robots)(server)
+        named = robots(f"{server.url}/map.xml", rules=f"User-agent: *\n{rules}\n")
+        listed = urlset(*(f"{server.url}{path}" for path in pages), *others)
+        server.pages = {**pages, "/robots.txt": (200, {}, named), "/map.xml": xml(listed)}
         return server
 
     return start
@@ -87,7 +78,7 @@ ROBOTS = "Disallow: /private/"
 
 
 def test_each_fault_is_reported_where_the_url_is_listed(serve: Callable[..., SiteServer]) -> None:
-    server = serve(FAULTS, robots=ROBOTS)
+    server = serve(FAULTS, ROBOTS)
     report = checked(server)
     assert found(report, server.url) == {
         "C01": ["3: /gone answers 410"],
@@ -105,7 +96,6 @@ def test_each_fault_is_reported_where_the_url_is_listed(serve: Callable[..., Sit
         "C07": ["11: /soft answers 200 with an error page: Shop"],
     }
     checks = report.url_checks
-    assert checks is not None
     assert (checks.urls, checks.sampled, checks.checked, checks.disallowed) == (13, 13, 13, 1)
     assert {each.code: each.found for each in checks.estimates} == {
         "C01": 1, "C02": 3, "C03": 3, "C04": 1, "C07": 1, "C08": 0
@@ -135,7 +125,6 @@ def test_a_sample_has_estimates_and_its_seed(serve: Callable[..., SiteServer]) -
     server = serve(pages)
     report = checked(server, 40, seed=3)
     checks = report.url_checks
-    assert checks is not None
     assert (checks.urls, checks.sampled, checks.checked, checks.seed) == (100, 40, 40, 3)
     errors = checks.estimates[0]
     assert errors.low < errors.share < errors.high
@@ -148,9 +137,9 @@ def test_a_sample_has_estimates_and_its_seed(serve: Callable[..., SiteServer]) -
 
 
 def test_results_are_stored_and_not_requested_again(serve: Callable[..., SiteServer], tmp_path: Path) -> None:
-    server, file = serve(FAULTS, robots=ROBOTS), tmp_path / "checks.jsonl"
+    server, file = serve(FAULTS, ROBOTS), tmp_path / "checks.jsonl"
     first = checked(server, 5, save_checks=file)
-    rows = {row["url"].removeprefix(server.url): row for row in map(json.loads, file.read_bytes().splitlines())}
+    rows = {row["url"].removeprefix(server.url): row for row in objects(file.read_bytes())}
     assert len(rows) == 5
     assert {row["type"] for row in rows.values()} == {"url_check"}
     server.received.clear()
@@ -158,7 +147,6 @@ def test_results_are_stored_and_not_requested_again(serve: Callable[..., SiteSer
     assert {*rows}.isdisjoint({*server.requests()} - {"/", "/moved"})  # to which others redirect
     assert len(file.read_bytes().splitlines()) == 13
     checks = second.url_checks
-    assert checks is not None
     assert checks.reused == 5
     server.received.clear()
     third = checked(server, 5, crawl=file)
@@ -205,10 +193,7 @@ def test_headers_and_logins_stay_on_the_site(serve: Callable[..., SiteServer], s
     checked(server, auth="user:secret", headers={"X-Key": "secret"})
     assert {request.path for request in server.received if "x-key" in request.headers} >= {"/a", "/b"}
     assert other.received == []  # another host is not followed
-    server = serve({"/b": html("")})
-    server.pages["/map.xml"] = (
-        200, {}, f"<urlset {NS}><url><loc>{there}/x</loc></url><url><loc>{server.url}/b</loc></url></urlset>".encode(),
-    )  # fmt: skip
+    server = serve({"/b": html("")}, "", f"{there}/x")
     checked(server, auth="user:secret", headers={"X-Key": "secret"}, scope="any")
     assert {request.path for request in other.received} >= {"/robots.txt", "/x"}
     assert not [r for r in other.received if {"x-key", "authorization"} & r.headers.keys()]
@@ -230,22 +215,16 @@ def test_private_addresses_are_not_requested(serve: Callable[..., SiteServer]) -
     assert report.url_checks.checked == 0
 
 
-class Anything(dict[str, Any]):
+def anything(pages: Mapping[str, Page], answer: Page) -> Any:
     """Pages of a server with an answer for each path."""
-
-    def __init__(self, pages: Mapping[str, Page], answer: Page) -> None:
-        super().__init__(pages)
-        self.answer = answer
-
-    def get(self, path: str, default: Any = None) -> Any:
-        return super().get(path, self.answer)
+    return SimpleNamespace(get=lambda path, default: pages.get(path, answer))
 
 
 def test_a_page_as_for_a_missing_path_is_a_soft_404(serve: Callable[..., SiteServer]) -> None:
     missing = html(f"<title>Shop</title>{MENU} nothing is here")
     pages = {f"/{n}": html(f"<title>Lamp {n}</title>{MENU} a lamp") for n in range(4)}
     server = serve({"/": missing, **pages, "/old": missing, "/older": missing})
-    server.pages = Anything(server.pages, missing)
+    server.pages = anything(server.pages, missing)
     report = checked(server)
     assert found(report, server.url) == {
         "C07": ["7: /old answers 200 with an error page: Shop", "8: /older answers 200 with an error page: Shop"]
@@ -255,7 +234,7 @@ def test_a_page_as_for_a_missing_path_is_a_soft_404(serve: Callable[..., SiteSer
 def test_pages_that_a_script_draws_are_no_soft_404s(serve: Callable[..., SiteServer]) -> None:
     shell = html(f"<title>Shop</title>{MENU} please switch on scripts")
     server = serve({f"/{n}": shell for n in range(6)})
-    server.pages = Anything(server.pages, shell)
+    server.pages = anything(server.pages, shell)
     report = checked(server)
     assert found(report, server.url) == {}
     note = f"{server.url} sends the same HTML for a path that does not exist as for 6 of 6 checked pages: C07 not"
@@ -270,15 +249,10 @@ def test_a_site_that_refuses_the_client_is_noted(serve: Callable[..., SiteServer
 
 
 def test_what_does_not_respond_is_reported(serve: Callable[..., SiteServer]) -> None:
-    cut = (200, {**HTML, "Content-Length": "999"}, b"")
-    server = serve({"/a": cut, "/b": html("")})
-    server.pages["/map.xml"] = (
-        200, {}, f"<urlset {NS}><url><loc>{server.url}/b</loc></url>\n"
-        "<url><loc>http://127.0.0.1:1/x</loc></url></urlset>".encode(),
-    )  # fmt: skip
+    server = serve({"/b": html("")}, "", "http://127.0.0.1:1/x")
     report = checked(server, scope="any", obey_robots=False, limits=sr.Limits(tries=1))
     assert found(report, server.url) == {
-        "C08": ["2: http://127.0.0.1:1/x does not respond: connection refused by 127.0.0.1:1"]
+        "C08": ["3: http://127.0.0.1:1/x does not respond: connection refused by 127.0.0.1:1"]
     }
 
 
@@ -304,8 +278,8 @@ def test_a_stopped_check_keeps_what_is_known(serve: Callable[..., SiteServer], t
 def test_of_a_recording_only_its_own_pages_are_checked(tmp_path: Path, *, is_warc: bool) -> None:
     home = "https://e.example"
     bodies = {
-        "robots.txt": f"Sitemap: {home}/s.xml".encode(),
-        "s.xml": warcs.urlset(*(f"{home}/{name}" for name in ("good", "missing", "unrecorded"))),
+        "robots.txt": robots(f"{home}/s.xml"),
+        "s.xml": urlset(*(f"{home}/{name}" for name in ("good", "missing", "unrecorded"))),
         "good": b"x",
     }
     if is_warc:
@@ -313,13 +287,7 @@ def test_of_a_recording_only_its_own_pages_are_checked(tmp_path: Path, *, is_war
         answers = [warcs.response(body, url=f"{home}/{name}") for name, body in bodies.items()]
         recording = warcs.write(tmp_path / "site.warc", *answers, missing)
     else:
-        recording = tmp_path
-        folder = recording / "https" / "e.example"
-        folder.mkdir(parents=True)
-        for name, body in bodies.items():
-            folder.joinpath(name).write_bytes(body)
-        folder.joinpath("missing.headers").write_text("status: 404\n")
-        recording.joinpath("site.toml").write_text(f'seeds = ["{home}/"]\n')
+        recording = Site({**bodies, "missing.headers": "status: 404\n"}, home).write(tmp_path)
     report = sr.audit(recording, check_urls="all", select="C")
     assert (report.url_checks.sampled, report.url_checks.checked) == (3, 2)
     assert {finding.code: finding.count for finding in report.findings} == {"C01": 1}
@@ -352,9 +320,8 @@ def test_mistakes_are_refused_before_any_request(options: dict[str, Any], messag
 
 
 def test_a_dump_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "urls.jsonl").write_text('{"loc": "https://e.example/"}\n')
     with pytest.raises(UsageError, match=r"is a dump: give the site"):
-        sr.audit(tmp_path / "urls.jsonl", check_urls=5)
+        sr.audit(dump(tmp_path / "urls.jsonl", {"loc": "https://e.example/"}), check_urls=5)
 
 
 def test_a_line_of_results_has_all_fields() -> None:
@@ -365,9 +332,7 @@ def test_a_line_of_results_has_all_fields() -> None:
 
 def test_pages_of_a_mapped_host_are_requested_from_the_other_alone(serve: Callable[..., SiteServer]) -> None:
     staging, production = serve({"/1": html("", 404), "/2": html("x")}), serve({"/1": html("x"), "/2": html("x")})
-    body = staging.pages["/map.xml"][2].replace(staging.url.encode(), production.url.encode())
-    staging.pages["/map.xml"] = (200, {"Content-Type": "text/xml"}, body)
-    staging.pages["/robots.txt"] = (200, {}, f"Sitemap: {production.url}/map.xml\n".encode())
+    staging.pages |= {path: production.pages[path] for path in ("/robots.txt", "/map.xml")}
     report = sr.audit(
         production.url, host_map={production.url: staging.url}, auth="me:secret", allow_private=True, check_urls="all",
         select="C",
@@ -431,22 +396,16 @@ def test_a_host_whose_robots_txt_cannot_be_read_has_no_result(
 ) -> None:
     other = serve({"/x": html("x")})
     other.pages["/robots.txt"] = (500, {}, b"")
-    server = serve({"/1": html("x")})
-    line = f"<url><loc>{other.url}/x</loc></url>\n</urlset>".encode()
-    status, headers, body = server.pages["/map.xml"]
-    server.pages["/map.xml"] = (status, headers, body.replace(b"</urlset>", line))
+    server = serve({"/1": html("x")}, "", f"{other.url}/x")
     saved = tmp_path / "checks.jsonl"
     report = checked(server, scope="any", save_checks=saved, limits=sr.Limits(tries=1))
     assert (report.url_checks.checked, report.url_checks.disallowed) == (1, 0)
-    assert [json.loads(each)["url"] for each in saved.read_text().splitlines()] == [f"{server.url}/1"]
+    assert [each["url"] for each in objects(saved.read_text())] == [f"{server.url}/1"]
 
 
 def test_pages_that_are_not_in_the_folder_have_no_result(tmp_path: Path) -> None:
-    public = tmp_path / "public"
-    public.mkdir()
-    (public / "index.html").write_text("<p>x</p>")
-    locs = "".join(f"<url><loc>{url}</loc></url>" for url in ("https://e.example/", "https://other.example/"))
-    (public / "sitemap.xml").write_text(f"<urlset {NS}>{locs}</urlset>")
+    listed = urlset("https://e.example/", "https://other.example/")
+    public = write(tmp_path / "public", {"index.html": "<p>x</p>", "sitemap.xml": listed})
     report = sr.audit(public, base="https://e.example", check_urls="all", select="C", scope="any")
     assert report.findings == ()
     assert report.url_checks.checked == 1

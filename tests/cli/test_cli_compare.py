@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from kit import run
+from kit import dump, run
 
 import sitemap_reader as sr
 from sitemap_reader.cli.exits import Exit
@@ -16,8 +16,7 @@ MARKET = Path(__file__).parents[2] / "corpus" / "market"
 
 
 def lines(path: Path, host: str, count: int) -> Path:
-    path.write_bytes(b"".join(sr.json_line(sr.UrlRecord(f"https://{host}/{each}")) for each in range(count)))
-    return path
+    return dump(path, *(sr.UrlRecord(f"https://{host}/{each}") for each in range(count)))
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from cli_runs import replay
-from kit import index, run, urlset
+from kit import index, robots, run, urlset, write
 
 from sitemap_reader.cli.exits import PRECEDENCE, Exit
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text("utf-8")
 A = "https://a.example"
 ONE = f"{A}/1"
-MAPS = {"robots.txt": f"Sitemap: {A}/s.xml\n", "s.xml": urlset(ONE)}
+MAPS = {"robots.txt": robots(f"{A}/s.xml"), "s.xml": urlset(ONE)}
 EMPTY = {**MAPS, "s.xml": urlset()}
 MISSING = {"robots.txt": MAPS["robots.txt"]}
 # Sites by name; robots.txt names s.xml unless a page replaces it.
-SITES: dict[str, Mapping[str, str]] = {
+SITES: dict[str, Mapping[str, str | bytes]] = {
     "whole": MAPS,
     "empty": EMPTY,
     "none": {"robots.txt": ""},
@@ -37,8 +37,7 @@ SITES: dict[str, Mapping[str, str]] = {
     "html": {**MAPS, "s.xml": "<!doctype html><html><body><a href='/'>home</a></body></html>"},
 }
 
-OLD_DUMP = '{"loc":"https://a.example/1"}\n'
-NEW_DUMP = '{"loc":"https://a.example/2"}\n'
+OLD_DUMP, NEW_DUMP = (f'{{"loc":"https://a.example/{number}"}}\n' for number in (1, 2))
 
 # Code -> case of the table -> a command; a word in braces is a folder of SITES, or a file made below.
 COMMANDS: dict[Exit, dict[str, str]] = {
@@ -116,8 +115,7 @@ def command(tmp_path: Path) -> Callable[[str], list[str]]:
         for name, pages in SITES.items():
             if f"{{{name}}}" in typed:
                 replay(places[name], pages)
-        for name, text in {"file": urlset(ONE), "old": OLD_DUMP, "new": NEW_DUMP, "nothing": ""}.items():
-            places[name].write_text(text)
+        write(tmp_path, {"file": urlset(ONE), "old": OLD_DUMP, "new": NEW_DUMP, "nothing": b""})
         return [word.format(**places) for word in typed.split()]
 
     return arguments

@@ -11,7 +11,7 @@ from importlib import import_module
 import attrs
 import pytest
 from inline_cluster import inline_cluster
-from kit import run, urlset
+from kit import robots, run, urlset
 
 import sitemap_reader as sr
 from sitemap_reader.cli.exits import Exit
@@ -39,7 +39,7 @@ def site(site_server):
     def serve(*paths, status=200):
         server = site_server({})
         body = urlset(*(f"{server.url}/{path}" for path in paths))
-        server.pages["/robots.txt"] = (200, {}, f"Sitemap: {server.url}/map.xml\n".encode())
+        server.pages["/robots.txt"] = (200, {}, robots(f"{server.url}/map.xml"))
         if paths or status != 200:
             server.pages["/map.xml"] = (status, {}, body)
         return server.url
@@ -220,7 +220,7 @@ def test_help_names_its_options_and_examples():
 
 
 def test_a_host_in_part_is_partial(harvest, site_server, site):
-    server = site_server({"/sitemap.xml": (200, {}, urlset("x")[:-12])})
+    server = site_server({})
     server.pages["/sitemap.xml"] = (200, {}, urlset(f"{server.url}/a", f"{server.url}/b")[:-30])
     result = harvest([server.url, site("a")])
     assert result.exit_code == Exit.PARTIAL

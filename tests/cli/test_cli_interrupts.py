@@ -202,7 +202,6 @@ def test_an_interrupt_leaves_a_whole_file_of_what_was_converted(
     output = tmp_path / f"urls.{format}"
     command = [*PROGRAM, "convert", "-", "-o", str(output)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as running:
-        assert running.stdin is not None
         assert running.stderr is not None
         for line in URLS * 10:
             running.stdin.write(f"{line}\n".encode())
@@ -223,7 +222,6 @@ def test_interrupted_diff_keeps_the_previous_output(tmp_path: Path) -> None:
     dump(tmp_path / "old.jsonl", *map(json.loads, URLS[:9]))
     command = [*PROGRAM, "diff", tmp_path / "old.jsonl", "-", "-o", out]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as child:
-        assert child.stdin is not None
         child.stdin.write(b"{}")  # which is not a whole line yet
         child.stdin.flush()
         wait_for(lambda: len(list(tmp_path.glob("changes.jsonl*"))) > 1)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from cli_runs import SHOP, process, replay
-from kit import run, urlset
+from kit import robots, run, urlset
 
 import sitemap_reader
 from sitemap_reader.checks.rule_docs import explain, explain_all
@@ -82,17 +82,17 @@ def test_an_error_counts_before_a_warning(capsys: pytest.CaptureFixture[str]) ->
 
 def test_parse_of_a_document_has_advice(tmp_path: Path) -> None:
     bodies = {
-        "cut.xml": ("<urlset><url><loc>htt", "S01"),
-        "dtd.xml": ('<!DOCTYPE a [<!ENTITY x "y">]><urlset/>', "S09"),
+        "cut.xml": (b"<urlset><url><loc>htt", "S01"),
+        "dtd.xml": (b'<!DOCTYPE a [<!ENTITY x "y">]><urlset/>', "S09"),
         "relative.xml": (urlset("/a"), "U01"),
-        "ftp.txt": ("ftp://a.example/x\n", "U02"),
-        "empty.xml": ("", "F11"),
-        "page.html": ("<html></html>", "F05"),
-        "words.txt": ("words\n", "S15"),
-        "nothing.xml": ("<urlset><url><lastmod>2020</lastmod></url></urlset>", "S11"),
+        "ftp.txt": (b"ftp://a.example/x\n", "U02"),
+        "empty.xml": (b"", "F11"),
+        "page.html": (b"<html></html>", "F05"),
+        "words.txt": (b"words\n", "S15"),
+        "nothing.xml": (urlset("<url><lastmod>2020</lastmod></url>"), "S11"),
     }
     for name, (body, code) in bodies.items():
-        (tmp_path / name).write_text(body)
+        (tmp_path / name).write_bytes(body)
         for verbosity in ([], ["-q"]):
             result = run("parse", tmp_path / name, *verbosity)
             (error,) = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
@@ -102,7 +102,8 @@ def test_parse_of_a_document_has_advice(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_site_without_urls_has_advice(tmp_path: Path) -> None:
-    site = replay(tmp_path / "site", {"robots.txt": "User-agent: *\nDisallow: /\nSitemap: https://a.example/s.xml\n"})
+    forbidden = robots("https://a.example/s.xml", rules="User-agent: *\nDisallow: /\n")
+    site = replay(tmp_path / "site", {"robots.txt": forbidden})
     result = process("dump", f"{site}/")
     assert result.returncode == 5
     assert result.stderr.splitlines()[1].endswith(f"; {HINTS['F02']}")

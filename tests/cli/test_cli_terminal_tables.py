@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from cli_runs import BROKEN, PROGRAM, SHOP
 from golden_tables import GOLDEN
+from kit import dump
 
 if sys.platform == "win32":
     pytest.skip("there are no pseudo-terminals", allow_module_level=True)
 
-from terminals import on_terminal
+from terminals import Terminal, on_terminal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,14 +24,17 @@ pytestmark = pytest.mark.slow
 ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": ""}
 
 
-def lines(
-    *arguments: str, columns: int, environment: dict[str, str] | None = None, code: int | None = 0
-) -> list[str]:
-    """The output before the terminal wraps long lines."""
-    command = [*PROGRAM, *arguments, "-q"]
-    with on_terminal(command, columns=columns, environment={"COLUMNS": "", **(environment or {})}) as terminal:
+def ended(*arguments: str, code: int | None = 0, environment: dict[str, str] | None = None, **options: Any) -> Terminal:
+    """A command that has ended on a terminal."""
+    environment = {"COLUMNS": "", **(environment or {})}
+    with on_terminal([*PROGRAM, *arguments], environment=environment, **options) as terminal:
         assert terminal.end() == code or code is None
-        return terminal.written.replace("\r\n", "\n").splitlines()
+    return terminal
+
+
+def lines(*arguments: str, **options: Any) -> list[str]:
+    """The output before the terminal wraps long lines."""
+    return ended(*arguments, "-q", **options).written.replace("\r\n", "\n").splitlines()
 
 
 @pytest.mark.parametrize("command", ["tree", "discover"])
@@ -66,10 +70,9 @@ def test_a_file_has_the_whole_table(tmp_path: Path) -> None:
 @pytest.mark.smoke("tree")
 @pytest.mark.parametrize("command", ["tree", "discover"])
 def test_a_pipe_from_a_terminal_gets_tsv(command: str) -> None:
-    with on_terminal([*PROGRAM, command, SHOP, "-q"], pipes_stdout=True) as terminal:
-        assert terminal.end() == 0
-        assert terminal.output == (GOLDEN / f"{command}-shop.tsv").read_bytes()
-        assert terminal.written == ""
+    terminal = ended(command, SHOP, "-q", pipes_stdout=True)
+    assert terminal.output == (GOLDEN / f"{command}-shop.tsv").read_bytes()
+    assert terminal.written == ""
 
 
 def test_ascii_terminal_gets_an_ascii_tree() -> None:
@@ -92,33 +95,26 @@ def test_stats_end_with_shares_below_each_other() -> None:
 
 
 COLORS = {"NO_COLOR": "", "TERM": "xterm"}
+FORCED = {**COLORS, "FORCE_COLOR": "1"}
 
 
 def test_severities_have_colours_on_a_terminal() -> None:
-    with on_terminal([*PROGRAM, "audit", BROKEN], environment=COLORS) as terminal:
-        assert terminal.end() == 1
-        assert "\x1b[38;5;160merror  \x1b[0m  F01" in terminal.written
-        assert "\x1b[38;5;166mS01 warning: " in terminal.written
-        assert "\x1b[38;5;160mpartial:\x1b[0m 3 documents" in terminal.written
+    terminal = ended("audit", BROKEN, code=1, environment=COLORS)
+    assert "\x1b[38;5;160merror  \x1b[0m  F01" in terminal.written
+    assert "\x1b[38;5;166mS01 warning: " in terminal.written
+    assert "\x1b[38;5;160mpartial:\x1b[0m 3 documents" in terminal.written
 
 
 def test_headings_and_failures_of_a_table_have_styles() -> None:
-    with on_terminal([*PROGRAM, "tree", BROKEN, "-q"], columns=300, environment=COLORS) as terminal:
-        assert terminal.end() == 3
-    header, *rows = terminal.written.splitlines()
+    header, *rows = lines("tree", BROKEN, code=3, columns=300, environment=COLORS)
     assert header.startswith("\x1b[1msitemap")
     assert any(re.search(r"\x1b\[38;5;160m +404", row) for row in rows)
     assert any("\x1b[38;5;160mno" in row for row in rows)
 
 
 def test_changes_have_a_sign_and_a_colour(tmp_path: Path) -> None:
-    for name, loc in (("old", "https://a.example/1"), ("new", "https://a.example/2")):
-        (tmp_path / f"{name}.jsonl").write_text(f'{{"loc":"{loc}"}}\n')
-    with on_terminal(
-        [*PROGRAM, "diff", str(tmp_path / "old.jsonl"), str(tmp_path / "new.jsonl"), "-q"], environment=COLORS
-    ) as terminal:
-        assert terminal.end() == 0
-    assert sorted(terminal.written.splitlines()) == [
+    files = [dump(tmp_path / f"{number}.jsonl", {"loc": f"https://a.example/{number}"}) for number in (1, 2)]
+    assert sorted(lines("diff", *map(str, files), environment=COLORS)) == [
         "\x1b[38;5;160m- https://a.example/1\x1b[0m",
         "\x1b[38;5;28m+ https://a.example/2\x1b[0m",
     ]
@@ -126,44 +122,32 @@ def test_changes_have_a_sign_and_a_colour(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("format", ["tsv", "csv", "jsonl"])
 def test_data_is_never_coloured(format: str) -> None:
-    forced = {**COLORS, "FORCE_COLOR": "1"}
-    with on_terminal([*PROGRAM, "tree", SHOP, "--format", format, "-q"], environment=forced) as terminal:
-        assert terminal.end() == 0
-    assert "\x1b" not in terminal.written
+    assert "\x1b" not in ended("tree", SHOP, "--format", format, "-q", environment=FORCED).written
 
 
 def test_colours_can_be_forced_into_a_pipe() -> None:
-    forced = {**COLORS, "FORCE_COLOR": "1"}
-    with on_terminal([*PROGRAM, "audit", BROKEN, "-q"], pipes_stdout=True, environment=forced) as terminal:
-        assert terminal.end() == 1
-        assert b"\x1b[38;5;160merror" in terminal.output
+    terminal = ended("audit", BROKEN, "-q", code=1, pipes_stdout=True, environment=FORCED)
+    assert b"\x1b[38;5;160merror" in terminal.output
 
 
 def test_help_has_bold_headings_on_a_terminal() -> None:
     for environment, heading in ((COLORS, "\x1b[1mUsage:\x1b[0m"), ({**COLORS, "NO_COLOR": "1"}, "Usage:")):
-        with on_terminal([*PROGRAM, "tree", "--help"], environment=environment) as terminal:
-            assert terminal.end() == 0
-        assert terminal.written.startswith(f"{heading} sitemap-reader tree ")
+        assert ended("tree", "--help", environment=environment).written.startswith(f"{heading} sitemap-reader tree ")
 
 
 @pytest.mark.parametrize("environment", [{**COLORS, "NO_COLOR": "1"}, {**COLORS, "TERM": "dumb"}])
 def test_colours_can_be_switched_off(environment: dict[str, str]) -> None:
-    with on_terminal([*PROGRAM, "audit", BROKEN], environment=environment) as terminal:
-        assert terminal.end() == 1
-        assert "\x1b[3" not in terminal.written
+    assert "\x1b[3" not in ended("audit", BROKEN, code=1, environment=environment).written
 
 
 def test_a_pipe_from_a_terminal_has_no_colours() -> None:
-    with on_terminal([*PROGRAM, "audit", BROKEN], pipes_stdout=True, environment=COLORS) as terminal:
-        assert terminal.end() == 1
-        assert b"\x1b" not in terminal.output
-        assert "\x1b[38;5;160mpartial:\x1b[0m" in terminal.written
+    terminal = ended("audit", BROKEN, code=1, pipes_stdout=True, environment=COLORS)
+    assert b"\x1b" not in terminal.output
+    assert "\x1b[38;5;160mpartial:\x1b[0m" in terminal.written
 
 
 @pytest.mark.parametrize(("columns", "most"), [(80, 80), (200, 80), (60, 60)])
 def test_an_audit_fits_80_columns_or_a_narrower_terminal(columns: int, most: int) -> None:
-    with on_terminal([*PROGRAM, "audit", BROKEN, "-q"], columns=columns, environment={"COLUMNS": ""}) as terminal:
-        assert terminal.end() == 1
-        _, *lines = terminal.written.splitlines()  # the first one has the target
-    sentences = [line for line in lines if "://" not in line and not line.startswith(("error", "warning", "notice"))]
+    _, *rest = lines("audit", BROKEN, code=1, columns=columns)  # the first line has the target
+    sentences = [line for line in rest if "://" not in line and not line.startswith(("error", "warning", "notice"))]
     assert max(map(len, sentences)) <= most

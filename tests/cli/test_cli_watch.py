@@ -13,7 +13,8 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import pytest
-from kit import run, urlset
+from cli_runs import PROGRAM
+from kit import objects, robots, run, urlset, xml
 from servers import SiteServer, free_port
 
 if TYPE_CHECKING:
@@ -28,16 +29,15 @@ DRAIN_SECONDS = 10.0  # SIGTERM ends a watch within this
 def site(*locs: str) -> Iterator[SiteServer]:
     """A site with one sitemap."""
     with SiteServer({}) as server:
-        server.pages["/robots.txt"] = 200, {}, f"Sitemap: {server.url}/s.xml\n".encode()
-        body = urlset(*(f"{server.url}/{loc}" for loc in locs))
-        server.pages["/s.xml"] = 200, {"Content-Type": "application/xml"}, body
+        server.pages["/robots.txt"] = 200, {}, robots(f"{server.url}/s.xml")
+        server.pages["/s.xml"] = xml(urlset(*(f"{server.url}/{loc}" for loc in locs)))
         yield server
 
 
 @contextmanager
 def watching(*arguments: str | Path) -> Iterator[subprocess.Popen[str]]:
     """A watch as a process."""
-    command = [sys.executable, "-m", "sitemap_reader", "watch", *map(str, arguments), "--allow-private"]
+    command = [*PROGRAM, "watch", *map(str, arguments), "--allow-private"]
     environment = {**os.environ, "NO_COLOR": "1"}
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment) as process:
@@ -47,17 +47,22 @@ def watching(*arguments: str | Path) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
+def until(process: subprocess.Popen[str], words: str) -> str:
+    """The first line on stderr that has the words."""
+    while words not in (line := process.stderr.readline()):
+        assert line
+    return line
+
+
 def lines_of(process: subprocess.Popen[str], number: int) -> list[dict[str, object]]:
-    assert process.stdout is not None
     return [json.loads(process.stdout.readline()) for _ in range(number)]
 
 
 @pytest.mark.slow
 def test_a_visit_ends_after_site_seconds(tmp_path: Path) -> None:
     with site("a") as server:
-        server.pages["/robots.txt"] = 200, {}, f"User-agent: *\nCrawl-delay: 20\nSitemap: {server.url}/s.xml\n".encode()
+        server.pages["/robots.txt"] = 200, {}, robots(f"{server.url}/s.xml", rules="User-agent: *\nCrawl-delay: 20\n")
         with watching(f"{server.url}/", "--state", tmp_path / "s.db", "-v", "--site-seconds", "0.5") as process:
-            assert process.stderr is not None
             lines = [process.stderr.readline() for _ in range(2)]
     assert "1 request, fails, 1. time" in lines[1]
     assert "after 0.5 s of waiting" in lines[1]
@@ -76,10 +81,8 @@ def test_a_signal_ends_a_watch(tmp_path: Path, number: signal.Signals) -> None:
         out, err = process.communicate(timeout=PATIENCE_SECONDS)
         assert (process.returncode, out) == (0, "")
         assert time.monotonic() - began < DRAIN_SECONDS
-    assert [(line["seq"], line["change"], line["site"]) for line in lines] == [
-        (1, "new", f"{server.url}/"),
-        (2, "new", f"{server.url}/"),
-    ]
+    found = [(line["seq"], line["change"], line["site"]) for line in lines]
+    assert found == [(number, "new", f"{server.url}/") for number in (1, 2)]
     assert err.splitlines() == [
         "watching 1 site, 0 sitemaps known; up to 3,600 requests an hour, 120 a domain",
         f"{server.url}/: 2 requests, 2 new",
@@ -101,8 +104,7 @@ def test_a_killed_watch_continues(tmp_path: Path) -> None:
         with watching(f"{server.url}/", *arguments, "--to", "-"):
             while not changes.exists() or changes.read_bytes().count(b"\n") < 2:
                 time.sleep(0.01)
-    lines = [json.loads(line) for line in changes.read_bytes().splitlines()]
-    assert [(line["seq"], line["change"]) for line in lines] == [(1, "new"), (2, "new")]
+    assert [(line["seq"], line["change"]) for line in objects(changes.read_bytes())] == [(1, "new"), (2, "new")]
 
 
 @pytest.mark.slow
@@ -112,9 +114,7 @@ def test_the_server_answers(tmp_path: Path) -> None:
         site("a") as server,
         watching(f"{server.url}/", "--state", tmp_path / "s.db", "--listen", f"127.0.0.1:{port}") as process,
     ):
-        assert process.stderr is not None
-        while "listening on" not in (line := process.stderr.readline()):
-            assert line
+        until(process, "listening on")
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/changes?after=0&wait=30", timeout=60) as response:
             (change,) = response.read().splitlines()
         assert json.loads(change)["loc"] == f"{server.url}/a"
@@ -131,9 +131,7 @@ def test_the_server_answers_beside_a_site_whose_robots_txt_is_a_long_line(tmp_pa
     with SiteServer({"/robots.txt": (200, {}, robots)}) as hostile, site("a") as server, watching(
         f"{hostile.url}/", f"{server.url}/", "--state", tmp_path / "s.db", "--listen", f"127.0.0.1:{port}"
     ) as process:
-        assert process.stderr is not None
-        while "listening on" not in (line := process.stderr.readline()):
-            assert line
+        until(process, "listening on")
         while len(hostile.received) < 2:  # a well-known path is requested when robots.txt has been read
             began = time.monotonic()
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=20) as response:
@@ -148,8 +146,6 @@ def test_the_server_answers_beside_a_site_whose_robots_txt_is_a_long_line(tmp_pa
 @pytest.mark.slow
 def test_a_reader_of_stdout_that_ends_is_no_error(tmp_path: Path) -> None:
     with site("a") as server, watching(f"{server.url}/", "--state", tmp_path / "s.db") as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
         process.stdout.close()
         err = process.stderr.read()
         assert process.wait(PATIENCE_SECONDS) == 0
@@ -172,9 +168,7 @@ def test_a_host_that_was_never_read_is_an_error_with_its_cause(tmp_path: Path, o
     with SiteServer({}) as server:
         server.pages["/robots.txt"] = 500, {}, b""
         with watching(f"{server.url}/", "--state", tmp_path / "s.db", "--retries", "0", *options) as process:
-            assert process.stderr is not None
-            while not (line := process.stderr.readline()).startswith("error: "):
-                assert line
+            line = until(process, "error: ")
     name = f"{server.url}/"
     assert line.startswith(f"error: {name} cannot be read, and is tried again later: F18 {name}robots.txt: ")
 
@@ -186,7 +180,6 @@ def test_shards_divide_the_hosts(tmp_path: Path) -> None:
         for number in (1, 2):
             arguments = ["--state", tmp_path / "states", "--shard", f"{number}/2", "--to", tmp_path / f"{number}.jsonl"]
             with watching(f"{server.url}/", *arguments) as process:
-                assert process.stderr is not None
                 results.append("watching 1 site" in process.stderr.readline())
     assert sorted(results) == [False, True]
     assert sorted(path.name for path in (tmp_path / "states").glob("*.sqlite")) == [
@@ -247,7 +240,7 @@ def test_a_full_stderr_stops_neither_the_server_nor_the_end(tmp_path: Path) -> N
     fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, 4096)
     hosts = [f"127.0.1.{number}:{port}" for number in range(1, 41)]  # where nothing listens
     options = ["--state", tmp_path / "s.db", "--to", changes, "--listen", f"127.0.0.1:{port}", "-v", "--allow-private"]
-    command = [sys.executable, "-m", "sitemap_reader", "watch", *hosts, *map(str, options)]
+    command = [*PROGRAM, "watch", *hosts, *map(str, options)]
     with subprocess.Popen(command, stderr=write) as process:
         try:
             os.close(write)

@@ -91,7 +91,6 @@ def scrapy_program() -> Iterator[None]:
         _programs.append(program)
         yield
         _programs.remove(program)
-        assert program.stdin is not None
         program.stdin.close()
 
 
@@ -99,8 +98,6 @@ def crawl(folder: Path, spider: str, settings: dict[str, Any] | None = None, **a
     """Runs `spider`, the source of a class Tried."""
     (folder / "tried.py").write_text(HEAD + spider)
     (program,) = _programs
-    assert program.stdin is not None
-    assert program.stdout is not None
     wanted = [str(folder), dict(os.environ), SECONDS, {**SETTINGS, **(settings or {})}, arguments]
     program.stdin.write(json.dumps(wanted) + "\n")
     code, log = int(program.stdout.readline()), (folder / "log.txt").read_text()

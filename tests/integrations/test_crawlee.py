@@ -452,7 +452,6 @@ def test_exception_is_raised_after_the_requests_read_before(site: SiteServer, wh
                 request = await loader.fetch_next_request()
             except ZeroDivisionError:
                 break
-            assert request is not None
             found.append(request.url)
             await loader.mark_request_as_handled(request)
         assert len(found) == await loader.get_total_count()
@@ -644,11 +643,9 @@ def test_another_process_continues_where_the_last_one_ended(site: SiteServer, tm
         async with loader:
             for _ in range(count):
                 request = await loader.fetch_next_request()
-                assert request is not None
                 handled.append(request.url)
                 await loader.mark_request_as_handled(request)
             request = await loader.fetch_next_request()
-            assert request is not None
             return request.url, loader
 
     for count in (25, 20):
@@ -698,7 +695,6 @@ def test_a_sitemap_that_was_read_in_part_is_read_again(site: SiteServer, tmp_pat
         ) as loader:
             while len(found) < 8:
                 request = await loader.fetch_next_request()
-                assert request is not None
                 found.append(request.url)
                 await loader.mark_request_as_handled(request)
         return found
@@ -751,7 +747,6 @@ def test_url_at_which_a_callback_failed_comes_after_a_restart(site: SiteServer, 
             await soon(lambda: loader._failure is not None)
             for _ in range(await loader.get_total_count()):
                 request = await loader.fetch_next_request()
-                assert request is not None
                 handled.append(request.url)
                 await loader.mark_request_as_handled(request)
             with pytest.raises(ZeroDivisionError):
@@ -824,7 +819,6 @@ def test_with_a_state_only_changes_are_returned(site: SiteServer, tmp_path: Path
         "previous_lastmod_precision": "day",
     }
     record = record_of(changes["/moves"])
-    assert record is not None
     assert record.lastmod_precision == "day"
     assert [record.loc for record in removed] == [f"{site.url}/goes"]
     assert last.removed == 1
@@ -852,7 +846,6 @@ def test_changes_that_were_not_delivered_come_again(site: SiteServer, tmp_path: 
         async with SitemapReaderLoader(site.url, **options) as loader:
             for _ in range(8):
                 request = await loader.fetch_next_request()
-                assert request is not None
                 found.append(request.url)
                 await loader.mark_request_as_handled(request)
 
@@ -909,7 +902,6 @@ def killed(target: str, work: Path, mode: str, after: int) -> tuple[list[str], b
     lines: list[str] = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        assert process.stderr is not None
         for line in process.stdout:
             lines.append(line.strip())
             if len(lines) == after:
