@@ -1,4 +1,4 @@
-"""The recorded sites of the corpus, as Snapshots and as dumps of the command line."""
+"""Snapshots: of the recorded sites of the corpus, of their dumps, and of records that a test lists."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from click.testing import CliRunner
+import kit
 from corpus_cases import CORPUS
 
 import sitemap_reader as sr
-from sitemap_reader.cli.main import main
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
 SITES = CORPUS / "sites"
+AT = datetime(2026, 6, 15, 12, tzinfo=UTC)
 RECORDED = datetime(2026, 10, 26, 7, 15, tzinfo=UTC)
 STOPPED = "stopped before the end: only what was read until then is here"
 URL = b'{"loc":"https://a.example/1"}\n'
@@ -29,12 +29,24 @@ def snapshot(name: str) -> sr.Snapshot:
     return sr.snapshot(SITES / name, show_progress=False)
 
 
-def dump(folder: Path, name: str, *options: str) -> Path:
+def dump(folder: Path, name: str) -> Path:
     """The dump of the site as a file, with its report."""
-    file = folder / f"{name}.jsonl"
-    result = CliRunner().invoke(main, ["dump", str(SITES / name), "--report", "-", *options])
-    file.write_text(result.stdout, encoding="utf-8")
-    return file
+    return kit.dumped(SITES / name, folder / f"{name}.jsonl")
+
+
+def snapshot_of(
+    folder: Path, *records: Any, at: Any = AT, name: str = "urls", site: str | None = None, **sites: Iterable[Any]
+) -> sr.Snapshot:
+    """The snapshot of a file with these records; those given by keyword belong to the site of that name."""
+    return sr.load(kit.dump(folder / f"{name}.jsonl", *records, **sites), at=at, site=site)
+
+
+def pages(*paths: str, host: str = "a.example", **more: Any) -> list[sr.UrlRecord]:
+    return [sr.UrlRecord(f"https://{host}/{path}", **more) for path in paths]
+
+
+def rows(frame: Any, *columns: str) -> list[tuple[Any, ...]]:
+    return list(frame[[*columns]].itertuples(index=False, name=None))
 
 
 def comparable(forms: Iterable[dict[str, Any]]) -> Counter[str]:

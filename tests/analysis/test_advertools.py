@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pandas as pd
+from recorded import AT, snapshot_of
 
 import sitemap_reader as sr
 from sitemap_reader.model.records import Price
@@ -13,16 +14,12 @@ from sitemap_reader.model.records import Price
 if TYPE_CHECKING:
     from pathlib import Path
 
-AT = datetime(2026, 6, 15, 12, tzinfo=UTC)
 SITEMAP = "https://a.example/s.xml"
 ALWAYS = ["loc", "lastmod", "changefreq", "priority", "sitemap", "etag", "sitemap_last_modified", "sitemap_size_mb"]
 
 
 def frame(folder: Path, *items: object) -> pd.DataFrame:
-    path = folder / "urls.jsonl"
-    path.write_bytes(b"".join(map(sr.json_line, items)))
-    made: pd.DataFrame = sr.load(path, at=AT).to_pandas(style="advertools")
-    return made
+    return snapshot_of(folder, *items).to_pandas(style="advertools")
 
 
 def url(path: str, **more: object) -> sr.UrlRecord:
@@ -122,8 +119,6 @@ def test_empty_snapshot_has_the_columns(tmp_path: Path) -> None:
 
 
 def test_default_style_has_all_columns_with_nested_values(tmp_path: Path) -> None:
-    path = tmp_path / "urls.jsonl"
-    path.write_bytes(sr.json_line(url("1", images=(sr.Image("one"), sr.Image("two")))))
-    loaded = sr.load(path)
+    loaded = snapshot_of(tmp_path, url("1", images=(sr.Image("one"), sr.Image("two"))))
     assert list(loaded.to_pandas().columns) == loaded.urls.columns
     assert [image["loc"] for image in loaded.to_pandas()["images"].iloc[0]] == ["one", "two"]

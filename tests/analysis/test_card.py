@@ -7,9 +7,11 @@ import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from html import unescape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from kit import Site, dump
+from recorded import snapshot_of
 
 import sitemap_reader as sr
 
@@ -23,11 +25,8 @@ FACTS = [
 ]  # fmt: skip
 
 
-def of(folder: Path, *items: object, at: datetime | None = AT, name: str = "urls", **sites: list[sr.UrlRecord]) -> str:
-    path = folder / f"{name}.jsonl"
-    named = [sr.json_line(each, site=site) for site, some in sites.items() for each in some]
-    path.write_bytes(b"".join([*map(sr.json_line, items), *named]))
-    return sr.load(path, at=at)._repr_html_()
+def of(folder: Path, *items: object, at: datetime | None = AT, **options: Any) -> str:
+    return snapshot_of(folder, *items, at=at, **options)._repr_html_()
 
 
 def table(html: str) -> dict[str, list[str]]:
@@ -111,13 +110,10 @@ def test_card_names_what_is_incomplete_or_unknown(tmp_path: Path) -> None:
 
 
 def test_card_shows_notes(tmp_path: Path) -> None:
-    (tmp_path / "site").mkdir()
-    (tmp_path / "site" / "site.toml").write_text('seeds = ["https://a.example/"]\n')
-
     def at_once(progress: sr.client.Progress) -> None:
         raise KeyboardInterrupt
 
-    html = sr.snapshot(tmp_path / "site", show_progress=False, on_progress=at_once)._repr_html_()
+    html = sr.snapshot(Site().write(tmp_path / "site"), show_progress=False, on_progress=at_once)._repr_html_()
     assert "stopped before the end: only what was read until then is here" in html
     assert "partial" in html
 
@@ -142,8 +138,7 @@ def test_empty_snapshot_has_a_card(tmp_path: Path) -> None:
 
 
 def test_printing_a_snapshot_shows_the_card_as_text(tmp_path: Path) -> None:
-    (tmp_path / "urls.jsonl").write_bytes(b"".join(map(sr.json_line, [*PAGES, *REPORT, url("\x1b[31m/x")])))
-    some = sr.load(tmp_path / "urls.jsonl", at=AT)
+    some = snapshot_of(tmp_path, *PAGES, *REPORT, url("\x1b[31m/x"), at=AT)
     lines = str(some).splitlines()
     assert lines[0].startswith("lastmods can be trusted (1.00)")
     assert [line.partition("  ")[0] for line in lines[3:13]] == FACTS
@@ -156,7 +151,7 @@ def test_printing_a_snapshot_shows_the_card_as_text(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("package", ["pandas", "pyarrow"])
 def test_without_pandas_a_snapshot_is_printed_as_one_line(package: str, tmp_path: Path) -> None:
-    (tmp_path / "urls.jsonl").write_bytes(sr.json_line(PAGES[0]))
+    dump(tmp_path / "urls.jsonl", PAGES[0])
     program = f"""
 import sys
 sys.modules[{package!r}] = None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import pytest
+from recorded import AT, snapshot_of
 
 import sitemap_reader as sr
 from sitemap_reader.analysis.chart_marks import apart, without_common_prefix
@@ -19,13 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-AT = datetime(2026, 6, 15, 12, tzinfo=UTC)
 
-
-def load(folder: Path, sites: dict[str, list[sr.UrlRecord]], *, at: Any = AT, name: str = "urls") -> sr.Snapshot:
-    path = folder / f"{name}.jsonl"
-    path.write_bytes(b"".join(sr.json_line(each, site=site) for site, some in sites.items() for each in some))
-    return sr.load(path, at=at)
+def load(folder: Path, sites: dict[str, list[sr.UrlRecord]], **options: Any) -> sr.Snapshot:
+    return snapshot_of(folder, **options, **sites)
 
 
 def page(site: str, path: str, age: int | None = None, **fields: Any) -> sr.UrlRecord:

@@ -6,13 +6,14 @@ import json
 import re
 import subprocess
 import sys
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
 from corpus_cases import CORPUS
+from recorded import AT, snapshot_of
 from test_every_measure import COLUMNS
 
 import sitemap_reader as sr
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
     from sitemap_reader.analysis.charts import Chart
     from sitemap_reader.analysis.measure import Measure
-
-AT = datetime(2026, 6, 15, 12, tzinfo=UTC)
 
 
 def site(host: str, count: int = 12) -> list[sr.UrlRecord]:
@@ -45,9 +44,7 @@ def site(host: str, count: int = 12) -> list[sr.UrlRecord]:
 
 
 def of(folder: Path, sites: dict[str, list[sr.UrlRecord]], name: str = "urls") -> sr.Snapshot:
-    path = folder / f"{name}.jsonl"
-    path.write_bytes(b"".join(sr.json_line(each, site=host) for host, some in sites.items() for each in some))
-    return sr.load(path, at=AT)
+    return snapshot_of(folder, name=name, **sites)
 
 
 ONE = {"one.example": site("one.example")}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import copy
 import pickle
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import pytest
+from recorded import AT, pages, snapshot_of
 
 import sitemap_reader as sr
 
@@ -16,15 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-AT = datetime(2026, 6, 15, 12, tzinfo=UTC)
-
 
 def snapshot(folder: Path, **sections: int) -> sr.Snapshot:
     """A site with so many pages in each of its sections."""
-    locs = [f"https://a.example/{name}/{number}" for name, count in sections.items() for number in range(count)]
-    path = folder / "urls.jsonl"
-    path.write_bytes(b"".join(sr.json_line(sr.UrlRecord(loc, AT, "second"), site="a.example") for loc in locs))
-    return sr.load(path, at=AT)
+    paths = [f"{name}/{number}" for name, count in sections.items() for number in range(count)]
+    return snapshot_of(folder, **{"a.example": pages(*paths, lastmod=AT, lastmod_precision="second")})
 
 
 @pytest.fixture
@@ -77,9 +73,7 @@ def test_rows_given_to_chart_are_what_is_drawn_and_titled(sections: sr.Measure) 
 
 
 def test_rows_of_one_of_several_sites_name_it(tmp_path: Path) -> None:
-    lines = [sr.json_line(sr.UrlRecord(f"https://{site}/x/y"), site=site) for site in ("a.example", "b.example")]
-    (tmp_path / "urls.jsonl").write_bytes(b"".join(lines))
-    made = sr.load(tmp_path / "urls.jsonl").sections()
+    made = snapshot_of(tmp_path, **{site: pages("x/y", host=site) for site in ("a.example", "b.example")}).sections()
     assert made[made["site"] == "b.example"].finding == "1 of 2 rows (b.example only)"
     assert made.finding.startswith("a.example: /x/ has 100% (1 of 1 page), in 1 section | b.example: ")
     assert made.head(0).finding == "0 of 2 rows"

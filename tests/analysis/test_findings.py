@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kit import dump
+from recorded import AT, pages, snapshot_of
 
 import sitemap_reader as sr
 from sitemap_reader.model.problems import percent
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
 
 pd = pytest.importorskip("pandas")
 
-AT = datetime(2026, 6, 15, 12, tzinfo=UTC)
 SHARE = re.compile(r"(under 1%|\d+%)(?: each)? \(([\d,]+) of ([\d,]+)[^)]*\)")
 NAMES = re.compile(
     r"(?:most in |stands out: |^)(\S+?(?:(?:, | and ).+?)?)(?: has | have |, each with |: (?=(?:under 1|\d+)%))"
@@ -145,10 +146,10 @@ CHECKS: dict[str, Callable[[Any], None]] = {
 def test_a_finding_is_true_of_its_frame(
     groups: list[tuple[int, int, str, bool]], undated: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    pages = records(groups, undated)
-    if not pages:
+    listed = records(groups, undated)
+    if not listed:
         return
-    snapshot = sr.load(dumped(tmp_path_factory.getbasetemp() / "findings.jsonl", pages), at=AT)
+    snapshot = sr.load(dump(tmp_path_factory.getbasetemp() / "findings.jsonl", *listed), at=AT)
     for name, check in CHECKS.items():
         made = getattr(snapshot, name)()
         for share, part, whole in SHARE.findall(made.finding):
@@ -156,16 +157,10 @@ def test_a_finding_is_true_of_its_frame(
         check(made)
 
 
-def dumped(path: Path, pages: list[sr.UrlRecord]) -> Path:
-    path.write_bytes(b"".join(map(sr.json_line, pages)))
-    return path
-
-
 @pytest.mark.slow
 def test_growth_has_the_difference_and_its_share(tmp_path: Path) -> None:
     def sized(count: int, month: int) -> sr.Snapshot:
-        pages = [sr.UrlRecord(f"https://a.example/{each}") for each in range(count)]
-        return sr.load(dumped(tmp_path / f"{month}.jsonl", pages), at=f"2026-{month:02}-02")
+        return snapshot_of(tmp_path, *pages(*map(str, range(count))), name=str(month), at=f"2026-{month:02}-02")
 
     before = sized(2_000, 1)
     findings = [sized(count, 2).growth(before).finding for count in (2_000, 1_999, 1_900, 4_000)]
@@ -179,8 +174,5 @@ def test_growth_has_the_difference_and_its_share(tmp_path: Path) -> None:
 
 
 def test_overlaps_that_tie_are_stated_as_such(tmp_path: Path) -> None:
-    dump = tmp_path / "pages.jsonl"
-    listed = [(site, sr.UrlRecord(f"https://{site}/{path}")) for site in ("a", "b", "c") for path in (1, 2)]
-    dump.write_bytes(b"".join(sr.json_line(record, site=site) for site, record in listed))
-    finding = "largest overlap: b has 100% (2 of 2 paths) of a (and 5 more pairs as much)"
-    assert sr.load(dump).overlap().finding == finding
+    some = snapshot_of(tmp_path, **{site: pages("1", "2", host=site) for site in "abc"})
+    assert some.overlap().finding == "largest overlap: b has 100% (2 of 2 paths) of a (and 5 more pairs as much)"

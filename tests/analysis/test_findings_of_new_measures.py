@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_measures_of_words import AT, snapshot
+from recorded import AT, snapshot_of
 
 import sitemap_reader as sr
 from sitemap_reader.model.problems import percent
@@ -59,7 +59,7 @@ def named(text: str, column: Any, values: Any) -> None:
 def test_findings_are_true_of_their_frames(
     tmp_path: Path, first: list[sr.UrlRecord], second: list[sr.UrlRecord]
 ) -> None:
-    site = snapshot(tmp_path, a=first)
+    site = snapshot_of(tmp_path, a=first)
     total = len(first)
 
     made = site.languages()
@@ -111,7 +111,7 @@ def test_findings_are_true_of_their_frames(
         made["urls"].sum(),
     ]
 
-    market = snapshot(tmp_path, a=first, b=second, name="market")
+    market = snapshot_of(tmp_path, a=first, b=second, name="market")
     for by in ("path", "slug", "topic"):
         gaps, shared = market.gaps("a", by), market.shared("a", by)  # type: ignore[arg-type]
         whole = len(gaps) + len(shared)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from test_measures_of_words import pages, rows, snapshot
+from recorded import pages, rows, snapshot_of
 
 import sitemap_reader as sr
 
@@ -28,7 +28,7 @@ THEIRS = [
 
 
 def market(folder: Path) -> sr.Snapshot:
-    return snapshot(
+    return snapshot_of(
         folder, ours=pages(*OURS), theirs=pages(*THEIRS, host="b.example"), third=pages("q", host="c.example")
     )
 
@@ -91,7 +91,7 @@ def test_overlap_compares_the_same_keys(by: Any, tmp_path: Path) -> None:
 def test_ours_may_be_several_sites_or_another_snapshot(tmp_path: Path) -> None:
     some = market(tmp_path)
     assert {*some.gaps(["ours", "theirs"])["site"]} == {"third"}
-    other = snapshot(tmp_path, *pages("q"), name="other", site="other")
+    other = snapshot_of(tmp_path, *pages("q"), name="other", site="other")
     gaps = some.gaps(other)
     assert {*gaps["site"]} == {"ours", "theirs"}
     assert "that no page of other has" in gaps.finding
@@ -108,7 +108,7 @@ def test_a_topic_is_a_gap_only_if_no_page_of_ours_has_it(tmp_path: Path) -> None
     ours = [*pages(*(f"p/common-{number}" for number in range(1_000))), *pages("p/rare", "p/the-hat")]
     ours[-1].images = (sr.Image("i", title="A Titled One"),)
     theirs = pages("rare-hat", "titled-boat", "boat-of-the-sea", "17-boats", host="b.example")
-    some = snapshot(tmp_path, ours=ours, theirs=theirs)
+    some = snapshot_of(tmp_path, ours=ours, theirs=theirs)
     gaps, shared = some.gaps("ours", "topic"), some.shared("ours", "topic")
     assert rows(gaps, "key", "pages", "loc") == [
         ("boat", 2, "https://b.example/titled-boat"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import subprocess
 import sys
@@ -10,9 +9,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import kit
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from kit import gz, write
 from recorded import RECORDED, SITES, URL, comparable, dump, snapshot
 from tiers import needs
 
@@ -31,8 +32,7 @@ def test_a_list_of_a_files_records_needs_no_table(monkeypatch: pytest.MonkeyPatc
 
 def test_every_kind_of_file_gives_the_same_tables(tmp_path: Path) -> None:
     jsonl = dump(tmp_path, "broken")
-    packed = tmp_path / "packed.jsonl.gz"
-    packed.write_bytes(gzip.compress(jsonl.read_bytes()))
+    packed = write(tmp_path, {"packed.jsonl.gz": gz(jsonl.read_bytes())}) / "packed.jsonl.gz"
     loaded = sr.load(jsonl, at="2026-01-01")
     loaded.to_parquet(tmp_path / "urls.parquet")
     loaded.to_parquet(tmp_path / "folder")
@@ -161,11 +161,10 @@ def test_parquet_that_duckdb_wrote_is_read(tmp_path: Path) -> None:
 
 def test_unnamed_site_is_named_by_its_most_frequent_host(tmp_path: Path) -> None:
     records = [sr.UrlRecord(f"https://{host}/{n}") for n, host in enumerate(["a.example", "b.example", "b.example"])]
-    path = tmp_path / "old.jsonl"
-    path.write_bytes(b"".join(map(sr.json_line, records)))
+    path = kit.dump(tmp_path / "old.jsonl", *records)
     assert sr.load(path).sites == ("b.example",)
     assert sr.load(path, site="mine").sites == ("mine",)
-    path.write_bytes(path.read_bytes() + sr.json_line(records[0], site="named"))
+    kit.dump(path, *records, named=records[:1])
     assert sr.load(path, site="mine").sites == ("mine", "named")
     assert sr.load(path, site="mine").pages.to_pandas(["site"])["site"].tolist() == ["mine"] * 3 + ["named"]
 
@@ -199,10 +198,7 @@ for ask in {asks!r}:
 @pytest.mark.parametrize(
     ("without", "reported"),
     [
-        (
-            "pyarrow pandas",
-            {"loaded.urls": "a Snapshot's tables need", "sr.snapshot('a.example')": "a Snapshot needs"},
-        ),
+        ("pyarrow pandas", {"loaded.urls": "a Snapshot's tables need", "sr.snapshot('a.example')": "a Snapshot needs"}),
         ("pandas", {"loaded.cadence()": "measures need"}),
     ],
     ids=["pyarrow pandas", "pandas"],

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 import pandas as pd
 import pytest
+from recorded import AT, rows, snapshot_of
 
 import sitemap_reader as sr
 
@@ -18,29 +20,16 @@ if TYPE_CHECKING:
 
     Load = Callable[..., sr.Snapshot]
 
-AT = datetime(2026, 6, 15, 12, tzinfo=UTC)
-
 
 @pytest.fixture
 def load(tmp_path: Path) -> Load:
-    """`load(*records, at=AT, **sites)`: records given by keyword belong to the site of that name."""
-
-    def make(*records: sr.UrlRecord, at: datetime | None = AT, **sites: list[sr.UrlRecord]) -> sr.Snapshot:
-        path = tmp_path / "urls.jsonl"
-        named = [sr.json_line(each, site=site) for site, listed in sites.items() for each in listed]
-        path.write_bytes(b"".join([*map(sr.json_line, records), *named]))
-        return sr.load(path, at=at, site="a")
-
-    return make
+    """`load(*records, at=AT)`."""
+    return partial(snapshot_of, tmp_path, site="a")
 
 
 def page(number: object, lastmod: datetime | None = None, precision: Any = "second", **more: Any) -> sr.UrlRecord:
     stated = None if lastmod is None else precision
     return sr.UrlRecord(f"https://a.example/{number}", lastmod, stated, **more)
-
-
-def rows(frame: pd.DataFrame, *columns: str) -> list[tuple[Any, ...]]:
-    return list(frame[[*columns]].itertuples(index=False, name=None))
 
 
 def day(month: int, number: int, hour: int = 0, year: int = 2026) -> datetime:
@@ -72,17 +61,9 @@ def test_cadence_counts_each_period_and_has_a_row_for_those_without_a_page(freq:
 
 
 def test_cadence_leaves_out_coarse_and_future_dates(load: Load) -> None:
-    records = [
-        page(1, day(5, 1)),
-        page(2, day(5, 1), "day"),
-        page(3, day(5, 1), "month"),
-        page(4, day(1, 1), "year"),
-        page(5),
-        page(6, AT + timedelta(hours=23)),
-        page(7, AT + timedelta(hours=25)),
-        page(8, day(1, 1, year=2030), "year"),
-    ]
-    snapshot = load(*records)
+    records = [page(1, day(5, 1)), page(2, day(5, 1), "day"), page(3, day(5, 1), "month"), page(4, day(1, 1), "year")]
+    ahead = [page(6, AT + timedelta(hours=23)), page(7, AT + timedelta(hours=25))]
+    snapshot = load(*records, page(5), *ahead, page(8, day(1, 1, year=2030), "year"))
     monthly = snapshot.cadence()
     assert rows(monthly[monthly["pages"] > 0], "period", "pages") == [
         (pd.Timestamp(2026, 5, 1), 3),

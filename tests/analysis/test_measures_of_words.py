@@ -4,42 +4,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
+from recorded import AT, pages, rows, snapshot_of
 
 import sitemap_reader as sr
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
     import pandas as pd
-
-AT = datetime(2026, 6, 15, 12, tzinfo=UTC)
-
-
-def snapshot(
-    folder: Path,
-    *records: sr.UrlRecord,
-    at: datetime | None = AT,
-    name: str = "urls",
-    site: str | None = None,
-    **sites: Iterable[sr.UrlRecord],
-) -> sr.Snapshot:
-    """A snapshot of a file with these lines; lines given by keyword belong to that site."""
-    path = folder / f"{name}.jsonl"
-    named = [sr.json_line(each, site=name) for name, listed in sites.items() for each in listed]
-    path.write_bytes(b"".join([*map(sr.json_line, records), *named]))
-    return sr.load(path, at=at, site=site)
-
-
-def pages(*paths: str, host: str = "a.example", **more: Any) -> list[sr.UrlRecord]:
-    return [sr.UrlRecord(f"https://{host}/{path}", **more) for path in paths]
-
-
-def rows(frame: pd.DataFrame, *columns: str) -> list[tuple[Any, ...]]:
-    return list(frame[[*columns]].itertuples(index=False, name=None))
 
 
 def words(made: pd.DataFrame) -> dict[str, int]:
@@ -74,12 +49,12 @@ def words(made: pd.DataFrame) -> dict[str, int]:
     ],
 )
 def test_the_words_of_a_slug(slug: str, n: int, expected: set[str], tmp_path: Path) -> None:
-    made = snapshot(tmp_path, *pages(f"shop/{slug}")).slug_ngrams(n, stop_words=False)
+    made = snapshot_of(tmp_path, *pages(f"shop/{slug}")).slug_ngrams(n, stop_words=False)
     assert words(made) == dict.fromkeys(expected, 1)
 
 
 def test_a_page_counts_once_for_each_and_shares_are_of_all_pages(tmp_path: Path) -> None:
-    some = snapshot(tmp_path, *pages("a/red-red-shoes", "b/red-shoes", "c/blue-shoes/", "d/17", ""))
+    some = snapshot_of(tmp_path, *pages("a/red-red-shoes", "b/red-shoes", "c/blue-shoes/", "d/17", ""))
     made = some.slug_ngrams()
     assert rows(made, "words", "pages", "share") == [("shoes", 3, 0.6), ("red", 2, 0.4), ("blue", 1, 0.2)]
     assert made.finding == '"shoes" has 60% (3 of 5 pages)'
@@ -88,14 +63,14 @@ def test_a_page_counts_once_for_each_and_shares_are_of_all_pages(tmp_path: Path)
 
 @pytest.mark.slow
 def test_words_can_be_skipped_and_top_limits_the_rows(tmp_path: Path) -> None:
-    some = snapshot(tmp_path, *pages("the-red-shoe", "the-blue-shoe", "a-red-hat", "x-of-y"))
+    some = snapshot_of(tmp_path, *pages("the-red-shoe", "the-blue-shoe", "a-red-hat", "x-of-y"))
     assert list(words(some.slug_ngrams(top=2, stop_words=False))) == ["red", "shoe"]
     skipped = some.slug_ngrams(skip=["the", "OF", "a"], top=3, stop_words=False)
     assert words(skipped) == {"red": 2, "shoe": 2, "blue": 1}
     assert words(some.slug_ngrams(2, skip="of", stop_words=False))["x y"] == 1
     assert len(some.slug_ngrams(top=100, stop_words=False)) == 9
     assert words(some.slug_ngrams(top=3)) == words(skipped)
-    some = snapshot(tmp_path, *pages("caf%C3%A9-x"))
+    some = snapshot_of(tmp_path, *pages("caf%C3%A9-x"))
     assert words(some.slug_ngrams(skip=["CAF\u00c9"])) == words(some.slug_ngrams(skip=["cafe\u0301"])) == {"x": 1}
 
 
@@ -138,7 +113,7 @@ def by_hand(records: list[sr.UrlRecord]) -> dict[tuple[str, str], tuple[int, int
 
 
 def test_links_are_counted_by_the_language_of_both_pages(tmp_path: Path) -> None:
-    made = snapshot(tmp_path, *LINKED).hreflang()
+    made = snapshot_of(tmp_path, *LINKED).hreflang()
     reported = {tuple(row[:2]): tuple(row[2:]) for row in rows(made, "language", "alternate", "links", "returned")}
     assert reported == by_hand(LINKED)
     assert reported["en", "de"] == (3, 1)
@@ -149,7 +124,7 @@ def test_links_are_counted_by_the_language_of_both_pages(tmp_path: Path) -> None
 
 def test_a_site_without_alternates_has_no_links(tmp_path: Path) -> None:
     for records in ([sr.UrlRecord(PAGE(1))], [sr.UrlRecord(PAGE(6), alternates=(sr.Alternate(None, PAGE(7)),))]):
-        made = snapshot(tmp_path, *records).hreflang()
+        made = snapshot_of(tmp_path, *records).hreflang()
         assert len(made) == 0
         assert list(made.columns) == ["site", "language", "alternate", "links", "returned"]
         assert made.finding == "no page has an alternate"
@@ -157,7 +132,7 @@ def test_a_site_without_alternates_has_no_links(tmp_path: Path) -> None:
 
 def test_alternates_of_one_site_are_returned_by_another(tmp_path: Path) -> None:
     """A language may have a domain of its own."""
-    made = snapshot(tmp_path, one=[LINKED[0]], two=[LINKED[1]]).hreflang()
+    made = snapshot_of(tmp_path, one=[LINKED[0]], two=[LINKED[1]]).hreflang()
     assert made["returned"].sum() == 2
     assert rows(made, "site", "language", "alternate", "links") == [("one", "en", "de", 1), ("two", "de", "en", 1)]
 
@@ -169,7 +144,7 @@ def test_shared_paths_and_slugs_are_those_of_both(tmp_path: Path) -> None:
     first = pages("", "a/red.html", "a/blue", "a/blue?x=1", "b/green")
     second = pages("", "a/red.html", "z/blue", host="b.example")
     third = pages("q", host="c.example")
-    some = snapshot(tmp_path, first=first, second=second, third=third)
+    some = snapshot_of(tmp_path, first=first, second=second, third=third)
     paths = {
         "first": {"/", "/a/red.html", "/a/blue", "/b/green"},
         "second": {"/", "/a/red.html", "/z/blue"},
@@ -190,9 +165,9 @@ def test_shared_paths_and_slugs_are_those_of_both(tmp_path: Path) -> None:
 
 
 def test_overlap_of_disjoint_sites_says_so(tmp_path: Path) -> None:
-    some = snapshot(tmp_path, one=pages("a"), two=pages("b"))
+    some = snapshot_of(tmp_path, one=pages("a"), two=pages("b"))
     assert some.overlap().finding == "no path is shared"
-    some = snapshot(tmp_path, one=pages("a"), two=pages(""), name="rootless")
+    some = snapshot_of(tmp_path, one=pages("a"), two=pages(""), name="rootless")
     made = some.overlap("slug")
     assert made["shared"].sum() == 0
     assert made.finding == "no slug is shared"
@@ -205,7 +180,7 @@ def test_growth_has_each_snapshot_at_its_time(tmp_path: Path) -> None:
     moments = [datetime(2026, month, 1, tzinfo=UTC) for month in (1, 2, 4)]
     sizes = (4, 6, 3)
     every = [
-        snapshot(tmp_path, *pages(*map(str, range(size)), lastmod=AT, sitemap=f"s{size}"), at=at, name=f"{size}")
+        snapshot_of(tmp_path, *pages(*map(str, range(size)), lastmod=AT, sitemap=f"s{size}"), at=at, name=f"{size}")
         for size, at in zip(sizes, moments, strict=True)
     ]
     made = every[2].growth([every[1], every[0]])
@@ -215,13 +190,13 @@ def test_growth_has_each_snapshot_at_its_time(tmp_path: Path) -> None:
     assert made.finding == "from 4 to 3 pages (-1, -25%) in 90 days"
     assert rows(every[0].growth(every[1]), "pages") == [(4,), (6,)]
     assert "is unknown" not in made.rule
-    unknown = snapshot(tmp_path, *pages("a"), at=None, name="unknown")
+    unknown = snapshot_of(tmp_path, *pages("a"), at=None, name="unknown")
     assert "For 1 that time is unknown: give it to load(path, at=...)." in every[0].growth(unknown).rule
 
 
 def test_growth_is_counted_by_site(tmp_path: Path) -> None:
-    old = snapshot(tmp_path, one=pages("a"), two=pages("a", "b"), at=datetime(2026, 1, 1, tzinfo=UTC), name="old")
-    new = snapshot(tmp_path, one=pages("a", "b", "c"), two=pages("a"), name="new")
+    old = snapshot_of(tmp_path, one=pages("a"), two=pages("a", "b"), at=datetime(2026, 1, 1, tzinfo=UTC), name="old")
+    new = snapshot_of(tmp_path, one=pages("a", "b", "c"), two=pages("a"), name="new")
     made = new.growth(old)
     assert rows(made, "site", "pages") == [("one", 1), ("one", 3), ("two", 2), ("two", 1)]
     one, two = "from 1 to 3 pages (+2, +200%) in 165 days", "from 2 to 1 page (-1, -50%) in 165 days"
@@ -230,7 +205,7 @@ def test_growth_is_counted_by_site(tmp_path: Path) -> None:
 
 def test_growth_counts_incomplete_snapshots(tmp_path: Path) -> None:
     """Also if each of them has several sites."""
-    old = snapshot(tmp_path, one=pages("a"), two=pages("a"), at=datetime(2026, 1, 1, tzinfo=UTC), name="old")
+    old = snapshot_of(tmp_path, one=pages("a"), two=pages("a"), at=datetime(2026, 1, 1, tzinfo=UTC), name="old")
     assert "read completely" not in old.growth([]).rule
     partial = sr.json_line(sr.Outcome("https://a.example/s.xml", complete=False))
     (tmp_path / "new.jsonl").write_bytes((tmp_path / "old.jsonl").read_bytes() + partial)
@@ -253,7 +228,7 @@ NEW = [
 
 
 def test_churn_is_what_diff_says_by_section(tmp_path: Path) -> None:
-    old, new = snapshot(tmp_path, *OLD, name="old"), snapshot(tmp_path, *NEW, name="new")
+    old, new = snapshot_of(tmp_path, *OLD, name="old"), snapshot_of(tmp_path, *NEW, name="new")
     made = new.churn(old)
     reported = {row[0]: tuple(row[1:]) for row in rows(made, "section", "new", "updated", "removed", "unchanged")}
     assert reported == {
@@ -265,11 +240,8 @@ def test_churn_is_what_diff_says_by_section(tmp_path: Path) -> None:
     }
     with sr.diff(old, new) as changes:
         list(changes)
-        assert tuple(made[["new", "updated", "removed"]].sum()) == (
-            changes.counts.new,
-            changes.counts.updated,
-            changes.counts.removed,
-        )
+        counts = changes.counts
+    assert tuple(made[["new", "updated", "removed"]].sum()) == (counts.new, counts.updated, counts.removed)
     assert made.finding == "2 new; of 8 earlier pages: 2 updated, 2 removed, 4 unchanged"
     assert rows(new.churn(new), "new", "updated", "removed") == [(0, 0, 0)] * 4
 
@@ -277,7 +249,7 @@ def test_churn_is_what_diff_says_by_section(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_churn_names_incomplete_snapshots(tmp_path: Path) -> None:
     partial = sr.json_line(sr.Outcome("https://a.example/s.xml", complete=False))
-    old, new = snapshot(tmp_path, *OLD, name="old"), snapshot(tmp_path, *NEW, name="new")
+    old, new = snapshot_of(tmp_path, *OLD, name="old"), snapshot_of(tmp_path, *NEW, name="new")
     assert "was not read completely" not in new.churn(old).rule
     (tmp_path / "old.jsonl").write_bytes((tmp_path / "old.jsonl").read_bytes() + partial)
     assert "old.jsonl was not read completely: pages missing there count as new" in new.churn(sr.load(old.name)).rule
@@ -296,7 +268,7 @@ def test_a_page_has_what_any_listing_of_it_states(tmp_path: Path) -> None:
         *pages("b", lastmod=day, lastmod_precision="day"),
         *pages("a", news=news, priority=0.9, images=(sr.Image(PAGE("2.png")),), sitemap=PAGE("news.xml")),
     ]
-    made = snapshot(tmp_path, *listings)
+    made = snapshot_of(tmp_path, *listings)
     first, second = made.pages.to_arrow().to_pylist()
     assert [first["sitemap"], first["lastmod"], first["priority"]] == [PAGE("pages.xml"), day, 0.5]
     assert [first["images"][0]["loc"], first["news"]["title"]] == [PAGE("1.png"), "Title"]
@@ -315,7 +287,7 @@ def test_links_of_all_listings_of_a_page_count(tmp_path: Path) -> None:
         *pages("b", alternates=(sr.Alternate("de", PAGE("b")), sr.Alternate("en", PAGE("a")))),
         *pages("c", alternates=(sr.Alternate("fr", PAGE("c")), sr.Alternate("en", PAGE("a")))),
     ]
-    made = snapshot(tmp_path, *listings)
+    made = snapshot_of(tmp_path, *listings)
     assert rows(made.hreflang(), "language", "alternate", "links", "returned") == [
         ("de", "en", 1, 1),
         ("en", "de", 1, 1),
@@ -325,8 +297,8 @@ def test_links_of_all_listings_of_a_page_count(tmp_path: Path) -> None:
 
 
 def test_churn_is_counted_by_site(tmp_path: Path) -> None:
-    old = snapshot(tmp_path, one=pages("a/1"), two=pages("a/1", "a/2"), name="old")
-    new = snapshot(tmp_path, one=pages("a/1", "a/2"), two=pages("a/1"), name="new")
+    old = snapshot_of(tmp_path, one=pages("a/1"), two=pages("a/1", "a/2"), name="old")
+    new = snapshot_of(tmp_path, one=pages("a/1", "a/2"), two=pages("a/1"), name="new")
     made = new.churn(old)
     assert rows(made, "site", "section", "new", "updated", "removed", "unchanged") == [
         ("one", "/a/", 1, 0, 0, 1),
@@ -337,6 +309,6 @@ def test_churn_is_counted_by_site(tmp_path: Path) -> None:
 def test_a_churn_of_changed_listings_counts_pages(tmp_path: Path) -> None:
     """In both, the listing with the newest lastmod counts for the page."""
     stamped = [datetime(2026, month, 1, tzinfo=UTC) for month in (1, 2)]
-    old = snapshot(tmp_path, *[page for when in stamped for page in pages("x/a", lastmod=when)], name="old")
-    new = snapshot(tmp_path, *pages("x/a", lastmod=stamped[1]), name="new")
+    old = snapshot_of(tmp_path, *[page for when in stamped for page in pages("x/a", lastmod=when)], name="old")
+    new = snapshot_of(tmp_path, *pages("x/a", lastmod=stamped[1]), name="new")
     assert rows(new.churn(old), "new", "updated", "removed", "unchanged") == [(0, 0, 0, 1)]

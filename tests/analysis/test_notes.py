@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
 
+from kit import Site, robots, urlset
 from recorded import SITES, STOPPED
 
 import sitemap_reader as sr
@@ -20,19 +21,11 @@ if TYPE_CHECKING:
 
 
 def made(folder: Path, host: str, **sitemaps: list[str] | str) -> Path:
-    """A recorded site: name -> the locs of a sitemap, or its body."""
-    place = folder / host / "https" / host
-    place.mkdir(parents=True)
-    (folder / host / "site.toml").write_text(f'seeds = ["https://{host}/"]\n')
-    lines = ["User-agent: *", *(f"Sitemap: https://{host}/{name}.xml" for name in sitemaps)]
-    (place / "robots.txt").write_text("\n".join(lines))
-    for name, body in sitemaps.items():
-        if not isinstance(body, str):
-            entries = "".join(f"<url><loc>{loc}</loc></url>" for loc in body)
-            body = f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</urlset>'
-        if body:
-            (place / f"{name}.xml").write_text(body)
-    return folder / host
+    """A recorded site: name -> the locs of a sitemap, or its body; without one it is missing."""
+    named = robots(*(f"https://{host}/{name}.xml" for name in sitemaps))
+    read = {name: body if isinstance(body, str) else urlset(*body) for name, body in sitemaps.items() if body}
+    bodies = {f"{name}.xml": body for name, body in read.items()}
+    return Site({"robots.txt": named, **bodies}, f"https://{host}").write(folder / host)
 
 
 def locs(host: str, count: int) -> list[str]:

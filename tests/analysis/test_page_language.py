@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from test_measures_of_words import pages, rows, snapshot
+from recorded import pages, rows, snapshot_of
 
 import sitemap_reader as sr
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def found(folder: Path, *records: sr.UrlRecord) -> dict[str, int]:
     """Language -> pages."""
-    return dict(rows(snapshot(folder, *records).languages(), "language", "pages"))
+    return dict(rows(snapshot_of(folder, *records).languages(), "language", "pages"))
 
 
 def below(code: str, *names: str) -> list[str]:
@@ -117,7 +117,7 @@ def own(path: str, language: str) -> sr.UrlRecord:
 
 def test_hreflang_is_trusted_most_and_news_least(tmp_path: Path) -> None:
     news = sr.News(language="EN")
-    some = snapshot(
+    some = snapshot_of(
         tmp_path,
         own("de/1", "de-AT"),
         *pages("de/2", "de/3", news=news),
@@ -151,7 +151,7 @@ TIES: dict[str, tuple[list[str], str]] = {
 @pytest.mark.parametrize("case", TIES)
 def test_finding_of_languages(case: str, tmp_path: Path) -> None:
     paths, finding = TIES[case]
-    assert snapshot(tmp_path, *pages(*paths)).languages().finding == finding
+    assert snapshot_of(tmp_path, *pages(*paths)).languages().finding == finding
 
 
 # --- sections below the language ---
@@ -166,12 +166,12 @@ SECTIONS: dict[str, tuple[list[str], dict[str, Any]]] = {
 @pytest.mark.parametrize("case", SECTIONS)
 def test_sections_are_those_below_the_language(case: str, tmp_path: Path) -> None:
     paths, expected = SECTIONS[case]
-    assert dict(rows(snapshot(tmp_path, *pages(*paths)).sections(), "section", "pages")) == expected
+    assert dict(rows(snapshot_of(tmp_path, *pages(*paths)).sections(), "section", "pages")) == expected
 
 
 @pytest.mark.slow
 def test_sections_by_language_count_each_folder(tmp_path: Path) -> None:
-    some = snapshot(tmp_path, *pages(*below("docs/de", "api/1", "2"), *below("docs/fr", "api/1"), "docs/de/api/x/4"))
+    some = snapshot_of(tmp_path, *pages(*below("docs/de", "api/1", "2"), *below("docs/fr", "api/1"), "docs/de/api/x/4"))
     assert dict(rows(some.sections(2), "section", "pages")) == {"/docs/api/": 3, "/docs/": 1}
     assert dict(rows(some.sections(3), "section", "pages")) == {"/docs/api/": 2, "/docs/": 1, "/docs/api/x/": 1}
     by_language = some.sections(2, by_language=True)

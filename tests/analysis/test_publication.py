@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from test_measures_of_words import AT, rows, snapshot
+from recorded import AT, rows, snapshot_of
 
 import sitemap_reader as sr
 from sitemap_reader.analysis.snapshot import Snapshot, loaded
@@ -46,7 +46,7 @@ def seen(site: sr.Snapshot, **dates: datetime) -> sr.Snapshot:
 
 
 def test_the_calendar_takes_the_first_date_that_is_known(tmp_path: Path) -> None:
-    some = snapshot(
+    some = snapshot_of(
         tmp_path, page("n", day(5), day(2, 3)), page("s", day(5)), page("l", day(1)), page("late", day(5)), page("none")
     )
     made = seen(some, n=day(4), s=day(3, 9)).calendar()
@@ -67,7 +67,7 @@ def test_the_calendar_takes_the_first_date_that_is_known(tmp_path: Path) -> None
 def test_lastmods_count_only_where_they_are_trusted(tmp_path: Path) -> None:
     built = [page(str(number), day(5)) for number in range(20)]
     spread = [page(f"x{number}", day(5) - timedelta(days=9 * number)) for number in range(20)]
-    made = snapshot(tmp_path, built=built, spread=spread).calendar()
+    made = snapshot_of(tmp_path, built=built, spread=spread).calendar()
     assert {*made["site"]} == {"spread"}
     assert made["pages"].sum() == 20
     assert "of 20 pages, 20 with only a last change, most in 2026-" in made.finding
@@ -78,13 +78,14 @@ def test_periods_without_a_page_have_a_row(freq: Any, periods: int, tmp_path: Pa
     dates = [day(1, 27), day(2, 5)]  # a Tuesday; a Thursday of the week after next
     if freq == "week":
         dates[1] = day(2, 10)
-    made = snapshot(tmp_path, *[page(str(number), published=when) for number, when in enumerate(dates)]).calendar(freq)
+    some = [page(str(number), published=when) for number, when in enumerate(dates)]
+    made = snapshot_of(tmp_path, *some).calendar(freq)
     assert len(made) == periods
     assert made["pages"].sum() == 2
 
 
 def test_a_calendar_leaves_out_coarse_and_future_dates(tmp_path: Path) -> None:
-    some = snapshot(
+    some = snapshot_of(
         tmp_path,
         page("y", published=day(1), precision="year"),
         page("m", published=day(1), precision="month"),
@@ -117,7 +118,8 @@ BATCHES = {
 @pytest.mark.parametrize("case", BATCHES)
 def test_the_largest_period_is_named_with_its_batch(case: str, tmp_path: Path) -> None:
     dates, freq, expected = BATCHES[case]
-    made = snapshot(tmp_path, *[page(str(number), published=when) for number, when in enumerate(dates)]).calendar(freq)  # type: ignore[arg-type]
+    some = [page(str(number), published=when) for number, when in enumerate(dates)]
+    made = snapshot_of(tmp_path, *some).calendar(freq)
     assert made.finding.endswith(f" published as news, {expected}")
 
 
@@ -126,12 +128,10 @@ def test_the_largest_period_is_named_with_its_batch(case: str, tmp_path: Path) -
 
 def test_new_pages_are_those_first_seen_or_published_since(tmp_path: Path) -> None:
     names = ("a/just", "a/before", "b/oldest", "b/n", "c/old-news")
-    records = [page(name) for name in names[:3]] + [
-        page("b/n", published=day(5, 2)),
-        page("c/old-news", published=day(1)),
-    ]
+    records = [page(name) for name in names[:3]]
+    records += [page("b/n", published=day(5, 2)), page("c/old-news", published=day(1))]
     since = day(5)
-    some = seen(snapshot(tmp_path, *records), just=since, before=since - timedelta(seconds=1))
+    some = seen(snapshot_of(tmp_path, *records), just=since, before=since - timedelta(seconds=1))
     made = some.new(since)
     assert rows(made, "section", "new", "pages", "unknown") == [("/a/", 1, 2, 0), ("/b/", 1, 2, 0), ("/c/", 0, 1, 0)]
     assert made["source"].tolist()[:2] == ["first seen", "news"]
@@ -142,39 +142,39 @@ def test_new_pages_are_those_first_seen_or_published_since(tmp_path: Path) -> No
 
 @pytest.mark.slow
 def test_what_is_older_than_the_history_is_unknown(tmp_path: Path) -> None:
-    some = seen(snapshot(tmp_path, page("a/new"), page("a/oldest")), new=day(4))
+    some = seen(snapshot_of(tmp_path, page("a/new"), page("a/oldest")), new=day(4))
     assert some.new(day(4))["unknown"].sum() == 0
     early = some.new(day(4) - timedelta(seconds=1))
     assert early["unknown"].sum() == 1
     remedy = "only an archive kept since before 2026-03-31 shows it"
     assert early.finding == f"1 of 2 pages new since 2026-03-31, all in /a/ (1); unknown for 1: {remedy}"
-    some.earlier = (snapshot(tmp_path, page("a/oldest"), at=day(2), name="old", site="a.example"),)  # type: ignore[attr-defined]
+    some.earlier = (snapshot_of(tmp_path, page("a/oldest"), at=day(2), name="old", site="a.example"),)  # type: ignore[attr-defined]
     assert some.new(day(3))["unknown"].sum() == 0
     assert some.new(day(1))["unknown"].sum() == 1
 
 
 def test_without_history_and_news_nothing_is_known(tmp_path: Path) -> None:
-    made = snapshot(tmp_path, page("a", day(5)), page("b")).new("30d")
+    made = snapshot_of(tmp_path, page("a", day(5)), page("b")).new("30d")
     assert made.finding == "unknown which of 2 pages are new: only an archive kept since before 2026-05-16 shows it"
     assert made["new"].isna().all()
 
 
 def test_a_published_day_counts_if_any_part_of_it_is_within(tmp_path: Path) -> None:
-    some = snapshot(tmp_path, page("a", published=day(5, 1), precision="day"))
+    some = snapshot_of(tmp_path, page("a", published=day(5, 1), precision="day"))
     assert some.new(day(5, 1, 23))["new"].sum() == 1
     assert some.new(day(5, 2))["new"].sum() == 0
 
 
 @pytest.mark.slow
 def test_sections_of_which_nothing_is_known_are_drawn_as_unknown(tmp_path: Path) -> None:
-    some = snapshot(tmp_path, page("a/old"), page("b/new", published=day(6, 10)), page("b/old"))
+    some = snapshot_of(tmp_path, page("a/old"), page("b/new", published=day(6, 10)), page("b/old"))
     made = some.new("30d")
     assert rows(made, "section", "pages", "unknown") == [("/b/", 2, 1), ("/a/", 1, 1)]
     assert made["new"].isna().tolist() == [False, True]
     svg = made.chart().to_svg()
     assert ">unknown<" in svg
     assert ">0<" not in svg
-    two = snapshot(tmp_path, a=[page("x")], b=[page("y", published=day(6, 10))], name="two").new("30d")
+    two = snapshot_of(tmp_path, a=[page("x")], b=[page("y", published=day(6, 10))], name="two").new("30d")
     assert ">unknown new in 1 section<" in two.chart().to_svg()
 
 
@@ -182,7 +182,7 @@ def test_sections_of_which_nothing_is_known_are_drawn_as_unknown(tmp_path: Path)
 def test_a_calendar_draws_last_changes_as_outlines(tmp_path: Path) -> None:
     news = [page(f"n{number}", published=day(5, 1 + number)) for number in range(3)]
     changed = [page(f"c{number}", day(4, 1 + 3 * number)) for number in range(5)]
-    made = snapshot(tmp_path, *news, *changed).calendar()
+    made = snapshot_of(tmp_path, *news, *changed).calendar()
     assert made.finding == (
         "of 8 pages, 3 published as news, all in 2026-05 (3); of 5 other pages only the last change is known"
     )
@@ -191,7 +191,7 @@ def test_a_calendar_draws_last_changes_as_outlines(tmp_path: Path) -> None:
     assert "stroke" in layers[0]["mark"]
     svg = made.chart(titled=False).to_svg()
     assert ">5<" in svg
-    only = snapshot(tmp_path, *changed, name="only").calendar()
+    only = snapshot_of(tmp_path, *changed, name="only").calendar()
     assert only.finding == "of 5 pages, 5 with only a last change, all in 2026-04 (5)"
     assert "month last changed (UTC)" in only.chart().to_svg()
 
@@ -200,7 +200,7 @@ def test_a_calendar_draws_last_changes_as_outlines(tmp_path: Path) -> None:
 
 
 def test_news_without_a_lastmod_count_by_their_publication_date(tmp_path: Path) -> None:
-    some = snapshot(
+    some = snapshot_of(
         tmp_path,
         page("n", published=AT - timedelta(days=3)),
         page("m", published=day(3), precision="month"),
@@ -208,13 +208,10 @@ def test_news_without_a_lastmod_count_by_their_publication_date(tmp_path: Path) 
         page("x"),
     )
     cadence = some.cadence()
-    assert {f"{when:%m}": pages for when, pages in rows(cadence, "period", "pages") if pages} == {
-        "03": 1,
-        "04": 1,
-        "06": 1,
-    }
+    months = {f"{when:%m}": pages for when, pages in rows(cadence, "period", "pages") if pages}
+    assert months == {"03": 1, "04": 1, "06": 1}
     assert some.weekday_hour()["pages"].sum() == 2
     assert dict(rows(some.freshness(), "age", "pages"))["undated"] == 1
     for made in (cadence, some.weekday_hour(), some.freshness()):
         assert "For 2 news pages without a lastmod the publication date counts." in made.rule
-    assert "news" not in snapshot(tmp_path, page("l", day(4), day(1)), name="dated").cadence().rule
+    assert "news" not in snapshot_of(tmp_path, page("l", day(4), day(1)), name="dated").cadence().rule

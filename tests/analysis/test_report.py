@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from kit import dump
 
 import sitemap_reader as sr
 
@@ -17,11 +18,6 @@ from sitemap_reader.analysis.report.page import render_report, sites_frame
 
 MARKET = [Path(__file__).parents[2] / "corpus" / "market" / name for name in ("tealeaf", "kettle")]
 AT = datetime(2026, 6, 15, 12, tzinfo=UTC)
-
-
-def dumped(path: Path, pages: dict[str, list[sr.UrlRecord]]) -> Path:
-    path.write_bytes(b"".join(sr.json_line(page, site=site) for site, some in pages.items() for page in some))
-    return path
 
 
 @pytest.fixture(scope="module")
@@ -63,14 +59,14 @@ def test_sites_stand_beside_each_other_with_the_numbers_of_their_pages(market: s
 
 @pytest.mark.slow
 def test_one_site_has_no_gaps(tmp_path: Path) -> None:
-    one = sr.load(dumped(tmp_path / "one.jsonl", {"a.example": [sr.UrlRecord("https://a.example/")]}))
+    one = sr.load(dump(tmp_path / "one.jsonl", **{"a.example": [sr.UrlRecord("https://a.example/")]}))
     parts = re.findall(r'<section id="(\w+)"', render_report(one))
     assert "gaps" not in parts
     shown = text_of(render_report(one))
     assert "The site" in shown
     assert "compared" not in shown
     assert "Sites" not in shown
-    empty = sr.load(dumped(tmp_path / "none.jsonl", {}))
+    empty = sr.load(dump(tmp_path / "none.jsonl", **{}))
     assert "there is no page" in text_of(render_report(empty))
 
 
@@ -78,7 +74,7 @@ def test_one_site_has_no_gaps(tmp_path: Path) -> None:
 def test_states_of_a_site_have_their_growth(tmp_path: Path) -> None:
     for day, count in ((1, 2), (2, 5)):
         pages = [sr.UrlRecord(f"https://a.example/{each}") for each in range(count)]
-        dumped(tmp_path / f"2026-05-0{day}.jsonl", {"a.example": pages})
+        dump(tmp_path / f"2026-05-0{day}.jsonl", **{"a.example": pages})
     shown = text_of(render_report(sr.load(tmp_path / "*.jsonl", at="name")))
     assert "from 2 to 5 pages (+3, +150%) in 1 day" in shown
     assert "New within 30 days" in shown
@@ -88,7 +84,7 @@ def test_states_of_a_site_have_their_growth(tmp_path: Path) -> None:
 def test_text_of_a_site_is_text(tmp_path: Path) -> None:
     bad = "<script>alert(1)</script>"
     pages = {bad: [sr.UrlRecord(f"https://a.example/{bad}/{n}", AT - timedelta(days=n), "day") for n in range(12)]}
-    html = render_report(sr.load(dumped(tmp_path / "bad.jsonl", {**pages, "b": pages[bad]}), at=AT))
+    html = render_report(sr.load(dump(tmp_path / "bad.jsonl", **{**pages, "b": pages[bad]}), at=AT))
     assert html.count("<script") == 1
     assert "<script>alert" not in html
     assert "javascript:" not in html

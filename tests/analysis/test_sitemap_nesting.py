@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from recorded import snapshot as recorded
+from recorded import snapshot_of
 
 import sitemap_reader as sr
 
@@ -31,11 +32,9 @@ def test_each_document_is_below_the_first_that_lists_it(name: str) -> None:
 
 
 def tree(folder: Path, parents: dict[str, list[str]], *listed: str) -> sr.Snapshot:
-    path = folder / "tree.jsonl"
     outcomes = [sr.Outcome(name, parents=above, format="urlset") for name, above in parents.items()]
     records = [sr.UrlRecord(f"https://a.example/{number}", sitemap=name) for number, name in enumerate(listed)]
-    path.write_bytes(b"".join(map(sr.json_line, [*records, *outcomes])))
-    return sr.load(path)
+    return snapshot_of(folder, *records, *outcomes)
 
 
 SHAPES = {

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from generated import make_site
+from kit import Site
 from recorded import RECORDED, SITES, STOPPED, comparable, dump, snapshot
 
 import sitemap_reader as sr
@@ -19,10 +20,7 @@ from sitemap_reader.serialize.schema import schema
 @pytest.fixture
 def nothing(tmp_path: Path) -> Path:
     """A site without a sitemap."""
-    folder = tmp_path / "nothing"
-    folder.mkdir()
-    (folder / "site.toml").write_text('seeds = ["https://nothing.example/"]\n')
-    return folder
+    return Site(origin="https://nothing.example").write(tmp_path / "nothing")
 
 
 # --- of sites ---
@@ -104,8 +102,7 @@ def test_snapshot_of_sites_without_sitemaps_raises(nothing: Path, tmp_path: Path
         sr.snapshot(nothing, show_progress=False)
     with pytest.raises(sr.NothingFound, match="no sitemap found"):
         sr.snapshot([nothing, nothing], show_progress=False)
-    (nothing / "https" / "nothing.example").mkdir(parents=True)
-    (nothing / "https" / "nothing.example" / "sitemap.xml").write_text("<html><body>hello</body></html>")
+    Site({"sitemap.xml": "<html><body>hello</body></html>"}, "https://nothing.example").write(nothing)
     with pytest.raises((sr.NothingReadable, sr.NothingFound)):
         sr.snapshot(nothing, show_progress=False)
 
@@ -196,6 +193,5 @@ def test_audit_of_a_snapshot_equals_audit_of_its_file(name: str, tmp_path: Path)
         report = sr.audit(source)
         assert report.at == RECORDED
         assert (report.urls, report.pages, report.complete) == (expected.urls, expected.pages, expected.complete)
-        assert [(each.code, each.severity, each.count) for each in report.findings] == [
-            (each.code, each.severity, each.count) for each in expected.findings
-        ]
+        found, usual = ([(each.code, each.severity, each.count) for each in one.findings] for one in (report, expected))
+        assert found == usual

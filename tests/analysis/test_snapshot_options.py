@@ -13,6 +13,7 @@ pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
 
 from corpus_cases import CORPUS
+from kit import dump
 
 import sitemap_reader as sr
 from sitemap_reader.analysis.snapshot import Snapshot, loaded
@@ -27,11 +28,6 @@ if TYPE_CHECKING:
 BEGAN = datetime(2026, 11, 2, 10, tzinfo=UTC)
 SHOP = CORPUS / "sites" / "shop"
 MARKET = CORPUS / "market"
-
-
-def dumped(path: Path, records: Iterable[sr.UrlRecord], site: str | None = None) -> Path:
-    path.write_bytes(b"".join(sr.json_line(record, site=site) for record in records))
-    return path
 
 
 def pages(*moments: datetime, precision: Any = "second") -> list[sr.UrlRecord]:
@@ -61,7 +57,7 @@ def test_future_begins_at_the_end_of_the_crawl() -> None:
 
 
 def test_date_without_a_time_is_no_request_time(tmp_path: Path) -> None:
-    path = dumped(tmp_path / "urls.jsonl", pages(*[datetime(2026, 11, 2, 23, 55, tzinfo=UTC)] * 12))
+    path = dump(tmp_path / "urls.jsonl", *pages(*[datetime(2026, 11, 2, 23, 55, tzinfo=UTC)] * 12))
     on_day = sr.load(path, at="2026-11-02")
     assert on_day.lastmod_trust()["at_fetch"].tolist() == [0]
     assert on_day.read_on == "2026-11-02"
@@ -208,15 +204,15 @@ def test_a_snapshot_can_be_pickled() -> None:
 def test_dump_without_a_site_is_compared_with_the_site_of_the_other(tmp_path: Path) -> None:
     """All its URLs may be on another host than the target."""
     records = [sr.UrlRecord(f"https://www.x.example/{number}") for number in range(3)]
-    old = sr.load(dumped(tmp_path / "old.jsonl", records[:2]), at="2026-10-01")
-    new = sr.load(dumped(tmp_path / "new.jsonl", records, site="x.example"), at="2026-11-01")
+    old = sr.load(dump(tmp_path / "old.jsonl", *records[:2]), at="2026-10-01")
+    new = sr.load(dump(tmp_path / "new.jsonl", **{"x.example": records}), at="2026-11-01")
     churn = new.churn(old)
     assert churn[["site", "new", "removed", "unchanged"]].to_numpy().tolist() == [["x.example", 1, 0, 2]]
     assert new.growth(old)["site"].tolist() == ["x.example", "x.example"]
 
 
 def test_later_snapshot_is_refused_as_earlier(tmp_path: Path) -> None:
-    path = dumped(tmp_path / "urls.jsonl", pages(BEGAN))
+    path = dump(tmp_path / "urls.jsonl", *pages(BEGAN))
     early, late = sr.load(path, at="2026-10-01"), sr.load(path, at="2026-11-01")
     assert late.churn(early)["unchanged"].sum() == 1
     with pytest.raises(sr.UsageError, match="was read later than"):
@@ -224,7 +220,7 @@ def test_later_snapshot_is_refused_as_earlier(tmp_path: Path) -> None:
 
 
 def test_completeness_may_be_unknown(tmp_path: Path) -> None:
-    plain = sr.load(dumped(tmp_path / "urls.jsonl", pages(BEGAN)))
+    plain = sr.load(dump(tmp_path / "urls.jsonl", *pages(BEGAN)))
     assert plain.growth([])["complete"].isna().tolist() == [True]
 
 
@@ -242,7 +238,7 @@ def test_the_worst_sitemaps_come_first(tmp_path: Path) -> None:
         for n in range(3)
     ]
     bad = [sr.UrlRecord("https://a.example/bad", BEGAN + timedelta(days=9), "day", sitemap="bad")]
-    trust = sr.load(dumped(tmp_path / "urls.jsonl", good + bad), at=BEGAN).lastmod_trust()
+    trust = sr.load(dump(tmp_path / "urls.jsonl", *good, *bad), at=BEGAN).lastmod_trust()
     assert trust["sitemap"].iloc[0] == "bad"
     assert ">bad<" in trust.chart().to_svg()
 
@@ -257,6 +253,6 @@ def test_of_many_languages_those_with_most_links_are_drawn(tmp_path: Path) -> No
 
     rare = [page(number, f"a{number}") for number in range(40)]
     frequent = [page(100 + number, "zh") for number in range(5)]
-    picture = sr.load(dumped(tmp_path / "urls.jsonl", rare + frequent)).hreflang().chart().to_svg()
+    picture = sr.load(dump(tmp_path / "urls.jsonl", *rare, *frequent)).hreflang().chart().to_svg()
     assert ">zh<" in picture
     assert "11 more columns in the table" in picture

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import pytest
+from recorded import snapshot_of
 from tiers import needs
 
 import sitemap_reader as sr
@@ -31,9 +32,7 @@ COUNTS = {"urls": 3, "pages": 2, "sitemaps": 1, "problems": 1}
 
 @pytest.fixture
 def site(tmp_path: Path) -> sr.Snapshot:
-    path = tmp_path / "urls.jsonl"
-    path.write_bytes(b"".join(map(sr.json_line, LINES)))
-    return sr.load(path, site="mine")
+    return snapshot_of(tmp_path, *LINES, site="mine")
 
 
 # --- a frame ---
@@ -90,9 +89,7 @@ def test_to_polars_has_the_rows_and_types(site: sr.Snapshot) -> None:
 
 
 def test_derived_columns_are_computed_once_for_urls_and_pages(tmp_path: Path) -> None:
-    path = tmp_path / "urls.jsonl"
-    path.write_bytes(sr.json_line(LINES[0]))
-    loaded = sr.load(path)
+    loaded = snapshot_of(tmp_path, LINES[0])
     assert loaded.pages.to_arrow()["slug"] == loaded.urls.to_arrow()["slug"]
     assert loaded.pages._base is loaded.urls
     assert (loaded.pages.name, loaded.urls.name) == ("pages", "urls")

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from recorded import pages, snapshot_of
 from tiers import examples, needs
 
 import sitemap_reader as sr
@@ -44,9 +45,7 @@ RECORDS = [
 
 @pytest.fixture
 def loaded(tmp_path: Path) -> sr.Snapshot:
-    path = tmp_path / "urls.jsonl"
-    path.write_bytes(b"".join(map(sr.json_line, RECORDS)))
-    return sr.load(path, site="mine")
+    return snapshot_of(tmp_path, *RECORDS, site="mine")
 
 
 def by_duckdb(urls: Any) -> list[dict[str, Any]]:
@@ -121,9 +120,7 @@ def test_columns_and_rows_can_be_selected(loaded: sr.Snapshot) -> None:
 
 
 def test_a_table_in_a_notebook_is_its_first_rows_and_says_how_many_there_are(tmp_path: Path) -> None:
-    path = tmp_path / "urls.jsonl"
-    path.write_bytes(b"".join(sr.json_line(sr.UrlRecord(f"https://a.example/<b>{n}")) for n in range(7)))
-    html = sr.load(path).urls._repr_html_()
+    html = snapshot_of(tmp_path, *pages(*(f"<b>{n}" for n in range(7)))).urls._repr_html_()
     assert html.count("a.example/&lt;b&gt;") == 5
     assert "<b>" not in html
     assert "<p>7 rows</p>" in html

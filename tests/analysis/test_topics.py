@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_measures_of_words import pages, rows, snapshot, words
+from recorded import pages, rows, snapshot_of
+from test_measures_of_words import words
 
 import sitemap_reader as sr
 from sitemap_reader.analysis.words import MAX_TEXT_WORDS, find_stop_words, split_words, words_of_text
@@ -29,7 +30,7 @@ def test_topics_count_pages_in_slugs_and_titles_once(tmp_path: Path) -> None:
         titled("x", "Red"),
         *pages("red-hat?a", "red-hat?b", "hat"),
     ]
-    made = snapshot(tmp_path, *some).topics()
+    made = snapshot_of(tmp_path, *some).topics()
     assert rows(made, "topic", "pages", "share", "slugs", "titles")[:2] == [
         ("hat", 4, 0.8, 4, 1),
         ("red", 4, 0.8, 3, 2),
@@ -38,7 +39,7 @@ def test_topics_count_pages_in_slugs_and_titles_once(tmp_path: Path) -> None:
     assert "20scarf" in [*made["topic"]]  # a title is not percent-encoded
     assert "100" not in [*made["topic"]]
     assert made.finding.startswith('"hat" and "red" have 80% each (4 of 5 pages); ')
-    assert len(snapshot(tmp_path, *some).topics(top=1)) == 1
+    assert len(snapshot_of(tmp_path, *some).topics(top=1)) == 1
 
 
 def test_a_word_joins_the_more_frequent_one_with_which_it_occurs(tmp_path: Path) -> None:
@@ -48,7 +49,7 @@ def test_a_word_joins_the_more_frequent_one_with_which_it_occurs(tmp_path: Path)
         *[f"brand-top-plain-{number}" for number in range(3)],
         *[f"brand-other{chr(97 + number)}" for number in range(11)],
     ]
-    made = snapshot(tmp_path, *pages(*cases)).topics(top=5)
+    made = snapshot_of(tmp_path, *pages(*cases)).topics(top=5)
     assert dict(rows(made, "topic", "cluster")) == {
         "brand": "brand",  # on all pages: it attracts none
         "dress": "dress",
@@ -92,14 +93,15 @@ FRENCH = [
 @pytest.mark.slow
 def test_stop_words_are_those_of_the_languages_that_a_site_shows(tmp_path: Path) -> None:
     shop = [f"{word}-{number}" for word in ("hat", "car", "polo", "bra", "the") for number in range(9)]
-    assert {*words(snapshot(tmp_path, *pages(*shop)).slug_ngrams())} == {"hat", "car", "polo", "bra"}
-    german = snapshot(tmp_path, *pages(*GERMAN), name="german").slug_ngrams()
+    assert {*words(snapshot_of(tmp_path, *pages(*shop)).slug_ngrams())} == {"hat", "car", "polo", "bra"}
+    german = snapshot_of(tmp_path, *pages(*GERMAN), name="german").slug_ngrams()
     assert {"hut", "maus", "haus", "hund"} <= {*words(german)}
     assert not {"der", "die", "das", "und", "mit", "nicht"} & {*words(german)}
     assert "the stop words of the languages found (de, en)" in german.rule
-    french = snapshot(tmp_path, *pages(*FRENCH), name="french").slug_ngrams()
+    french = snapshot_of(tmp_path, *pages(*FRENCH), name="french").slug_ngrams()
     assert not {"les", "et", "des", "le", "pour"} & {*words(french)}
-    assert "index" not in words(snapshot(tmp_path, *pages("a/index.html", "b/index.php"), name="files").slug_ngrams())
+    files = snapshot_of(tmp_path, *pages("a/index.html", "b/index.php"), name="files")
+    assert "index" not in words(files.slug_ngrams())
 
 
 # Words and pages -> whether German is found; "und", "nicht", "wir", "sind", "mit" are in no other list.
