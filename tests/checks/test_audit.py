@@ -587,12 +587,6 @@ def test_an_open_state_is_a_baseline_and_stays_open(keyword: str, tmp_path: Path
         assert [site.urls for site in state.sites()] == [640]
 
 
-def test_state_file_is_a_baseline(tmp_path: Path) -> None:
-    with sr.changes(SITES / "shop", state=tmp_path / "state.db") as changes:
-        assert len(list(changes)) == 640
-    assert sr.audit(SITES / "shop", baseline=tmp_path / "state.db").notes == ()
-
-
 def test_invalid_baseline_is_reported_with_the_valid_types(tmp_path: Path) -> None:
     with pytest.raises(sr.UsageError, match=r"^baseline is an earlier dump or a state: .*, not 5$"):
         sr.audit(SITES / "shop", baseline=5)  # type: ignore[arg-type]

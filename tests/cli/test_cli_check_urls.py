@@ -7,8 +7,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from cli_runs import PROGRAM, SHOP, HeldPages
-from kit import dump, robots, run, urlset, xml
+from cli_runs import PROGRAM, HeldPages
+from kit import robots, run, urlset, xml
 
 if sys.platform == "win32":
     pytest.skip("there are no pseudo-terminals", allow_module_level=True)
@@ -42,31 +42,6 @@ def server(site_server: Any) -> Iterator[SiteServer]:
 def audit(server: SiteServer, *arguments: str | Path) -> list[str]:
     command = [*PROGRAM, "audit", server.url, "--allow-private", "--check-urls", "all", "--select", "C"]
     return [*command, *map(str, arguments)]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--check-urls", "0"], "'0' is neither a number of URLs, 1 or more, nor all"),
-        (["--check-urls", "some"], "'some' is neither a number"),
-        (["--check-urls", "-3"], "'-3' is neither a number"),
-        (["--save-checks", "x.jsonl"], "--save-checks keeps what --check-urls finds: give --check-urls too"),
-        (["--check-urls", "5", "--save-checks", "/nowhere/x"], "/nowhere/x cannot be written; name a file"),
-        (["--check-urls", "5", "--select", "D"], "--check-urls finds C01, C02, C03, C04, C07, C08: select one"),
-        (["--check-urls", "5", "--seed", "x"], "'x' is not a valid integer"),
-    ],
-)
-def test_mistakes(arguments: list[str], message: str) -> None:
-    result = run("audit", SHOP, *arguments)
-    assert result.exit_code == 2
-    assert message in result.stderr
-    assert "Traceback" not in result.stderr
-
-
-def test_a_dump_is_refused(tmp_path: Path) -> None:
-    result = run("audit", dump(tmp_path / "urls.jsonl", {"loc": "https://e.example/"}), "--check-urls", "5")
-    assert result.exit_code == 2
-    assert "--check-urls fetches the pages of a site, and" in result.stderr
 
 
 @pytest.mark.slow

@@ -221,24 +221,6 @@ def test_a_value_that_the_format_cannot_hold_is_named_with_its_line(tmp_path: Pa
     assert pq.read_table(output).column("loc").to_pylist() == ["a"]
 
 
-@pytest.mark.parametrize(
-    ("content", "code", "told"),
-    [
-        *((text, 2, ":1: ") for text in ("<urlset/>", "https://a.example/\n", "{", "[]")),
-        ("", 4, " holds no URL\n"),
-        ('{"type":"outcome"}', 4, " holds no URL, but 1 other line\n"),
-    ],
-)
-def test_dump_without_a_url_leaves_the_output_unchanged(tmp_path: Path, content: str, code: int, told: str) -> None:
-    file, output = tmp_path / "urls.jsonl", tmp_path / "urls.csv"
-    file.write_text(content)
-    output.write_text("precious")
-    result = run("convert", file, "-o", output)
-    assert (result.exit_code, output.read_text()) == (code, "precious")
-    assert result.stderr.startswith(f"error: {file}{told}")
-    assert len(result.stderr.splitlines()) == 1
-
-
 @pytest.mark.parametrize("name", ["none.jsonl", ".", "https://a.example/", "a\x00b"])
 def test_a_file_that_cannot_be_read_is_an_error_and_makes_none(tmp_path: Path, name: str) -> None:
     output = tmp_path / "urls.csv"

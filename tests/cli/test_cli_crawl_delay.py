@@ -64,14 +64,6 @@ def test_too_long_a_crawl_delay_is_an_error_where_nothing_is_named_or_probed(sit
     assert result.exit_code == 5
 
 
-@pytest.mark.parametrize(("typed", "words"), [("301", "give 300 seconds or less"), ("-1", "not a duration")])
-def test_invalid_max_crawl_delay(typed: str, words: str) -> None:
-    result = run("dump", "a.example", "--max-crawl-delay", typed)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "'--max-crawl-delay'" in result.stderr
-    assert words in result.stderr
-
-
 def test_max_crawl_delay_of_the_caller(site: SiteServer) -> None:
     delayed(site, "0.3", "/index.xml")
     result = run("dump", site.url, "--allow-private", "--max-crawl-delay", "0.2")

@@ -240,13 +240,6 @@ def test_insecure_is_reported_once(site: SiteServer, tmp_path: Path) -> None:
     assert "verified" not in run("tree", f"{site.url}/good.xml", *options, "-q").stderr
 
 
-def test_a_file_that_cannot_be_used_is_named(tmp_path: Path) -> None:
-    for option in ("--cacert", "--netrc-file"):
-        result = run("dump", "h.example", option, tmp_path / "none")
-        assert result.exit_code == 2
-        assert f"{tmp_path / 'none'} cannot be read: No such file" in result.stderr
-
-
 # --- in Python ---
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from cli_runs import BROKEN, SHOP, SITES, locs, replay
-from kit import index, objects, robots, run, urlset
+from kit import objects, robots, run, urlset
 
 import sitemap_reader.cli.dump
 from sitemap_reader.model.errors import UsageError
@@ -287,27 +287,6 @@ def test_options_reach_the_reader(
 
 
 # --- exit codes and messages ---
-
-
-@pytest.mark.parametrize(
-    ("pages", "code", "told"),
-    [
-        ({}, 4, "no sitemap found"),
-        ({"sitemap.xml": urlset()}, 4, "lists no URL"),
-        ({"sitemap.xml": index(f"{A}/e.xml"), "e.xml": urlset()}, 4, "lists no URL"),
-        ({"sitemap.xml": index(f"{A}/gone.xml")}, 5, "404 Not Found"),
-        ({"robots.txt": f"Sitemap: {A}/s.xml", "s.xml": "<html><body>"}, 5, "F05"),
-        ({"robots.txt": f"Sitemap: {A}/s.xml", "s.xml": ""}, 5, "F11"),
-        ({"sitemap.xml": index(f"{A}/gone.xml", f"{A}/s.xml"), "s.xml": urlset(f"{A}/1")}, 3, "partial: "),
-        ({"sitemap.xml": urlset(f"{A}/1")}, 0, "1 URL from 1 sitemap"),
-        ({"sitemap.xml": urlset("https://b.example/1")}, 0, "--scope any keeps it"),
-    ],
-)
-def test_exit_codes_of_a_site(tmp_path: Path, pages: dict[str, str], code: int, told: str) -> None:
-    result = run("dump", replay(tmp_path, pages))
-    assert result.exit_code == code
-    assert told in result.stderr
-    assert sum(line.startswith("error: ") for line in result.stderr.splitlines()) == (code in (4, 5))
 
 
 def test_text_of_a_site_on_stderr_has_no_control_characters(tmp_path: Path) -> None:

@@ -81,6 +81,7 @@ COMMANDS: dict[Exit, dict[str, str]] = {
         "empty": "dump {empty}",
         "one document": "parse {empty}/https/a.example/s.xml",
         "discover": "discover {none}",
+        "stats": "stats {none}",
         "no lines": "convert {nothing} --format csv",
     },
     Exit.UNREADABLE: {
@@ -134,6 +135,9 @@ def test_exit_code_of_each_command_in_the_table(code: Exit, typed: str, command:
     assert result.exit_code == code, result.stderr
     if code not in (Exit.COMPLETE, Exit.THRESHOLD):
         assert result.stderr, "it says why"
+    errors = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
+    is_error = code in (Exit.USAGE, Exit.NOTHING, Exit.UNREADABLE, Exit.UNWRITABLE)
+    assert len(errors) == is_error or typed in TOGETHER or "127.0.0.1" in typed, "a problem of a host is an error too"
 
 
 def test_the_table_in_the_docs_has_each_code_and_the_order_in_which_they_win() -> None:

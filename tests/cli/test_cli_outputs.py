@@ -126,11 +126,6 @@ def test_run_whose_filters_dropped_all_replaces_the_file(
     assert old.read_bytes() == held
 
 
-def test_diff_without_changes_replaces_the_file(old: Path) -> None:
-    assert run("diff", SHOP_DUMP, SHOP_DUMP, "-o", old).exit_code == 0
-    assert (old.read_bytes(), alone(old)) == (b"", True)
-
-
 def test_failed_dump_keeps_its_file_and_writes_its_report(old: Path) -> None:
     report = old.with_name("report.jsonl")
     report.write_bytes(OLD)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import TYPE_CHECKING, get_args
 
 import pytest
@@ -41,13 +39,3 @@ def test_an_unknown_language_is_a_usage_error_that_names_those_there_are(argumen
     assert result.stderr.startswith("error: ")
     assert result.stderr.count("\n") == 1
     assert all(language in result.stderr for language in get_args(Language))
-
-
-@pytest.mark.slow
-def test_neither_a_network_library_nor_a_reader_is_imported() -> None:
-    program = (
-        "import sys; from sitemap_reader.cli.main import main; main(['schema', 'duckdb'], standalone_mode=False)\n"
-        "print(*sorted({'aiohttp', 'asyncio', 'feedparser', 'duckdb'} & set(sys.modules)), file=sys.stderr)"
-    )
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
-    assert (result.stdout, result.stderr.strip()) == (schema("duckdb") + "\n", "")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from cli_runs import BROKEN, SHOP, SITES, replay
+from cli_runs import SHOP, SITES, replay
 from kit import dump, gz, objects, run, urlset
 
 from sitemap_reader.cli.stats import panels, percent
@@ -83,20 +82,6 @@ def test_a_pipe_with_a_name_is_a_dump(tmp_path: Path) -> None:
     writer.join()
 
 
-@pytest.mark.slow
-def test_a_dump_needs_no_network_library() -> None:
-    script = (
-        "import sys\n"
-        "from sitemap_reader.cli.main import main\n"
-        "try:\n"
-        f"    main(['stats', {DUMP!r}, '-q'])\n"
-        "finally:\n"
-        "    print(*({'aiohttp', 'feedparser', 'pandas', 'pyarrow'} & set(sys.modules)), file=sys.stderr)\n"
-    )
-    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert (result.returncode, result.stderr.strip()) == (0, "")
-
-
 @pytest.mark.parametrize(
     ("options", "listed"),
     [
@@ -153,19 +138,6 @@ def test_words_that_no_record_has_are_an_error_in_printable_text(words: dict[str
 
 
 # --- exit codes and errors ---
-
-
-def test_a_partial_site_exits_3() -> None:
-    result = run("stats", BROKEN)
-    assert result.exit_code == 3
-    assert result.stderr.splitlines()[-1].startswith("partial: ")
-    assert facts(result)["sitemaps", "failed"] == 3
-
-
-def test_a_site_without_sitemaps_exits_4(tmp_path: Path) -> None:
-    result = run("stats", replay(tmp_path, {}))
-    assert (result.exit_code, result.stdout) == (4, "")
-    assert "error: no sitemap found for " in result.stderr
 
 
 def test_a_dump_without_a_url_exits_4(tmp_path: Path) -> None:

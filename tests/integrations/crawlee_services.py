@@ -6,15 +6,14 @@ Its storages, events and settings are globals; fresh() resets them, and keeps fi
 from __future__ import annotations
 
 import gzip
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crawlee import service_locator
 from crawlee.configuration import Configuration
+from kit import gz, index, robots, urlset, xml
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
 
     from crawlee import Request
     from servers import Page
@@ -39,9 +38,8 @@ def shop_at(origin: str, folder: Path) -> None:
             continue
         place.parent.mkdir(parents=True, exist_ok=True)
         if source.suffix == ".gz":
-            place.write_bytes(gzip.compress(_moved(gzip.decompress(source.read_bytes()), origin)))
+            place.write_bytes(gz(_moved(gzip.decompress(source.read_bytes()), origin)))
         else:
-            shutil.copyfile(source, place)
             place.write_bytes(_moved(source.read_bytes(), origin))
 
 
@@ -49,31 +47,12 @@ def _moved(body: bytes, origin: str) -> bytes:
     return body.replace(b"https://shop.example", origin.encode())
 
 
-def urlset(entries: Iterable[tuple[str, str] | str]) -> bytes:
-    """A sitemap of locs, or of (loc, lastmod)."""
-    pairs = [(entry, "") if isinstance(entry, str) else entry for entry in entries]
-    reported = "".join(
-        f"<url><loc>{loc}</loc>{f'<lastmod>{date}</lastmod>' if date else ''}</url>\n" for loc, date in pairs
-    )
-    return f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n{reported}</urlset>'.encode()
-
-
-def index(children: Iterable[str]) -> bytes:
-    reported = "".join(f"<sitemap><loc>{child}</loc></sitemap>\n" for child in children)
-    return f'<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n{reported}</sitemapindex>'.encode()
-
-
 def pages_of(origin: str, documents: int, urls: int) -> dict[str, Page]:
     """A site of so many documents with so many URLs each."""
-    names = [f"{origin}/map-{number}.xml" for number in range(documents)]
-    pages: dict[str, Page] = {
-        "/robots.txt": (200, {"Content-Type": "text/plain"}, f"Sitemap: {origin}/index.xml\n".encode()),
-        "/index.xml": (200, XML, index(names)),
-    }
-    for number in range(documents):
-        locs = [f"{origin}/{number}-{page}" for page in range(urls)]
-        pages[f"/map-{number}.xml"] = (200, XML, urlset(locs))
-    return pages
+    locs = {f"/map-{n}.xml": [f"{origin}/{n}-{page}" for page in range(urls)] for n in range(documents)}
+    listed = xml(index(*(origin + path for path in locs)))
+    maps = {path: xml(urlset(*some)) for path, some in locs.items()}
+    return {"/robots.txt": (200, {}, robots(f"{origin}/index.xml")), "/index.xml": listed, **maps}
 
 
 async def all_of(loader: SitemapReaderLoader) -> list[Request]:

@@ -27,19 +27,3 @@ def shop(serve: Callable[..., NginxServer], folder: Path, urls: int = 120) -> tu
         page.parent.mkdir(parents=True, exist_ok=True)
         page.write_text(f"<title>{path}</title>")
     return serve(folder, port), locs
-
-
-def urlset(*locs: str, **fields: str) -> bytes:
-    """A urlset with `locs` unescaped."""
-    more = "".join(f"<{name}>{value}</{name}>" for name, value in fields.items())
-    entries = "".join(f"<url><loc>{loc}</loc>{more}</url>" for loc in locs)
-    return f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</urlset>'.encode()
-
-
-def index(*entries: tuple[str, str | None]) -> bytes:
-    """An index of (loc, lastmod)."""
-    children = "".join(
-        f"<sitemap><loc>{loc}</loc>{f'<lastmod>{lastmod}</lastmod>' if lastmod else ''}</sitemap>"
-        for loc, lastmod in entries
-    )
-    return f'<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{children}</sitemapindex>'.encode()

@@ -28,7 +28,8 @@ from crawlee.http_clients import ImpitHttpClient
 from crawlee.request_loaders import SitemapRequestLoader
 from crawlee.storage_clients import MemoryStorageClient
 from crawlee.storages import KeyValueStore, RequestQueue
-from crawlee_services import XML, all_of, fresh, index, pages_of, shop_at, urls_of, urlset
+from crawlee_services import all_of, fresh, pages_of, shop_at, urls_of
+from kit import feed, index, robots, urlset, write, xml
 from servers import free_port
 
 import sitemap_reader as sr
@@ -159,10 +160,10 @@ def test_a_crawler_gets_what_the_reader_reads_with_each_record(
 
 @pytest.mark.smoke
 def test_the_record_survives_a_queue_on_disk(site: SiteServer, tmp_path: Path) -> None:
-    body = urlset([(f"{site.url}/a", "2026-01-31"), f"{site.url}/b"])
+    body = urlset((f"{site.url}/a", "2026-01-31"), f"{site.url}/b")
     body = body.replace(b"<url>", b'<url><x:image xmlns:x="http://www.google.com/schemas/sitemap-image/1.1">'
                         b"<x:loc>/i.png</x:loc></x:image><priority>9</priority>")
-    site.pages = {"/one.xml": (200, XML, body)}
+    site.pages = {"/one.xml": xml(body)}
     target = f"{site.url}/one.xml"
 
     async def fill() -> None:
@@ -189,7 +190,7 @@ def test_the_record_survives_a_queue_on_disk(site: SiteServer, tmp_path: Path) -
 def test_urls_with_equal_unique_keys_are_all_crawled(site: SiteServer) -> None:
     in_memory()
     locs = [f"{site.url}{path}" for path in ("/Watch", "/watch", "/watch/", "/watch?utm_source=x", "/other")]
-    site.pages = {"/one.xml": (200, XML, urlset(locs))}
+    site.pages = {"/one.xml": xml(urlset(*locs))}
     seen = run(crawl(SitemapReaderLoader(f"{site.url}/one.xml", **LOCAL)))
     assert Counter(request.url for request in seen) == Counter(locs)
     usual = Request.from_url(f"{site.url}/other/").unique_key
@@ -257,7 +258,7 @@ def test_loader_gives_each_url_once_and_then_none(site: SiteServer) -> None:
 
 def test_loader_is_finished_after_requests_in_progress(site: SiteServer) -> None:
     async def main() -> None:
-        site.pages = {"/one.xml": (200, XML, urlset([f"{site.url}/a"]))}
+        site.pages = {"/one.xml": xml(urlset(f"{site.url}/a"))}
         async with SitemapReaderLoader(f"{site.url}/one.xml", **LOCAL) as loader:
             request = await loader.fetch_next_request()
             assert request is not None
@@ -308,23 +309,20 @@ def test_waiting_requests_are_limited(site: SiteServer) -> None:
 
 
 def test_since_leaves_out_what_is_older(site: SiteServer) -> None:
-    dated = [(f"{site.url}/old", "2020-01-01"), (f"{site.url}/new", "2026-01-01"), (f"{site.url}/undated", "")]
-    site.pages = {"/one.xml": (200, XML, urlset(dated))}
+    old, new, undated = (f"{site.url}/{name}" for name in ("old", "new", "undated"))
+    dated = [(old, "2020-01-01"), (new, "2026-01-01"), undated]
+    site.pages = {"/one.xml": xml(urlset(*dated))}
     target = f"{site.url}/one.xml"
-    assert run(urls_of(SitemapReaderLoader(target, since="2025-01-01", **LOCAL))) == [dated[1][0], dated[2][0]]
+    assert run(urls_of(SitemapReaderLoader(target, since="2025-01-01", **LOCAL))) == [new, undated]
     loader = SitemapReaderLoader(target, since="2025-01-01", undated="drop", **LOCAL)
-    assert run(urls_of(loader)) == [dated[1][0]]
+    assert run(urls_of(loader)) == [new]
     assert loader.summary.unwanted == {"date": 2}
 
 
 @pytest.mark.parametrize(("trust", "given"), [("auto", 1), ("never", 1), ("always", 0)])
 def test_trust_lastmod_applies_to_a_stale_index(site: SiteServer, trust: Any, given: int) -> None:
-    child = f"<sitemap><loc>{site.url}/one.xml</loc><lastmod>2020-01-01</lastmod></sitemap>"
-    index = f'<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{child}</sitemapindex>'
-    site.pages = {
-        "/index.xml": (200, XML, index.encode()),
-        "/one.xml": (200, XML, urlset([(f"{site.url}/new", "2026-01-01")])),
-    }
+    stale, one = index((f"{site.url}/one.xml", "2020-01-01")), urlset((f"{site.url}/new", "2026-01-01"))
+    site.pages = {"/index.xml": xml(stale), "/one.xml": xml(one)}
     loader = SitemapReaderLoader(f"{site.url}/index.xml", since="2025-01-01", trust_lastmod=trust, **LOCAL)
     assert len(run(urls_of(loader))) == given
 
@@ -337,7 +335,7 @@ def test_patterns_from_an_iterator_apply_to_every_target(site: SiteServer, site_
 
 
 def test_requests_can_be_changed_and_skipped(site: SiteServer) -> None:
-    site.pages = {"/one.xml": (200, XML, urlset([f"{site.url}/{name}" for name in "abc"]))}
+    site.pages = {"/one.xml": xml(urlset(*(f"{site.url}/{name}" for name in "abc")))}
 
     def transform(options: RequestOptions) -> Any:
         name = options["url"][-1]
@@ -353,7 +351,7 @@ def test_requests_can_be_changed_and_skipped(site: SiteServer) -> None:
 
 
 def test_url_listed_twice_is_transformed_once(site: SiteServer) -> None:
-    site.pages = {"/one.xml": (200, XML, urlset([f"{site.url}/A/", f"{site.url}/A/"]))}
+    site.pages = {"/one.xml": xml(urlset(f"{site.url}/A/", f"{site.url}/A/"))}
     looked_at = []
 
     def transform(options: RequestOptions) -> Any:
@@ -368,7 +366,7 @@ def test_url_listed_twice_is_transformed_once(site: SiteServer) -> None:
 def test_url_that_crawlee_refuses_is_skipped_and_logged(
     site: SiteServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    site.pages = {"/one.xml": (200, XML, urlset(["http://1.2.3.999/", f"{site.url}/a"]))}
+    site.pages = {"/one.xml": xml(urlset("http://1.2.3.999/", f"{site.url}/a"))}
     for transform in (None, lambda options: "unchanged"):
         caplog.clear()
         loader = SitemapReaderLoader(
@@ -434,7 +432,7 @@ def test_a_site_without_sitemaps_stops_no_other(site: SiteServer, site_server: S
 
 @pytest.mark.parametrize("where", ["follow", "on_item", "on_outcome", "transform_request_function"])
 def test_exception_is_raised_after_the_requests_read_before(site: SiteServer, where: str) -> None:
-    site.pages["/index.xml"] = (200, XML, index([f"{site.url}/map-{number}.xml" for number in range(3)]))
+    site.pages["/index.xml"] = xml(index(*(f"{site.url}/map-{number}.xml" for number in range(3))))
     calls = 0
 
     def broken(reported: Any) -> Any:
@@ -485,17 +483,14 @@ def test_unretrieved_failure_is_logged(site: SiteServer, caplog: Any) -> None:
 def test_documents_that_crawlees_own_loader_misses(site: SiteServer) -> None:
     """The same documents through both loaders: damaged documents are read, and nothing is guessed."""
     one = site.url
-    feed = f"<rss version='2.0'><channel><item><link>{one}/feed</link></item></channel></rss>"
     bodies = {
-        "/amp.xml": (XML, urlset([f"{one}/before", f"{one}/?a=1&b=2", f"{one}/behind"])),
-        "/plain.txt": ({"Content-Type": "application/octet-stream"}, f"{one}/text\n".encode()),
-        "/feed.rss": ({"Content-Type": "application/rss+xml"}, feed.encode()),
-        "/utf16.xml": (XML, urlset([f"{one}/wide"]).decode().encode("utf-16")),
-        "/cut.xml": (XML, urlset([f"{one}/whole", f"{one}/cut"])[:-12]),
+        "/amp.xml": xml(urlset(f"{one}/before", f"{one}/?a=1&b=2", f"{one}/behind")),
+        "/plain.txt": (200, {"Content-Type": "application/octet-stream"}, f"{one}/text\n".encode()),
+        "/feed.rss": (200, {"Content-Type": "application/rss+xml"}, feed(f"{one}/feed")),
+        "/utf16.xml": xml(urlset(f"{one}/wide").decode().encode("utf-16")),
+        "/cut.xml": xml(urlset(f"{one}/whole", f"{one}/cut")[:-12]),
     }
-    names = "".join(f"Sitemap: {one}{path}\n" for path in bodies)
-    site.pages = {path: (200, headers, body) for path, (headers, body) in bodies.items()}
-    site.pages["/robots.txt"] = (200, {"Content-Type": "text/plain"}, names.encode())
+    site.pages = {**bodies, "/robots.txt": (200, {}, robots(*(one + path for path in bodies)))}
     expected = {"before", "?a=1&b=2", "behind", "text", "feed", "wide", "whole", "cut"}
 
     async def theirs() -> set[str]:
@@ -685,7 +680,7 @@ def test_persisted_state_is_written_like_that_of_crawlee(site: SiteServer) -> No
 
 def test_a_sitemap_that_was_read_in_part_is_read_again(site: SiteServer, tmp_path: Path) -> None:
     whole = site.pages["/map-0.xml"]
-    site.pages["/map-0.xml"] = (200, {**XML, "Content-Length": "9999", "Connection": "close"}, whole[2][:200])
+    site.pages["/map-0.xml"] = (200, {**whole[1], "Content-Length": "9999", "Connection": "close"}, whole[2][:200])
     site.pages["/map-1.xml"] = (404, {}, b"")
 
     async def first() -> list[str]:
@@ -712,10 +707,10 @@ def test_sitemap_waiting_for_verification_is_read_again(site: SiteServer, tmp_pa
     listed = [f"{site.url}/a", f"{site.url}/b", "https://other.example/c"]
     options: dict[str, Any] = {"persist_state_key": KEY, "per_host": 1, **LOCAL}
     site.pages = {
-        "/robots.txt": (200, {}, f"Sitemap: {site.url}/map.xml\nSitemap: {site.url}/index.xml\n".encode()),
-        "/map.xml": (200, XML, urlset(listed)),
-        "/index.xml": (200, XML, index([f"{site.url}/many.xml"])),
-        "/many.xml": (200, XML, urlset([f"{site.url}/many-{number}" for number in range(20_000)])),
+        "/robots.txt": (200, {}, robots(f"{site.url}/map.xml", f"{site.url}/index.xml")),
+        "/map.xml": xml(urlset(*listed)),
+        "/index.xml": xml(index(f"{site.url}/many.xml")),
+        "/many.xml": xml(urlset(*(f"{site.url}/many-{number}" for number in range(20_000)))),
     }
 
     async def main() -> SitemapReaderLoader:
@@ -796,7 +791,7 @@ def test_a_key_of_something_else_is_refused(site: SiteServer, value: Any) -> Non
 def test_with_a_state_only_changes_are_returned(site: SiteServer, tmp_path: Path) -> None:
     state = tmp_path / "state.db"
     entries = [(f"{site.url}/{name}", "2026-01-01") for name in ("same", "moves", "goes")]
-    site.pages = {"/one.xml": (200, XML, urlset(entries))}
+    site.pages = {"/one.xml": xml(urlset(*entries))}
     removed: list[sr.UrlRecord] = []
 
     def loader() -> SitemapReaderLoader:
@@ -807,8 +802,8 @@ def test_with_a_state_only_changes_are_returned(site: SiteServer, tmp_path: Path
     assert first[0].user_data["sitemap_change"] == {"change": "new"}
     assert run(all_of(loader())) == []
 
-    entries = [entries[0], (entries[1][0], "2026-02-02"), (f"{site.url}/comes", "")]
-    site.pages = {"/one.xml": (200, XML, urlset(entries))}
+    entries = [entries[0], (entries[1][0], "2026-02-02"), f"{site.url}/comes"]
+    site.pages = {"/one.xml": xml(urlset(*entries))}
     last = loader()
     changes = {request.url[len(site.url) :]: request for request in run(all_of(last))}
     assert changes.keys() == {"/moves", "/comes"}
@@ -825,7 +820,7 @@ def test_with_a_state_only_changes_are_returned(site: SiteServer, tmp_path: Path
 
 
 def test_an_updated_url_is_crawled_again_though_the_queue_has_handled_it(site: SiteServer, tmp_path: Path) -> None:
-    site.pages = {"/one.xml": (200, XML, urlset([(f"{site.url}/a", "2026-01-01"), f"{site.url}/b"]))}
+    site.pages = {"/one.xml": xml(urlset((f"{site.url}/a", "2026-01-01"), f"{site.url}/b"))}
 
     async def once() -> list[str]:
         loader = SitemapReaderLoader(f"{site.url}/one.xml", state=tmp_path / "state.db", **LOCAL)
@@ -834,7 +829,7 @@ def test_an_updated_url_is_crawled_again_though_the_queue_has_handled_it(site: S
     assert sorted(run(once())) == [f"{site.url}/a", f"{site.url}/b"]
     for day in (2, 3):
         fresh(tmp_path / "storage")
-        site.pages = {"/one.xml": (200, XML, urlset([(f"{site.url}/a", f"2026-01-0{day}"), f"{site.url}/b"]))}
+        site.pages = {"/one.xml": xml(urlset((f"{site.url}/a", f"2026-01-0{day}"), f"{site.url}/b"))}
         assert run(once()) == [f"{site.url}/a"]
 
 
@@ -869,9 +864,9 @@ def test_invalid_state_raises_at_the_first_request(site: SiteServer, tmp_path: P
 def test_exception_in_on_removed_keeps_the_removal_for_the_next_run(site: SiteServer, tmp_path: Path) -> None:
     options: dict[str, Any] = {"state": tmp_path / "state.db", **LOCAL}
     target = f"{site.url}/one.xml"
-    site.pages = {"/one.xml": (200, XML, urlset([f"{site.url}/a", f"{site.url}/b"]))}
+    site.pages = {"/one.xml": xml(urlset(f"{site.url}/a", f"{site.url}/b"))}
     run(urls_of(SitemapReaderLoader(target, **options)))
-    site.pages = {"/one.xml": (200, XML, urlset([f"{site.url}/a"]))}
+    site.pages = {"/one.xml": xml(urlset(f"{site.url}/a"))}
     with pytest.raises(ZeroDivisionError):
         run(urls_of(SitemapReaderLoader(target, on_removed=lambda record: 1 / 0, **options)))
     removed: list[sr.UrlRecord] = []
@@ -894,6 +889,13 @@ def test_many_requests_can_be_fetched_before_any_is_handled(site: SiteServer, tm
 
 
 # --- kill -9 --------------------------------------------------------------------------------------------------
+
+
+def many(folder: Path, urls: int) -> str:
+    """A recorded site of so many URLs."""
+    body = urlset(*(f"https://many.example/{number}" for number in range(urls)))
+    seed = 'seeds = ["https://many.example/map.xml"]'
+    return f"{write(folder, {'https/many.example/map.xml': body, 'site.toml': seed})}/"
 
 
 def killed(target: str, work: Path, mode: str, after: int) -> tuple[list[str], bool]:
@@ -965,11 +967,7 @@ def test_many_urls_are_returned_in_constant_memory(tmp_path: Path) -> None:
     """The memory of the process without the hashes of URLs, 16 bytes each."""
     sizes = []
     for urls in (5_000, 25_000):
-        folder = tmp_path / str(urls) / "https" / "many.example"
-        folder.mkdir(parents=True)
-        (folder / "map.xml").write_bytes(urlset(f"https://many.example/{number}" for number in range(urls)))
-        (tmp_path / str(urls) / "site.toml").write_text('seeds = ["https://many.example/map.xml"]')
-        command = [sys.executable, str(PROGRAM), f"{tmp_path / str(urls)}/", str(tmp_path / "work"), "count"]
+        command = [sys.executable, str(PROGRAM), many(tmp_path / str(urls), urls), str(tmp_path / "work"), "count"]
         result = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
         assert result["urls"] == urls
         sizes.append(result["kib"])
@@ -980,12 +978,9 @@ def test_reading_time_is_linear_in_the_urls(tmp_path: Path) -> None:
     """Bookkeeping is not quadratic: twice as many URLs take twice as long, not four times."""
     seconds = []
     for urls in (4_000, 16_000):
-        folder = tmp_path / str(urls) / "https" / "many.example"
-        folder.mkdir(parents=True)
-        (folder / "map.xml").write_bytes(urlset(f"https://many.example/{number}" for number in range(urls)))
-        (tmp_path / str(urls) / "site.toml").write_text('seeds = ["https://many.example/map.xml"]')
+        target = many(tmp_path / str(urls), urls)
         started = time.process_time()
-        assert len(run(urls_of(SitemapReaderLoader(f"{tmp_path / str(urls)}/")))) == urls
+        assert len(run(urls_of(SitemapReaderLoader(target)))) == urls
         seconds.append(time.process_time() - started)
     assert seconds[1] < seconds[0] * 10
 
@@ -997,12 +992,11 @@ def test_a_login_goes_to_the_site_alone_and_is_never_kept(
     site_server: Serve, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     site, other = site_server({}), site_server({})
-    other.pages["/map.xml"] = (200, XML, urlset([f"{other.url}/page"]))
-    lines = f"Sitemap: {other.url}/map.xml\nSitemap: /moved.xml\nSitemap: /all.xml\n".encode()
+    other.pages["/map.xml"] = xml(urlset(f"{other.url}/page"))
     site.pages |= {
-        "/robots.txt": (200, {"Content-Type": "text/plain"}, lines),
+        "/robots.txt": (200, {}, robots(f"{other.url}/map.xml", "/moved.xml", "/all.xml")),
         "/moved.xml": (302, {"Location": f"{other.url}/map.xml?moved"}, b""),
-        "/all.xml": (200, XML, index([f"{other.url}/map.xml?child"])),
+        "/all.xml": xml(index(f"{other.url}/map.xml?child")),
     }
     login = site.url.replace("://", "://me:s3cret@")
     options: dict[str, Any] = {**LOCAL, "headers": {"X-Key": "s3cret"}, "scope": "any", "persist_state_key": KEY}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import subprocess
 import sys
@@ -11,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from faultserver import FaultServer, hold, page, raw, reset, status, whole
+from kit import feed, gz, index, robots, urlset, xml
 from scrapy_runs import HEAD, SECONDS, crawl, scrapy_program
-from shops import index, shop, urlset
+from shops import shop
 from tiers import needs
 
 import sitemap_reader as sr
@@ -28,7 +28,6 @@ pytestmark = pytest.mark.slow
 
 needs("scrapy")
 
-XML = {"Content-Type": "application/xml"}
 # The item of a page: the callback that was called, and the record.
 PARSE = """
     def parse(self, response):
@@ -127,15 +126,14 @@ def catalogue(site_server: Callable[..., SiteServer]) -> SiteServer:
     server = site_server({})
     base = server.url
     server.pages = {
-        "/robots.txt": (200, {}, f"User-agent: *\nDisallow: /private\nSitemap: {base}/index.xml\n".encode()),
-        "/index.xml": (200, XML, index((f"{base}/sitemap_shop.xml", "2026-03-01"), (f"{base}/sitemap_news.xml", None))),
-        "/sitemap_shop.xml": (200, XML, urlset(*(f"{base}/product/{n}" for n in range(5)), lastmod="2026-02-03")),
-        "/sitemap_news.xml": (200, XML, urlset(*(f"{base}/category/{n}" for n in range(3)), lastmod="2019-05-06")),
+        "/robots.txt": (200, {}, robots(f"{base}/index.xml", rules="User-agent: *\nDisallow: /private\n")),
+        "/index.xml": xml(index((f"{base}/sitemap_shop.xml", "2026-03-01"), f"{base}/sitemap_news.xml")),
+        "/sitemap_shop.xml": xml(urlset(*(f"{base}/product/{n}" for n in range(5)), lastmod="2026-02-03")),
+        "/sitemap_news.xml": xml(urlset(*(f"{base}/category/{n}" for n in range(3)), lastmod="2019-05-06")),
     }
-    server.pages["/sitemap_more.xml"] = (200, XML, urlset(f"{base}/about"))
-    for n in range(5):
-        server.pages[f"/product/{n}"] = server.pages[f"/category/{n}"] = (200, {}, b"<title>page</title>")
-    server.pages["/about"] = (200, {}, b"<title>about</title>")
+    paths = ["/about", *(f"/{kind}/{n}" for kind in ("product", "category") for n in range(5))]
+    server.pages |= {path: (200, {}, b"<title>page</title>") for path in paths}
+    server.pages["/sitemap_more.xml"] = xml(urlset(f"{base}/about"))
     return server
 
 
@@ -244,20 +242,18 @@ def test_the_contracts_of_its_callbacks_still_hold(catalogue: SiteServer, projec
 def test_urls_missed_by_sitemapspider_are_read(site_server: Callable[..., SiteServer], tmp_path: Path) -> None:
     server = site_server({})
     base = server.url
-    rss = f"<rss version='2.0'><channel><link>{base}/</link><item><link>{base}/feed</link></item></channel></rss>"
-    atom = f"<feed xmlns='http://www.w3.org/2005/Atom'><entry><link href='{base}/atom'/></entry></feed>"
     html = {"Content-Type": "text/html"}
     octets = {"Content-Type": "application/octet-stream"}
     server.pages = {
         "/list.txt": (200, {"Content-Type": "text/plain"}, f"{base}/text\n".encode()),
-        "/feed": (200, {"Content-Type": "application/rss+xml"}, rss.encode()),
-        "/blog/feed": (200, {"Content-Type": "application/atom+xml"}, atom.encode()),
-        "/amp.xml": (200, XML, urlset(f"{base}/search?a=1&b=2")),
+        "/feed": (200, {"Content-Type": "application/rss+xml"}, feed(f"{base}/feed")),
+        "/blog/feed": (200, {"Content-Type": "application/atom+xml"}, feed(f"{base}/atom", kind="atom")),
+        "/amp.xml": xml(urlset(f"{base}/search?a=1&b=2")),
         "/sitemap.php": (200, {"Content-Type": "text/plain"}, urlset(f"{base}/plain")),
         "/sitemap": (200, html, urlset(f"{base}/html")),
-        "/utf16.xml": (200, XML, urlset(f"{base}/utf16").decode().encode("utf-16")),
-        "/cut.xml.gz": (200, octets, gzip.compress(urlset(f"{base}/cut") + b" " * 9)[:-6]),
-        "/prefix.xml": (200, XML, urlset(f"{base}/prefix").replace(b"<", b"<s:").replace(b"<s:/", b"</s:")
+        "/utf16.xml": xml(urlset(f"{base}/utf16").decode().encode("utf-16")),
+        "/cut.xml.gz": (200, octets, gz(urlset(f"{base}/cut") + b" " * 9)[:-6]),
+        "/prefix.xml": xml(urlset(f"{base}/prefix").replace(b"<", b"<s:").replace(b"<s:/", b"</s:")
                         .replace(b"xmlns=", b"xmlns:s=")),
     }  # fmt: skip
     spider = f"""
@@ -304,7 +300,7 @@ def test_alternate_links_are_requested_with_sitemap_alternate_links(
     body = f"""<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:x="http://www.w3.org/1999/xhtml">
         <url><loc>{server.url}/en</loc><x:link rel="alternate" hreflang="de" href="{server.url}/de"/>
         <x:link rel="alternate" href="android-app://com.example/en"/></url></urlset>"""
-    server.pages = {"/s.xml": (200, XML, body.encode())}
+    server.pages = {"/s.xml": xml(body.encode())}
     spider = PLAIN + '    sitemap_urls = ["BASE/s.xml"]\n'.replace("BASE", server.url)
     assert urls(crawl(tmp_path, spider).items) == [f"{server.url}/en"]
     both = crawl(tmp_path, spider + "    sitemap_alternate_links = True\n")
@@ -344,7 +340,7 @@ def test_scope_setting_is_obeyed(
 ) -> None:
     server = site_server({})
     other = server.url.replace("127.0.0.1", "localhost")
-    server.pages = {"/s.xml": (200, XML, urlset(f"{server.url}/own", f"{other}/foreign"))}
+    server.pages = {"/s.xml": xml(urlset(f"{server.url}/own", f"{other}/foreign"))}
     protocol = crawl(tmp_path, PLAIN, sitemap_urls=f"{server.url}/s.xml")
     assert urls(protocol.items) == [f"{server.url}/own"]
     assert protocol.stats["sitemap/dropped/host"] == 1
@@ -363,7 +359,7 @@ def test_requests_wait_so_that_the_scheduler_queue_stays_small(
     site_server: Callable[..., SiteServer], tmp_path: Path
 ) -> None:
     server = site_server({})
-    server.pages = {"/s.xml": (200, XML, urlset(*(f"{server.url}/{n}" for n in range(5_000))))}
+    server.pages = {"/s.xml": xml(urlset(*(f"{server.url}/{n}" for n in range(5_000))))}
     settings = {"CLOSESPIDER_PAGECOUNT": 40}
     ran = crawl(tmp_path, PLAIN, settings, sitemap_urls=f"{server.url}/s.xml")
     assert ran.stats["scheduler/enqueued"] < 200
@@ -380,10 +376,10 @@ def test_a_filter_sees_a_sitemap_that_moved_and_one_that_two_list(
     base = server.url
     server.pages = {
         "/robots.txt": (200, {}, b"Sitemap: /i.xml\nSitemap: /j.xml"),
-        "/i.xml": (200, XML, index((f"{base}/old.xml", None), (f"{base}/b.xml", None))),
-        "/j.xml": (200, XML, index((f"{base}/b.xml", None), (f"{base}/c.xml", None))),
+        "/i.xml": xml(index(f"{base}/old.xml", f"{base}/b.xml")),
+        "/j.xml": xml(index(f"{base}/b.xml", f"{base}/c.xml")),
         "/old.xml": (301, {"Location": "/a.xml"}, b""),
-        **{f"/{name}.xml": (200, XML, urlset(f"{base}/{name}1", f"{base}/{name}2")) for name in "abc"},
+        **{f"/{name}.xml": xml(urlset(f"{base}/{name}1", f"{base}/{name}2")) for name in "abc"},
     }
     spider = PLAIN + """
     def sitemap_filter(self, entries):
@@ -404,7 +400,7 @@ def faulty() -> Any:
 
 
 def test_robots_txt_is_obeyed_as_the_settings_say(catalogue: SiteServer, tmp_path: Path) -> None:
-    catalogue.pages["/private/s.xml"] = (200, XML, urlset(f"{catalogue.url}/secret"))
+    catalogue.pages["/private/s.xml"] = xml(urlset(f"{catalogue.url}/secret"))
     target = f"{catalogue.url}/private/s.xml"
     obeyed = crawl(tmp_path, PLAIN, {"ROBOTSTXT_OBEY": True}, sitemap_urls=target)
     assert obeyed.items == []
@@ -585,7 +581,7 @@ def test_data_before_a_broken_transfer_counts_and_is_partial(faulty: FaultServer
 
 def test_truncated_gzip_response_is_not_complete(faulty: FaultServer, tmp_path: Path) -> None:
     text = "".join(f"{faulty.url}/{n}\n" for n in range(3))
-    packed = gzip.compress(text.encode())[:-9]
+    packed = gz(text.encode())[:-9]
     faulty.play("/robots.txt", status(404))
     faulty.play("/list.txt", page(packed, "Content-Encoding: gzip", "Content-Type: text/plain"))
     ran = crawl(tmp_path, PLAIN, sitemap_urls=f"{faulty.url}/list.txt")
@@ -600,7 +596,7 @@ def test_redirect_target_decides_the_scope(
     server.pages = {
         "/robots.txt": (200, {}, b"Sitemap: /old.xml"),
         "/old.xml": (302, {"Location": "/new/s.xml"}, b""),
-        "/new/s.xml": (200, XML, urlset(f"{server.url}/a")),
+        "/new/s.xml": xml(urlset(f"{server.url}/a")),
     }
     ran = crawl(tmp_path, PLAIN, sites=server.url)
     assert [each["sitemap"] for each in ran.items] == [f"{server.url}/old.xml"]
@@ -651,7 +647,7 @@ def test_problems_are_logged_five_of_a_kind_and_all_counted(
 ) -> None:
     server = site_server({})
     body = urlset(*(f"{server.url}/{n}" for n in range(9)), lastmod="Mon")
-    server.pages = {"/s.xml": (200, XML, body)}
+    server.pages = {"/s.xml": xml(body)}
     ran = crawl(tmp_path, PLAIN, sitemap_urls=f"{server.url}/s.xml")
     assert ran.stats["sitemap/problems/D01"] == 9
     assert ran.log.count("lastmod 'Mon'") + ran.log.count('lastmod "Mon"') == 5
@@ -664,20 +660,15 @@ def test_problems_are_logged_five_of_a_kind_and_all_counted(
 
 def test_userinfo_of_a_site_goes_to_that_site_alone_and_is_never_kept(tmp_path: Path, site_server: Any) -> None:
     site, other = site_server({}), site_server({})
-    other.pages |= {"/map.xml": (200, XML, urlset(f"{other.url}/page")), "/page": (200, {}, b"")}
-    lines = f"Sitemap: {other.url}/map.xml\nSitemap: /moved.xml\nSitemap: /all.xml\n".encode()
+    other.pages |= {"/map.xml": xml(urlset(f"{other.url}/page")), "/page": (200, {}, b"")}
     site.pages |= {
-        "/robots.txt": (200, {"Content-Type": "text/plain"}, lines),
+        "/robots.txt": (200, {}, robots(f"{other.url}/map.xml", "/moved.xml", "/all.xml")),
         "/moved.xml": (302, {"Location": f"{other.url}/map.xml?moved"}, b""),
-        "/all.xml": (200, XML, index((f"{other.url}/map.xml?child", None))),
+        "/all.xml": xml(index(f"{other.url}/map.xml?child")),
     }
     login = site.url.replace("://", "://me:s3cret@")
-    settings = {
-        "LOG_LEVEL": "DEBUG",
-        "ROBOTSTXT_OBEY": True,
-        "HTTPCACHE_ENABLED": True,
-        "HTTPCACHE_DIR": str(tmp_path / "cache"),
-    }
+    settings = {"LOG_LEVEL": "DEBUG", "ROBOTSTXT_OBEY": True}
+    settings |= {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path / "cache")}
     ran = crawl(tmp_path, PLAIN, settings, sites=login, sitemap_scope="any")
     requested = [(each.path, each.headers.get("authorization")) for each in site.received]
     assert {path for path, _ in requested} >= {"/robots.txt", "/moved.xml", "/all.xml"}
