@@ -215,10 +215,7 @@ WRONG: dict[str, tuple[Callable[[sr.Snapshot], object], str]] = {
     "freq": (lambda it: it.cadence("fortnight"), "freq is one of day, week, month, quarter, year or the "),
     "no freq": (lambda it: it.cadence(None), "freq is one of "),  # type: ignore[arg-type]
     "freqs": (lambda it: it.cadence(["month"]), "freq is one of "),  # type: ignore[arg-type]
-    "tz": (
-        lambda it: it.weekday_hour("Mars/X"),
-        'tz is a time zone such as "Europe/Oslo" or "UTC", not \'Mars/X\'',
-    ),
+    "tz": (lambda it: it.weekday_hour("Mars/X"), 'tz is a time zone such as "Europe/Oslo" or "UTC", not \'Mars/X\''),
     "tz that is a folder": (lambda it: it.weekday_hour("Europe"), "tz is a time zone such as"),
     "tz outside": (lambda it: it.weekday_hour("../etc/passwd"), "tz is a time zone such as"),
     "no tz": (lambda it: it.weekday_hour(None), "tz is a time zone such as"),  # type: ignore[arg-type]

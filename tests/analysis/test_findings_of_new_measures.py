@@ -105,10 +105,7 @@ def test_findings_are_true_of_their_frames(
 
     made = site.tree()
     assert numbers(made.finding)[:4] == [
-        len(made),
-        made["depth"].max() + 1,
-        (made["urls"] > 0).sum(),
-        made["urls"].sum(),
+        len(made), made["depth"].max() + 1, (made["urls"] > 0).sum(), made["urls"].sum(),
     ]
 
     market = snapshot_of(tmp_path, a=first, b=second, name="market")

@@ -14,15 +14,7 @@ if TYPE_CHECKING:
 
 OURS = ["", "a/red-shoe", "de/b/blue-shoe", "fr/b/blue-shoe", "caf%C3%A9", "x/same?y=1"]
 THEIRS = [
-    "",
-    "a/red-shoe/",
-    "en/b/blue-shoe",
-    "en/b/green-shoe",
-    "fr/b/green-shoe",
-    "en",
-    "fr/",
-    "caf%c3%a9",
-    "A/red-shoe",
+    "", "a/red-shoe/", "en/b/blue-shoe", "en/b/green-shoe", "fr/b/green-shoe", "en", "fr/", "caf%c3%a9", "A/red-shoe",
     "x/same",
 ]
 

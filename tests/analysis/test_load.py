@@ -203,9 +203,7 @@ for ask in {asks!r}:
     ],
     ids=["pyarrow pandas", "pandas"],
 )
-def test_without_pyarrow_lines_are_read_and_tables_say_what_to_install(
-    without: str, reported: dict[str, str]
-) -> None:
+def test_without_pyarrow_lines_are_read_and_tables_say_what_to_install(without: str, reported: dict[str, str]) -> None:
     program = WITHOUT.format(without=without, file=str(SITES / "shop.jsonl"), asks=[*reported])
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stderr) == (0, "")

@@ -139,11 +139,8 @@ def test_damaged_dump_beside_others_is_a_note(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("scope", "site", "kept"),
     [
-        (None, None, ["1", "2", "3", "4"]),
-        ("any", None, ["1", "2", "3", "4"]),
-        ("host", None, ["1", "2"]),
-        ("domain", None, ["1", "2", "3"]),
-        ("host", "www.a.example", ["3"]),
+        (None, None, ["1", "2", "3", "4"]), ("any", None, ["1", "2", "3", "4"]), ("host", None, ["1", "2"]),
+        ("domain", None, ["1", "2", "3"]), ("host", "www.a.example", ["3"]),
     ],
 )
 def test_scope_keeps_the_urls_of_the_site(scope: Any, site: str | None, kept: list[str], tmp_path: Path) -> None:

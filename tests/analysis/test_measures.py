@@ -242,13 +242,8 @@ def test_each_sitemap_is_judged_by_its_own_dates(load: Load) -> None:
     reported = {row["sitemap"]: row for row in frame.to_dict("records")}
     counted = ("urls", "dated", "dense", "future", "at_fetch")
     assert {name: tuple(row[each] for each in counted) for name, row in reported.items()} == {
-        "alike": (11, 11, 10, 0, 0),
-        "few": (9, 9, 0, 0, 0),
-        "ahead": (4, 4, 0, 2, 0),
-        "now": (7, 6, 0, 0, 5),
-        "near": (10, 10, 10, 0, 0),
-        "none": (1, 0, 0, 0, 0),
-        "": (1, 0, 0, 0, 0),
+        "alike": (11, 11, 10, 0, 0), "few": (9, 9, 0, 0, 0), "ahead": (4, 4, 0, 2, 0), "now": (7, 6, 0, 0, 5),
+        "near": (10, 10, 10, 0, 0), "none": (1, 0, 0, 0, 0), "": (1, 0, 0, 0, 0),
     }
     scores = {name: (row["score"], row["coverage"], row["reasons"]) for name, row in reported.items() if row["dated"]}
     assert scores == {
@@ -340,12 +335,8 @@ def test_changefreq_and_priority_have_the_share_and_the_age_of_each_value(load: 
     ).changefreq_priority()
     reported = {tuple(row[:2]): tuple(row[2:]) for row in rows(frame, "field", "value", "pages", "share")}
     assert reported == {
-        ("changefreq", "daily"): (3, 0.6),
-        ("changefreq", "never"): (1, 0.2),
-        ("changefreq", "none"): (1, 0.2),
-        ("priority", "none"): (2, 0.4),
-        ("priority", "1"): (2, 0.4),
-        ("priority", "0.5"): (1, 0.2),
+        ("changefreq", "daily"): (3, 0.6), ("changefreq", "never"): (1, 0.2), ("changefreq", "none"): (1, 0.2),
+        ("priority", "none"): (2, 0.4), ("priority", "1"): (2, 0.4), ("priority", "0.5"): (1, 0.2),
     }
     ages = {(field, value): age for field, value, age in rows(frame, "field", "value", "median_age_days")}
     assert ages["changefreq", "daily"] == pytest.approx(4)

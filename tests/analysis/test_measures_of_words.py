@@ -232,10 +232,7 @@ def test_churn_is_what_diff_says_by_section(tmp_path: Path) -> None:
     made = new.churn(old)
     reported = {row[0]: tuple(row[1:]) for row in rows(made, "section", "new", "updated", "removed", "unchanged")}
     assert reported == {
-        "/blog/": (0, 2, 0, 2),
-        "/shop/": (1, 0, 0, 1),
-        "/gone/": (0, 0, 2, 0),
-        "/new/": (1, 0, 0, 0),
+        "/blog/": (0, 2, 0, 2), "/shop/": (1, 0, 0, 1), "/gone/": (0, 0, 2, 0), "/new/": (1, 0, 0, 0),
         "/": (0, 0, 0, 1),
     }
     with sr.diff(old, new) as changes:
@@ -289,10 +286,7 @@ def test_links_of_all_listings_of_a_page_count(tmp_path: Path) -> None:
     ]
     made = snapshot_of(tmp_path, *listings)
     assert rows(made.hreflang(), "language", "alternate", "links", "returned") == [
-        ("de", "en", 1, 1),
-        ("en", "de", 1, 1),
-        ("en", "fr", 1, 1),
-        ("fr", "en", 1, 1),
+        ("de", "en", 1, 1), ("en", "de", 1, 1), ("en", "fr", 1, 1), ("fr", "en", 1, 1),
     ]
 
 

@@ -11,13 +11,12 @@ pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
 
 from kit import Site, robots, urlset
-from recorded import SITES, STOPPED
+from recorded import SITES
 
 import sitemap_reader as sr
 
 if TYPE_CHECKING:
     from pathlib import Path
-
 
 
 def made(folder: Path, host: str, **sitemaps: list[str] | str) -> Path:
@@ -106,14 +105,6 @@ def test_numbers_are_those_of_the_summary() -> None:
     reported = "\n".join(snapshot(SITES / "broken").notes)
     for part in [*urls.summary.missing().split(", "), "10 dropped (host 10"]:
         assert part in reported
-
-
-def test_complete_site_has_no_notes_and_a_stopped_one_only_that() -> None:
-    def at_once(progress: sr.client.Progress) -> None:
-        raise KeyboardInterrupt
-
-    assert snapshot(SITES / "shop").notes == ()
-    assert STOPPED in snapshot(SITES / "shop", on_progress=at_once).notes
 
 
 def test_notes_are_stored_in_parquet_and_pickles(tmp_path: Path) -> None:

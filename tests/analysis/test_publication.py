@@ -99,11 +99,7 @@ def test_a_calendar_leaves_out_coarse_and_future_dates(tmp_path: Path) -> None:
 
 
 BATCHES = {
-    "one day": (
-        [day(3, 4, hour) for hour in range(4)],
-        "month",
-        "all in 2026-03 (4, all on 2026-03-04)",
-    ),
+    "one day": ([day(3, 4, hour) for hour in range(4)], "month", "all in 2026-03 (4, all on 2026-03-04)"),
     "half on one day": (
         [day(3, 4, 1), day(3, 4, 2), day(3, 5), day(3, 6), day(1)],
         "month",

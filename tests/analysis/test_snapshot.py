@@ -113,11 +113,6 @@ def test_snapshot_of_a_missing_dump_is_reported(target: Any) -> None:
         sr.snapshot(target, show_progress=False)
 
 
-def test_missing_target_is_reported() -> None:
-    with pytest.raises(sr.UsageError, match="there is no target; name a site, such as"):
-        sr.snapshot([])
-
-
 def test_options_of_the_reader_are_accepted() -> None:
     some = sr.snapshot(SITES / "shop", show_progress=False, include="/magazine/", since="2026-08-01")
     assert 0 < len(some.urls) < 60
@@ -129,7 +124,7 @@ def test_options_of_the_reader_are_accepted() -> None:
 def test_slice_is_a_snapshot() -> None:
     both = sr.snapshot([SITES / "shop", SITES / "nesting"], show_progress=False)
     one = both.filter(site="nesting.example")
-    assert (one.sites, len(one.urls), one.at) == (("nesting.example",), 3, RECORDED)
+    assert (one.name, one.sites, len(one.urls), one.at) == ("nesting.example", ("nesting.example",), 3, RECORDED)
     assert set(one.sitemaps.to_pandas()["site"]) == set(one.problems.to_pandas()["site"]) == {"nesting.example"}
     assert both.filter(site=["shop.example", "nesting.example"]).sites == both.sites
     magazine = both.filter(include="/magazine/", exclude=["kitchen", r"-\d$"])

@@ -150,14 +150,6 @@ def test_an_iterator_of_patterns_holds_for_every_site() -> None:
     assert market.filter(include=iter(["/blog/"])).choice == "include '/blog/'"
 
 
-def test_one_site_of_several_has_its_own_name() -> None:
-    market = sr.snapshot([MARKET / "tealeaf", MARKET / "kettle"], show_progress=False)
-    one = market.filter(site="kettle.example")
-    assert (one.name, one.sites, len(one.urls)) == ("kettle.example", ("kettle.example",), 142)
-    with pytest.raises(sr.UsageError, match=r"no site nobody.example; there are kettle.example, tealeaf.example"):
-        market.filter(site="nobody.example")
-
-
 # --- arguments of snapshot() ---
 
 

@@ -115,8 +115,6 @@ def test_columns_and_rows_can_be_selected(loaded: sr.Snapshot) -> None:
     assert len(loaded.urls) == 3
     assert repr(loaded.urls).startswith("<Table of 3 rows: loc, lastmod, ")
     assert loaded.urls.to_pandas("slug")["slug"].tolist() == loaded.urls.to_pandas(["slug"])["slug"].tolist()
-    with pytest.raises(sr.UsageError, match=r"there is no column 'colour'; there are loc, lastmod, "):
-        loaded.urls.to_pandas(["colour"])
 
 
 def test_a_table_in_a_notebook_is_its_first_rows_and_says_how_many_there_are(tmp_path: Path) -> None:

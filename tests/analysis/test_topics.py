@@ -82,11 +82,7 @@ def test_so_many_words_of_a_text_are_read(letter: str) -> None:
 
 GERMAN = ["der-hut-und-die-maus", "das-haus-mit-der-maus", "wie-wir-sind", "nicht-ohne-den-hund", "auf-und-davon"]
 FRENCH = [
-    "les-chats-et-les-chiens",
-    "pour-vous-et-nous",
-    "avec-des-fleurs",
-    "dans-le-jardin",
-    "chez-nous-sous-les-arbres",
+    "les-chats-et-les-chiens", "pour-vous-et-nous", "avec-des-fleurs", "dans-le-jardin", "chez-nous-sous-les-arbres",
 ]
 
 

@@ -21,20 +21,9 @@ EMPTY = Report(target=f"{SHOP}/", at=AT, urls=0, pages=0, complete=True, finding
 def row(url: str, depth: int = 1, **reported: object) -> TreeRow:
     """The row of a sitemap that was read; keywords replace fields."""
     read: dict[str, object] = {
-        "depth": depth,
-        "branch": "",
-        "url": url,
-        "format": "urlset",
-        "entries": 1_200,
-        "kept": 1_198,
-        "lastmod": "2026-11-20T00:00:00Z",
-        "lastmod_precision": "day",
-        "newest": "2026-11-21T09:30:00Z",
-        "newest_precision": "minute",
-        "complete": "yes",
-        "bytes_decoded": 184_320,
-        "seconds": 0.34,
-        "problems": 0,
+        "depth": depth, "branch": "", "url": url, "format": "urlset", "entries": 1_200, "kept": 1_198,
+        "lastmod": "2026-11-20T00:00:00Z", "lastmod_precision": "day", "newest": "2026-11-21T09:30:00Z",
+        "newest_precision": "minute", "complete": "yes", "bytes_decoded": 184_320, "seconds": 0.34, "problems": 0,
     }
     return TreeRow(**{**read, **reported})  # type: ignore[arg-type]
 
@@ -176,9 +165,7 @@ def hostile(text: str) -> Report:
         findings=(finding("D01", (problem, whole)), finding("X02", (attrs.evolve(problem, sitemap=None),))),
         sitemaps=(row(f"{SHOP}/{text}", 0), reported, row(f"{SHOP}/{text}/2", 40, complete=text, seconds=0.1)),
         facts=(
-            Fact("lastmod month", "2026-11", 3),
-            Fact("lastmod month", text, 1),
-            Fact("sections", text, 5),
+            Fact("lastmod month", "2026-11", 3), Fact("lastmod month", text, 1), Fact("sections", text, 5),
             Fact("formats", text, 2),
         ),
         notes=(text,),

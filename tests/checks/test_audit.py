@@ -151,11 +151,7 @@ def test_the_redirect_of_a_robots_txt_is_no_finding(tmp_path: Path) -> None:
 def test_broken_site_reports_all_faults() -> None:
     report = sr.audit(SITES / "broken")
     assert {key: count for key, (count, _) in reported(report).items()} == {
-        ("F01", "error"): 2,
-        ("F05", "error"): 1,
-        ("F07", "error"): 1,
-        ("S01", "warning"): 8,
-        ("U04", "warning"): 10,
+        ("F01", "error"): 2, ("F05", "error"): 1, ("F07", "error"): 1, ("S01", "warning"): 8, ("U04", "warning"): 10,
         ("F10", "info"): 5,
     }
     assert not report.complete
@@ -176,12 +172,8 @@ def test_a_cut_is_one_error_and_states_what_was_read() -> None:
 @pytest.mark.parametrize(
     ("name", "codes"),
     [
-        ("corrupt-middle.xml.gz", ["F07"]),
-        ("truncated.xml.gz", ["F07"]),
-        ("truncated-text.txt.gz", ["F07"]),
-        ("without-trailer.xml.gz", ["F07"]),
-        ("bad-crc.xml.gz", ["F07"]),
-        ("../index/truncated.xml", ["S01"]),
+        ("corrupt-middle.xml.gz", ["F07"]), ("truncated.xml.gz", ["F07"]), ("truncated-text.txt.gz", ["F07"]),
+        ("without-trailer.xml.gz", ["F07"]), ("bad-crc.xml.gz", ["F07"]), ("../index/truncated.xml", ["S01"]),
         ("../damage/bare-ampersand.xml", []),
     ],
 )
@@ -196,19 +188,6 @@ def test_a_wrong_checksum_hides_no_missing_end(tmp_path: Path) -> None:
     (tmp_path / "a.xml.gz").write_bytes(packed)
     report = sr.audit(tmp_path / "a.xml.gz", base="https://e.com/", select="F07,S01")
     assert sorted(each.code for each in report.findings) == ["F07", "S01"]
-
-
-def test_unreadable_site_is_reported(tmp_path: Path) -> None:
-    (tmp_path / "site.toml").write_text('seeds = ["https://a.example/sitemap.xml"]')
-    report = sr.audit(tmp_path)
-    assert (report.urls, report.complete) == (0, False)
-    assert [finding.code for finding in report.findings] == ["F01"]
-
-
-def test_site_without_a_sitemap_has_a_note(tmp_path: Path) -> None:
-    report = sr.audit(Site().write(tmp_path))
-    assert (report.urls, report.complete, report.findings) == (0, True, ())
-    assert report.notes[0].startswith("no sitemap found for ")
 
 
 # --- dumps ---

@@ -25,7 +25,6 @@ from sitemap_reader.parser.normalise.urls import clean_url
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from _pytest.mark import ParameterSet
 
 A, B = "https://example.com/a", "https://example.com/b"
 
@@ -335,111 +334,62 @@ def test_keys_may_differ_from_line_to_line() -> None:
 # --- invalid files ---
 
 
-def _faults() -> list[ParameterSet]:
-    header = "url,status\n"
-    return [
-        pytest.param(b"", "crawl.csv is empty: export the crawl again", id="empty"),
-        pytest.param(b"\xef\xbb\xbf\n \n", "crawl.csv is empty: export the crawl again", id="blank"),
-        pytest.param(header, "crawl.csv has no row of a page: export the crawl again", id="header only"),
-        pytest.param(
-            header + "/a,200\n/b,200\n",
-            "crawl.csv has no row with a URL of a page; '/b' in line 3 is not one: give absolute URLs, with https://",
-            id="paths",
-        ),
-        pytest.param(
-            "Title 1,Status Code,Word Count\nx,200,1\n",
-            "crawl.csv:1: no column of URLs; the columns are Title 1, Status Code, Word Count: call one of them url, "
-            "or Address as Screaming Frog does",
-            id="no url",
-        ),
-        pytest.param(
-            f"{A}\n{B}\n",
-            f"crawl.csv:1: '{A}' where names of columns should be: put them into line 1",
-            id="list",
-        ),
-        pytest.param(
-            json.dumps([{"url": A}]),
-            "crawl.csv: that is a JSON array: `jq -c '.[]' crawl.csv > crawl.jsonl` writes a line for each",
-            id="array",
-        ),
-        pytest.param(
-            json.dumps({"url": A}, indent=1),
-            "crawl.csv:1: no JSON object: '{'; if it is JSON over several lines, `jq -c . crawl.csv > crawl.jsonl` "
-            "writes each object on one",
-            id="pretty",
-        ),
-        pytest.param(
-            lines({"url": A}) + '{"url":"https://exa',
-            "crawl.csv:2: the last line is cut: '{\"url\":\"https://exa'; export the crawl again",
-            id="cut",
-        ),
-        pytest.param(
-            lines({"url": A}) + "url\n",
-            "crawl.csv:2: no JSON object: 'url'; a crawl file has one on each line",
-            id="not JSON",
-        ),
-        pytest.param(
-            lines({"url": A}, {"loc": A, "status": 200}),
-            "crawl.csv:2: no url in this line, which has loc, status: call it url",
-            id="no url in a line",
-        ),
-        pytest.param(
-            "<html>", "crawl.csv: that is XML or HTML, not a crawl: export it as CSV, or as JSON lines", id="html"
-        ),
-        pytest.param(
-            f'url,title\n{A},x\n{B},"never\nends',
-            "crawl.csv:3: a quoted field that begins in this row has no end: the file is cut, or a quote is missing; "
-            "export the crawl again",
-            id="open quote",
-        ),
-        pytest.param(
-            f"url,title\n{A},x\n{B},{'x' * csv.field_size_limit()}x\n",
-            f"crawl.csv:3: this row cannot be read (field larger than field limit ({csv.field_size_limit()})): leave "
-            "out columns with long texts, or a quote is missing",
-            id="long field",
-        ),
-        pytest.param(
-            f"url,title\n{A},x\n{B},caf\xe9\n".encode("cp1252"),
-            'crawl.csv:3: not UTF-8: save it as UTF-8 (in Excel, "CSV UTF-8")',
-            id="windows-1252",
-        ),
-        pytest.param(
-            f"url\n{A}\n".encode("utf-16")[:-1],
-            'crawl.csv:2: damaged UTF-16: save it as UTF-8 (in Excel, "CSV UTF-8")',
-            id="cut UTF-16",
-        ),
-        pytest.param(
-            "url\n".encode("utf-16-le"),
-            "crawl.csv: that is not text: export the crawl as CSV, or as JSON lines, in UTF-8",
-            id="UTF-16 without a mark",
-        ),
-        pytest.param(
-            b"PK\x03\x04\x14\0", "crawl.csv: that is an Excel workbook, or a ZIP file: save it as CSV, or extract it",
-            id="xlsx",
-        ),
-        pytest.param(b"\xd0\xcf\x11\xe0\xa1", "crawl.csv: that is an Excel workbook: save it as CSV", id="xls"),
-        pytest.param(b"PAR1\x15\x04", "crawl.csv: that is Parquet: convert it to CSV, or to JSON lines", id="parquet"),
-        pytest.param(b"\x28\xb5\x2f\xfd\x24", "crawl.csv: it is compressed: decompress it first", id="zstd"),
-        pytest.param(
-            gzip.compress(gzip.compress(b"url")), "crawl.csv: it is compressed: decompress it first", id="twice"
-        ),
-        pytest.param(
-            gzip.compress(TABLE.encode())[:-4],
-            "crawl.csv:5: the gzip file is cut off here; compress it again",
-            id="cut gz",
-        ),
-        pytest.param(
-            b"\x1f\x8b\x08\0\0\0\0\0\0\xff" + b"\xff" * 20,
-            "crawl.csv:1: the gzip file is damaged (Error -3 while decompressing data: invalid block type); "
-            "compress it again",
-            id="damaged gz",
-        ),
-    ]  # fmt: skip
+# What a file holds, and how the error goes on behind its name.
+FAULTS: dict[str, tuple[bytes | str, str]] = {
+    "empty": (b"", " is empty: export the crawl again"),
+    "blank": (b"\xef\xbb\xbf\n \n", " is empty: export the crawl again"),
+    "header only": ("url,status\n", " has no row of a page: export the crawl again"),
+    "paths": ("url,status\n/a,200\n/b,200\n",
+        " has no row with a URL of a page; '/b' in line 3 is not one: give absolute URLs, with https://"),
+    "no url": (
+        "Title 1,Status Code,Word Count\nx,200,1\n",
+        ":1: no column of URLs; the columns are Title 1, Status Code, Word Count: call one of them url, "
+        "or Address as Screaming Frog does",
+    ),
+    "list": (f"{A}\n{B}\n", f":1: '{A}' where names of columns should be: put them into line 1"),
+    "array": (json.dumps([{"url": A}]),
+        ": that is a JSON array: `jq -c '.[]' crawl.csv > crawl.jsonl` writes a line for each"),
+    "pretty": (
+        json.dumps({"url": A}, indent=1),
+        ":1: no JSON object: '{'; if it is JSON over several lines, `jq -c . crawl.csv > crawl.jsonl` "
+        "writes each object on one",
+    ),
+    "cut": (lines({"url": A}) + '{"url":"https://exa',
+        ":2: the last line is cut: '{\"url\":\"https://exa'; export the crawl again"),
+    "not JSON": (lines({"url": A}) + "url\n", ":2: no JSON object: 'url'; a crawl file has one on each line"),
+    "no url in a line": (lines({"url": A}, {"loc": A, "status": 200}),
+        ":2: no url in this line, which has loc, status: call it url"),
+    "html": ("<html>", ": that is XML or HTML, not a crawl: export it as CSV, or as JSON lines"),
+    "open quote": (
+        f'url,title\n{A},x\n{B},"never\nends',
+        ":3: a quoted field that begins in this row has no end: the file is cut, or a quote is missing; "
+        "export the crawl again",
+    ),
+    "long field": (
+        f"url,title\n{A},x\n{B},{'x' * csv.field_size_limit()}x\n",
+        f":3: this row cannot be read (field larger than field limit ({csv.field_size_limit()})): leave "
+        "out columns with long texts, or a quote is missing",
+    ),
+    "windows-1252": (f"url,title\n{A},x\n{B},caf\xe9\n".encode("cp1252"),
+        ':3: not UTF-8: save it as UTF-8 (in Excel, "CSV UTF-8")'),
+    "cut UTF-16": (f"url\n{A}\n".encode("utf-16")[:-1], ':2: damaged UTF-16: save it as UTF-8 (in Excel, "CSV UTF-8")'),
+    "UTF-16 without a mark": ("url\n".encode("utf-16-le"),
+        ": that is not text: export the crawl as CSV, or as JSON lines, in UTF-8"),
+    "xlsx": (b"PK\x03\x04\x14\0", ": that is an Excel workbook, or a ZIP file: save it as CSV, or extract it"),
+    "xls": (b"\xd0\xcf\x11\xe0\xa1", ": that is an Excel workbook: save it as CSV"),
+    "parquet": (b"PAR1\x15\x04", ": that is Parquet: convert it to CSV, or to JSON lines"),
+    "zstd": (b"\x28\xb5\x2f\xfd\x24", ": it is compressed: decompress it first"),
+    "twice": (gzip.compress(gzip.compress(b"url")), ": it is compressed: decompress it first"),
+    "cut gz": (gzip.compress(TABLE.encode())[:-4], ":5: the gzip file is cut off here; compress it again"),
+    "damaged gz": (b"\x1f\x8b\x08\0\0\0\0\0\0\xff" + b"\xff" * 20,
+        ":1: the gzip file is damaged (Error -3 while decompressing data: invalid block type); compress it again"),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(("data", "reported"), _faults())
-def test_invalid_crawl_file_is_reported(data: bytes | str, reported: str) -> None:
-    assert failure(data) == reported
+@pytest.mark.parametrize("fault", FAULTS)
+def test_invalid_crawl_file_is_reported(fault: str) -> None:
+    data, reported = FAULTS[fault]
+    assert failure(data) == f"crawl.csv{reported}"
 
 
 def test_rows_before_a_fault_are_returned() -> None:

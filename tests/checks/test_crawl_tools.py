@@ -38,10 +38,7 @@ def test_katana_has_nested_objects(tmp_path: Path) -> None:
         katana(f"{C}/slow", None),
     )
     assert [(each.url, each.status, each.noindex, each.indexable) for each in found] == [
-        (A, 200, False, True),
-        (B, 404, False, True),
-        (C, 200, True, True),
-        (f"{C}.pdf", 200, False, False),
+        (A, 200, False, True), (B, 404, False, True), (C, 200, True, True), (f"{C}.pdf", 200, False, False),
         (f"{C}/slow", None, False, True),
     ]
 
@@ -68,13 +65,8 @@ def test_advertools_redirect_chain_is_a_row_for_each_url(tmp_path: Path) -> None
         {"url": f"{C}3", "errors": "TimeoutError"},
     )
     assert [(each.line, each.url, each.status, each.canonical) for each in found] == [
-        (1, A, 200, B),
-        (2, C, 200, None),
-        (2, f"{A}1", 301, None),
-        (2, f"{B}1", 302, None),
-        (3, f"{C}2", 200, None),
-        (3, f"{C}1", 302, None),
-        (4, f"{C}3", None, None),
+        (1, A, 200, B), (2, C, 200, None), (2, f"{A}1", 301, None), (2, f"{B}1", 302, None), (3, f"{C}2", 200, None),
+        (3, f"{C}1", 302, None), (4, f"{C}3", None, None),
     ]
 
 

@@ -41,18 +41,10 @@ from sitemap_reader.model.problems import CATALOGUE, report
 from sitemap_reader.statistics.facts import Fact
 
 HOSTILE = [
-    "<script>alert(1)</script>",
-    '"><img src=x onerror=alert(1)>',
-    "' onmouseover='alert(1)",
-    "</title></style></script><!-- ",
-    "javascript:alert(1)",
-    "data:text/html,<script>1</script>",
-    "https://evil.example/?a=<b>&amp;c",
-    "\u202etxt.exe\u2066",
-    "a\x00b\x1b[31m\r\n\t\x7f\ufeff",
-    "&lt;b&gt; &#60; \udc80 \U000e0001",
-    "שלום ` {{x}} ${y}",
-    "]]><svg onload=alert(1)>",
+    "<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "' onmouseover='alert(1)",
+    "</title></style></script><!-- ", "javascript:alert(1)", "data:text/html,<script>1</script>",
+    "https://evil.example/?a=<b>&amp;c", "\u202etxt.exe\u2066", "a\x00b\x1b[31m\r\n\t\x7f\ufeff",
+    "&lt;b&gt; &#60; \udc80 \U000e0001", "שלום ` {{x}} ${y}", "]]><svg onload=alert(1)>",
 ]
 TEXTS = st.lists(st.sampled_from(HOSTILE) | st.text(max_size=20), min_size=1, max_size=4).map("".join)
 _PLAIN = "PLAIN"
@@ -322,13 +314,8 @@ def test_the_score_counts_problems_urls_pages_and_sitemaps():
         pairs = re.findall(r"<div[^>]*><dt>(.*?)</dt><dd>(.*?)</dd></div>", render(small()))
         score = {re.sub("<.*?>", "", name).lstrip("◆▲● "): count for name, count in pairs}
         assert score == {
-            "Errors": "1,333",
-            "Warnings": "211",
-            "Notices": "4",
-            "URLs listed": "48,250",
-            "Dropped": "108",
-            "Kept, 47,903 unique": "48,142",
-            "Sitemaps": "5",
+            "Errors": "1,333", "Warnings": "211", "Notices": "4", "URLs listed": "48,250", "Dropped": "108",
+            "Kept, 47,903 unique": "48,142", "Sitemaps": "5",
         }
 
 
@@ -534,10 +521,7 @@ def test_response_times_are_counted_by_their_length():
     rows = (row(f"{SHOP}/robots.txt", format="robots", seconds=7), *sitemaps)
     (figure,) = figures(attrs.evolve(EMPTY, sitemaps=rows))
     assert [(bar.name, bar.count) for bar in figure.bars if bar.count] == [
-        ("0–0.1", 1),
-        ("0.1–0.2", 2),
-        ("2–5", 1),
-        ("30+", 1),
+        ("0–0.1", 1), ("0.1–0.2", 2), ("2–5", 1), ("30+", 1),
     ]
     assert slowest(rows)[0] == (f"{SHOP}/4", 31.0)
     assert len(slowest(row(f"{SHOP}/{place}") for place in range(MAX_SLOWEST + 1))) == MAX_SLOWEST

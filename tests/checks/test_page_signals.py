@@ -190,8 +190,6 @@ def test_without_selectolax_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) 
         require_selectolax()
 
 
-
-
 def test_long_headers_are_read_in_linear_time() -> None:
     """A pattern that starts anew at each `<` would take minutes."""
     for header in ("<" * 700_000, "<a" * 350_000, "<a>; " * 140_000):

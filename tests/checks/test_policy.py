@@ -241,9 +241,7 @@ expires = 2020-01-01
                 "expires": "2999-01-01", "count": 8,
             }
         ],
-        "expired": [
-            {"codes": [], "url": ["/never/"], "sitemap": [], "reason": "moved", "expires": "2020-01-01"},
-        ],
+        "expired": [{"codes": [], "url": ["/never/"], "sitemap": [], "reason": "moved", "expires": "2020-01-01"}],
     }  # fmt: skip
     assert "old shop" in report.to_html()
 
@@ -328,11 +326,8 @@ def test_files_that_are_no_settings_are_refused(tmp_path: Path) -> None:
 
 
 DEEP = {
-    "lists": ("x = ", "[", "]"),
-    "tables": ("x = ", "{a = ", "1}"),
-    "a key": ("x", ".a", ""),
-    "a header": ("[x", ".'a'", ""),
-    "a list without an end": ("x = ", "[", ""),
+    "lists": ("x = ", "[", "]"), "tables": ("x = ", "{a = ", "1}"), "a key": ("x", ".a", ""),
+    "a header": ("[x", ".'a'", ""), "a list without an end": ("x = ", "[", ""),
 }
 
 

@@ -158,9 +158,7 @@ def test_results_are_stored_and_not_requested_again(serve: Callable[..., SiteSer
     assert any(each.endswith("checks.jsonl has checked URLs only: C05 and C06 not checked") for each in fourth.notes)
 
 
-def test_a_crawl_without_soft_404s_gives_no_estimate_of_them(
-    serve: Callable[..., SiteServer], tmp_path: Path
-) -> None:
+def test_a_crawl_without_soft_404s_gives_no_estimate_of_them(serve: Callable[..., SiteServer], tmp_path: Path) -> None:
     server, file = serve(FAULTS), tmp_path / "crawl.csv"
     file.write_text(f"url,status\n{server.url}/gone,410\n")
     report = checked(server, "all", crawl=file)
@@ -391,9 +389,7 @@ def test_pages_that_are_cut_in_their_head_are_counted(serve: Callable[..., SiteS
     assert report.url_checks.checked == 5
 
 
-def test_a_host_whose_robots_txt_cannot_be_read_has_no_result(
-    serve: Callable[..., SiteServer], tmp_path: Path
-) -> None:
+def test_a_host_whose_robots_txt_cannot_be_read_has_no_result(serve: Callable[..., SiteServer], tmp_path: Path) -> None:
     other = serve({"/x": html("x")})
     other.pages["/robots.txt"] = (500, {}, b"")
     server = serve({"/1": html("x")}, "", f"{other.url}/x")

@@ -134,11 +134,8 @@ def test_the_smallest_strata_share_one_where_there_are_many() -> None:
 @pytest.mark.parametrize(
     ("loc", "expected"),
     [
-        ("https://e.example/", "/"),
-        ("https://e.example/a", "/"),
-        ("https://e.example/a/", "/a/"),
-        ("https://e.example/a/b/c", "/a/"),
-        ("https://e.example/?q=/a/b", "/"),
+        ("https://e.example/", "/"), ("https://e.example/a", "/"), ("https://e.example/a/", "/a/"),
+        ("https://e.example/a/b/c", "/a/"), ("https://e.example/?q=/a/b", "/"),
     ],
 )
 def test_a_section_is_the_first_folder(loc: str, expected: str) -> None:

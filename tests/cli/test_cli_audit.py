@@ -45,23 +45,6 @@ def test_the_broken_site_as_text() -> None:
     assert result.stderr.splitlines()[1] == reported
 
 
-def test_shop_has_no_error_or_warning() -> None:
-    result = run("audit", SHOP, "--fail-on", "warning")
-    assert (result.exit_code, codes(result.stdout)) == (0, ["F10"])
-
-
-def test_json_is_one_object() -> None:
-    form = json.loads(run("audit", BROKEN, "--format", "json", "--samples", 1, "-q").stdout)
-    assert form["problems"] == {"error": 4, "warning": 18, "info": 5}
-    assert all(len(finding["samples"]) == 1 for finding in form["findings"])
-
-
-def test_html_is_one_page() -> None:
-    page = run("audit", BROKEN, "--format", "html").stdout
-    assert page.count("<html") == 1
-    assert "https://broken.example/maps/cut.xml.gz" in page
-
-
 @pytest.mark.parametrize(
     ("document", "code", "reported"),
     [
@@ -255,14 +238,6 @@ def test_formats_of_occurrences_have_the_same_rows(tmp_path: Path) -> None:
     texts = [{name: "" if value is None else str(value) for name, value in line.items()} for line in lines]
     assert in_order(parquet.read_table(files["parquet"]).to_pylist()) == in_order(lines)
     assert in_order(rows_of(files["csv"])) == in_order(texts)
-
-
-def test_findings_are_written_beside_the_report(tmp_path: Path) -> None:
-    file = tmp_path / "rows.csv"
-    result = run("audit", BROKEN, "--findings", file, "-q")
-    assert result.exit_code == 1
-    assert result.stdout.startswith("broken.example: 4 errors")
-    assert len(rows_of(file)) == 27
 
 
 def test_a_site_without_findings_gives_a_header(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from servers import SiteServer
 
 
-
 @pytest.fixture
 def site(site_server: Any) -> SiteServer:
     """An index of three sitemaps; the tests write robots.txt."""

@@ -83,10 +83,7 @@ def test_an_interrupt_keeps_what_was_read(endless: str, number: signal.Signals, 
 
 
 # A robots.txt of nearly the largest size, in lines that a pattern may read again from each character.
-LONG_ROBOTS = {
-    "letters": b"User-agent: *\nd" + b"l" * 490_000,
-    "blanks": b"User-agent: *\nDisallow" + b" " * 490_000,
-}
+LONG_ROBOTS = {"letters": b"User-agent: *\nd" + b"l" * 490_000, "blanks": b"User-agent: *\nDisallow" + b" " * 490_000}
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

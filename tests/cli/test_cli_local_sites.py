@@ -98,9 +98,7 @@ def test_folder_without_a_base_is_an_error_that_names_the_option(public: Path) -
         (("dump", "a.example", "--map", f"{WWW}={A}"), f"--map has {WWW}, and not the host of"),
     ],
 )  # fmt: skip
-def test_mistakes_are_usage_errors_that_name_the_option(
-    public: Path, arguments: tuple[str, ...], message: str
-) -> None:
+def test_mistakes_are_usage_errors_that_name_the_option(public: Path, arguments: tuple[str, ...], message: str) -> None:
     result = run(*arguments)
     assert result.exit_code == Exit.USAGE
     assert message in result.stderr
@@ -125,9 +123,7 @@ def staging(server: SiteServer, rules: str = "") -> None:
     }
 
 
-def test_staging_is_read_in_the_names_of_production(
-    site_server: Callable[..., SiteServer], tmp_path: Path
-) -> None:
+def test_staging_is_read_in_the_names_of_production(site_server: Callable[..., SiteServer], tmp_path: Path) -> None:
     server = site_server({})
     staging(server)
     mapped = ("--map", f"{WWW}={server.url}", "--allow-private")

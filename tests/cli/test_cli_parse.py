@@ -148,12 +148,8 @@ def test_a_process_prints_what_feedparser_found() -> None:
 @pytest.mark.parametrize(
     ("option", "value", "code", "read"),
     [
-        ("--max-urls", "3", 0, 3),
-        ("--max-urls", "2", 3, 2),
-        ("--max-decoded-bytes", "60", 0, 3),
-        ("--max-decoded-bytes", "59", 3, 2),
-        ("--max-wire-bytes", "60", 0, 3),
-        ("--max-wire-bytes", "40", 3, 2),
+        ("--max-urls", "3", 0, 3), ("--max-urls", "2", 3, 2), ("--max-decoded-bytes", "60", 0, 3),
+        ("--max-decoded-bytes", "59", 3, 2), ("--max-wire-bytes", "60", 0, 3), ("--max-wire-bytes", "40", 3, 2),
     ],
 )
 def test_limits_of_a_document(option: str, value: str, code: int, read: int) -> None:

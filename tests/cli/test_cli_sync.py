@@ -80,9 +80,7 @@ def test_tables_as_text_and_tsv(site: Path, state: Path) -> None:
     ]
     tsv = sync(site, state, "--format", "tsv", "--dry-run")
     assert [line.split("\t")[:2] for line in tsv.stdout.splitlines()] == [
-        ["change", "loc"],
-        ["updated", "https://a.example/y"],
-        ["new", "https://a.example/z"],
+        ["change", "loc"], ["updated", "https://a.example/y"], ["new", "https://a.example/z"],
         ["removed", "https://a.example/x"],
     ]
     assert len(reported(sync(site, state))) == 3
@@ -200,12 +198,8 @@ def test_every_command_says_that_a_state_is_damaged(site: Path, state: Path, tmp
             db.execute(statement)
         before = state.read_bytes()
         for command in (
-            ["sync", site, "--state", state],
-            ["sync", "--state", state, "--history"],
-            ["diff", state, whole],
-            ["diff", whole, state],
-            ["audit", site, "--state", state],
-            ["audit", site, "--baseline", state],
+            ["sync", site, "--state", state], ["sync", "--state", state, "--history"], ["diff", state, whole],
+            ["diff", whole, state], ["audit", site, "--state", state], ["audit", site, "--baseline", state],
             ["watch", "a.example", "--state", state],
         ):
             result = run(*command)

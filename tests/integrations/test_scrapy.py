@@ -335,9 +335,7 @@ def test_filter_may_return_an_invalid_url(catalogue: SiteServer, tmp_path: Path)
     assert "Missing scheme in request url: /relative" in ran.log
 
 
-def test_scope_setting_is_obeyed(
-    site_server: Callable[..., SiteServer], tmp_path: Path
-) -> None:
+def test_scope_setting_is_obeyed(site_server: Callable[..., SiteServer], tmp_path: Path) -> None:
     server = site_server({})
     other = server.url.replace("127.0.0.1", "localhost")
     server.pages = {"/s.xml": xml(urlset(f"{server.url}/own", f"{other}/foreign"))}
@@ -589,9 +587,7 @@ def test_truncated_gzip_response_is_not_complete(faulty: FaultServer, tmp_path: 
     assert ran.stats["sitemap/sitemaps_incomplete"] == 1
 
 
-def test_redirect_target_decides_the_scope(
-    site_server: Callable[..., SiteServer], tmp_path: Path
-) -> None:
+def test_redirect_target_decides_the_scope(site_server: Callable[..., SiteServer], tmp_path: Path) -> None:
     server = site_server({})
     server.pages = {
         "/robots.txt": (200, {}, b"Sitemap: /old.xml"),
@@ -610,7 +606,7 @@ def test_redirect_target_decides_the_scope(
     ("arguments", "reported"),
     [
         ({}, "there is nothing to read: give the spider sitemap_urls, or sites"),
-        ({"sites": "example.com", "sitemap_since": "soon"}, "since 'soon' is neither a date"),
+        ({"sites": "example.com", "sitemap_since": "soon"}, "since: 'soon' is neither a date"),
         ({"sites": "example.com", "sitemap_scope": "all"}, "scope is one of"),
         ({"sites": "ftp://example.com"}, "'ftp://example.com' is neither a host nor"),
         ({"sites": 7}, "sites must be URLs, or hosts, not 7"),
