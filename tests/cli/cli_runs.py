@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from kit import Site, objects, run, urlset
 
+from sitemap_reader.cli.exits import Exit
 from sitemap_reader.serialize.byte_streams import zstd_module
 from sitemap_reader.serialize.writers import FORMATS
 
@@ -57,6 +58,14 @@ class HeldPages(dict[str, Any]):
         if self._is_held(path):
             self.free.wait(20)
         return super().get(path, default)
+
+
+def refusal(*arguments: str | Path, stdin: str | bytes | None = None) -> str:
+    """The line on stderr of a command that refuses its arguments, and writes nothing else."""
+    result = run(*arguments, stdin=stdin)
+    assert (result.exit_code, result.stdout) == (Exit.USAGE, ""), result.output
+    (line,) = result.stderr.splitlines()
+    return line
 
 
 OLD = b"yesterday's\n"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from cli_runs import PROGRAM, SITES
+from cli_runs import PROGRAM, SITES, refusal
 from kit import dump, gz, objects, run
 
 from sitemap_reader.cli.exits import Exit
@@ -70,10 +70,7 @@ def test_invalid_arguments_create_no_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], told: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    result = run("convert", SHOP_DUMP, *options)
-    assert result.exit_code == 2
-    assert result.stderr.startswith(f"error: {told}")
-    assert len(result.stderr.splitlines()) == 1
+    assert refusal("convert", SHOP_DUMP, *options).startswith(f"error: {told}")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -94,9 +91,8 @@ def test_convert_of_a_dump_with_fields_keeps_them_or_needs_fields(tmp_path: Path
 
 def test_without_pyarrow_parquet_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    result = run("convert", SHOP_DUMP, "-o", tmp_path / "urls.parquet")
-    assert result.exit_code == 2
-    assert result.stderr == "error: parquet needs pyarrow: pip install 'sitemap-reader[parquet]'\n"
+    line = refusal("convert", SHOP_DUMP, "-o", tmp_path / "urls.parquet")
+    assert line == "error: parquet needs pyarrow: pip install 'sitemap-reader[parquet]'"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -224,9 +220,7 @@ def test_a_value_that_the_format_cannot_hold_is_named_with_its_line(tmp_path: Pa
 @pytest.mark.parametrize("name", ["none.jsonl", ".", "https://a.example/", "a\x00b"])
 def test_a_file_that_cannot_be_read_is_an_error_and_makes_none(tmp_path: Path, name: str) -> None:
     output = tmp_path / "urls.csv"
-    result = run("convert", name, "-o", output)
-    assert result.exit_code == 2
-    assert result.stderr.startswith("error: ")
+    assert refusal("convert", name, "-o", output).startswith("error: ")
     assert not output.exists()
 
 

@@ -9,7 +9,7 @@ import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from cli_runs import PROGRAM, SHOP, without_seconds
+from cli_runs import PROGRAM, SHOP, refusal, without_seconds
 from kit import dump, objects, run
 
 import sitemap_reader as sr
@@ -127,11 +127,8 @@ def test_on_lastmod_ignores_other_fields(tmp_path: Path, old: Path) -> None:
 def test_invalid_value_is_an_error_with_its_line(tmp_path: Path, old: Path) -> None:
     bad = tmp_path / "bad.jsonl"
     bad.write_text('{"loc":"a"}\n{"loc":"b","lastmod":"yesterday"}\n')
-    result = run("diff", old, bad)
-    assert (result.exit_code, result.stdout) == (Exit.USAGE, "")
-    assert result.stderr == (
-        f'error: {bad}:2: URL record, lastmod: "yesterday" is not a date like 2024-01-31T08:30:00Z\n'
-    )
+    reported = 'URL record, lastmod: "yesterday" is not a date like 2024-01-31T08:30:00Z'
+    assert refusal("diff", old, bad) == f"error: {bad}:2: {reported}"
 
 
 # --- inputs and outputs ---
@@ -213,18 +210,15 @@ def test_invalid_dump_is_one_line_with_the_file(body: str, reported: str, tmp_pa
     bad = tmp_path / "bad.jsonl"
     bad.write_text(body)
     for arguments in ((bad, old), (old, bad)):
-        result = run("diff", *arguments)
-        assert (result.exit_code, result.stdout) == (Exit.USAGE, "")
-        assert result.stderr == f"error: {bad}{reported.replace('{}', str(bad))}\n"
+        assert refusal("diff", *arguments) == f"error: {bad}{reported.replace('{}', str(bad))}"
 
 
 def test_files_that_are_not_there_are_named(tmp_path: Path, old: Path) -> None:
     for name, reported in (("nothing.jsonl", "there is no file {}; "), ("", "{} is a folder, and a dump is a file: ")):
         path = str(tmp_path / name)
-        result = run("diff", old, path)
-        assert (result.exit_code, result.stdout) == (Exit.USAGE, "")
-        assert result.stderr.startswith(f"error: {reported.replace('{}', path)}")
-        assert "`sitemap-reader dump " in result.stderr
+        line = refusal("diff", old, path)
+        assert line.startswith(f"error: {reported.replace('{}', path)}")
+        assert "`sitemap-reader dump " in line
 
 
 # --- failures ---
