@@ -13,7 +13,7 @@ import kit
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from kit import gz, write
+from kit import files, gz
 from recorded import RECORDED, SITES, URL, comparable, dump, snapshot
 from tiers import needs
 
@@ -32,7 +32,7 @@ def test_a_list_of_a_files_records_needs_no_table(monkeypatch: pytest.MonkeyPatc
 
 def test_every_kind_of_file_gives_the_same_tables(tmp_path: Path) -> None:
     jsonl = dump(tmp_path, "broken")
-    packed = write(tmp_path, {"packed.jsonl.gz": gz(jsonl.read_bytes())}) / "packed.jsonl.gz"
+    packed = files(tmp_path, {"packed.jsonl.gz": gz(jsonl.read_bytes())}) / "packed.jsonl.gz"
     loaded = sr.load(jsonl, at="2026-01-01")
     loaded.to_parquet(tmp_path / "urls.parquet")
     loaded.to_parquet(tmp_path / "folder")

@@ -16,7 +16,7 @@ pytest.importorskip("pyarrow")
 
 import kit
 import pyarrow.parquet as pq
-from kit import feed, gz, write
+from kit import feed, files, gz
 from recorded import RECORDED, SITES, dump, snapshot
 from tiers import needs_scanner
 
@@ -59,14 +59,14 @@ DOCUMENTS: dict[str, tuple[str, bytes]] = {
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_file_is_recognised_by_its_content(name: str, tmp_path: Path) -> None:
     file, body = DOCUMENTS[name]
-    path = write(tmp_path, {file: body}) / file
+    path = files(tmp_path, {file: body}) / file
     for loaded in (sr.load(path), sr.load(str(path)), sr.load(tmp_path), sr.snapshot(str(path)), sr.snapshot(path)):
         assert locs(loaded) == ["x"]
         assert loaded.sites == ("a.example",)
 
 
 def test_path_stands_for_the_url_of_a_file(tmp_path: Path) -> None:
-    path = write(tmp_path, {"a.xml": urlset("x", "/relative", "://")}) / "a.xml"
+    path = files(tmp_path, {"a.xml": urlset("x", "/relative", "://")}) / "a.xml"
     loaded = sr.load(path)
     assert loaded.urls.to_pandas("sitemap")["sitemap"].unique().tolist() == [str(path)]
     assert loaded.sitemaps.to_pandas("url")["url"].tolist() == [str(path)]
@@ -77,7 +77,7 @@ def test_path_stands_for_the_url_of_a_file(tmp_path: Path) -> None:
 
 @needs_scanner
 def test_many_urls_are_added_as_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = write(tmp_path, {"a.xml": urlset(*map(str, range(20_000)))}) / "a.xml"
+    path = files(tmp_path, {"a.xml": urlset(*map(str, range(20_000)))}) / "a.xml"
     made: list[sr.UrlRecord] = []
     usual = UrlBatch.records
     monkeypatch.setattr(UrlBatch, "records", lambda batch: made.extend(usual(batch)) or usual(batch))
@@ -90,7 +90,7 @@ def test_many_urls_are_added_as_columns(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_what_cannot_be_read_is_a_note_while_something_can(tmp_path: Path) -> None:
     read = {"good.xml": urlset("x"), "cut.xml": urlset("y", "z")[:-30]}
-    write(tmp_path, {**read, "empty.xml": "", "page.html": "<!doctype html>"})
+    files(tmp_path, {**read, "empty.xml": "", "page.html": "<!doctype html>"})
     loaded = sr.load(tmp_path)
     assert sorted(locs(loaded)) == ["x", "y"]
     assert loaded.complete is False
@@ -102,13 +102,13 @@ def test_what_cannot_be_read_is_a_note_while_something_can(tmp_path: Path) -> No
 
 def test_file_without_any_url_raises(tmp_path: Path) -> None:
     with pytest.raises(sr.NothingReadable, match=r"no URL could be read from .*page\.xml: F05"):
-        sr.load(write(tmp_path, {"page.xml": "<!doctype html><title>x"}) / "page.xml")
-    assert len(sr.load(write(tmp_path, {"none.xml": urlset()}) / "none.xml").urls) == 0
+        sr.load(files(tmp_path, {"page.xml": "<!doctype html><title>x"}) / "page.xml")
+    assert len(sr.load(files(tmp_path, {"none.xml": urlset()}) / "none.xml").urls) == 0
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read all files")
 def test_unreadable_file_is_a_note(tmp_path: Path) -> None:
-    write(tmp_path, {"a.xml": urlset("x"), "b.xml": urlset("y")})
+    files(tmp_path, {"a.xml": urlset("x"), "b.xml": urlset("y")})
     (tmp_path / "b.xml").chmod(0)
     assert "Permission denied" in sr.load(tmp_path).notes[0]
 
@@ -121,13 +121,13 @@ def test_file_that_vanishes_is_a_note(tmp_path: Path, monkeypatch: pytest.Monkey
 
     usual = sitemap_files._batches
     monkeypatch.setattr(sitemap_files, "_batches", fails)
-    loaded = sr.load(write(tmp_path, {"a.xml": urlset("x"), "b.xml": urlset("y")}))
+    loaded = sr.load(files(tmp_path, {"a.xml": urlset("x"), "b.xml": urlset("y")}))
     assert (locs(loaded), loaded.complete) == (["x"], False)
     assert loaded.notes[0].startswith(f"1 sitemap could not be read: F04 {tmp_path / 'b.xml'}: Input/output error")
 
 
 def test_damaged_dump_beside_others_is_a_note(tmp_path: Path) -> None:
-    write(tmp_path, {"a.jsonl": '{"loc":"https://a.example/x"}\n', "b.jsonl": '{"loc":"https://a.example/y"}\nhello\n'})
+    files(tmp_path, {"a.jsonl": '{"loc":"https://a.example/x"}\n', "b.jsonl": '{"loc":"https://a.example/y"}\nhello\n'})
     loaded = sr.load(tmp_path / "*.jsonl")
     assert (locs(loaded), loaded.complete) == (["x"], False)
     assert loaded.notes[0].startswith(f"{tmp_path / 'b.jsonl'}:2: no JSON object")
@@ -144,7 +144,7 @@ def test_damaged_dump_beside_others_is_a_note(tmp_path: Path) -> None:
     ],
 )
 def test_scope_keeps_the_urls_of_the_site(scope: Any, site: str | None, kept: list[str], tmp_path: Path) -> None:
-    write(tmp_path, {"a.xml": urlset("1", "2", "https://www.a.example/3", "https://b.example/4")})
+    files(tmp_path, {"a.xml": urlset("1", "2", "https://www.a.example/3", "https://b.example/4")})
     loaded = sr.load(tmp_path, scope=scope, site=site)
     assert locs(loaded) == kept
     dropped = 4 - len(kept)
@@ -153,7 +153,7 @@ def test_scope_keeps_the_urls_of_the_site(scope: Any, site: str | None, kept: li
 
 
 def test_scope_that_a_file_cannot_have_is_reported(tmp_path: Path) -> None:
-    write(tmp_path, {"a.xml": urlset("x")})
+    files(tmp_path, {"a.xml": urlset("x")})
     for call in (sr.load, sr.snapshot):
         with pytest.raises(sr.UsageError, match='and a file has none: scope="host" and scope="domain" keep'):
             call(tmp_path, scope="protocol")
@@ -167,19 +167,19 @@ def test_scope_that_a_file_cannot_have_is_reported(tmp_path: Path) -> None:
 
 
 def test_index_in_a_folder_lists_the_other_files(tmp_path: Path) -> None:
-    write(tmp_path, {"map.xml": index("de.xml", "maps/en.xml.gz", "fr.xml"), "de.xml": urlset("1")})
-    write(tmp_path, {"maps__en.xml": urlset("2")})
+    files(tmp_path, {"map.xml": index("de.xml", "maps/en.xml.gz", "fr.xml"), "de.xml": urlset("1")})
+    files(tmp_path, {"maps__en.xml": urlset("2")})
     loaded = sr.load(tmp_path)
     assert sorted(locs(loaded)) == ["1", "2"]
     assert loaded.complete is False
     assert loaded.notes == (f"1 sitemap of {tmp_path / 'map.xml'} is not among the files: https://a.example/fr.xml",)
-    write(tmp_path, {"fr.xml": urlset("3")})
+    files(tmp_path, {"fr.xml": urlset("3")})
     assert (sr.load(tmp_path).complete, sr.load(tmp_path).notes) == (True, ())
 
 
 def test_children_beside_a_single_index_are_read(tmp_path: Path) -> None:
-    write(tmp_path, {"map.xml": index("en.xml", "sub.xml"), "en.xml": urlset("1"), "sub.xml": index("fr.xml")})
-    write(tmp_path, {"fr.xml": urlset("2"), "other.xml": urlset("3")})
+    files(tmp_path, {"map.xml": index("en.xml", "sub.xml"), "en.xml": urlset("1"), "sub.xml": index("fr.xml")})
+    files(tmp_path, {"fr.xml": urlset("2"), "other.xml": urlset("3")})
     loaded = sr.load(tmp_path / "map.xml")
     assert (sorted(locs(loaded)), loaded.complete) == (["1", "2"], True)
     parents = loaded.sitemaps.to_pandas(["url", "parents"]).set_index("url")["parents"]
@@ -198,13 +198,13 @@ def test_names_of_many_files_are_counted(tmp_path: Path) -> None:
 
 
 def test_many_absent_children_are_counted(tmp_path: Path) -> None:
-    write(tmp_path, {"map.xml": index(*(f"{number}.xml" for number in range(5)))})
+    files(tmp_path, {"map.xml": index(*(f"{number}.xml" for number in range(5)))})
     (note,) = [note for note in sr.load(tmp_path / "map.xml").notes if "not among" in note]
     assert note.endswith("https://a.example/2.xml; and 2 more")
 
 
 def test_an_age_is_one_time_for_all_files(tmp_path: Path) -> None:
-    write(tmp_path, {"map.xml": index("de.xml"), "de.xml": urlset("1")})
+    files(tmp_path, {"map.xml": index("de.xml"), "de.xml": urlset("1")})
     loaded = sr.load(tmp_path, at="7d")
     assert (locs(loaded), loaded.notes) == (["1"], ())
 
@@ -213,7 +213,7 @@ def test_an_age_is_one_time_for_all_files(tmp_path: Path) -> None:
 
 
 def test_each_item_and_each_folder_of_a_pattern_is_a_site(tmp_path: Path) -> None:
-    write(tmp_path, {"b/1.xml": urlset("1", host="b.example"), "a/1.xml": urlset("2"), "a/2.xml": urlset("3")})
+    files(tmp_path, {"b/1.xml": urlset("1", host="b.example"), "a/1.xml": urlset("2"), "a/2.xml": urlset("3")})
     for loaded in (sr.load(tmp_path / "*"), sr.load([tmp_path / "a", tmp_path / "b" / "*.xml"])):
         assert loaded.sites == ("a.example", "b.example")
         assert locs(loaded) == ["2", "3", "1"]
@@ -226,7 +226,7 @@ def test_each_item_and_each_folder_of_a_pattern_is_a_site(tmp_path: Path) -> Non
 @pytest.mark.slow
 def test_every_kind_can_be_loaded_at_once(tmp_path: Path) -> None:
     snapshot("nesting").to_parquet(tmp_path / "stored")
-    write(tmp_path, {"map.xml": urlset("1", host="b.example")})
+    files(tmp_path, {"map.xml": urlset("1", host="b.example")})
     loaded = sr.load([SITES / "shop", tmp_path / "stored", tmp_path / "map.xml", dump(tmp_path, "broken")])
     assert loaded.sites == ("shop.example", "nesting.example", "b.example", "broken.example")
     assert len(loaded.urls) == 640 + 3 + 1 + 146
@@ -265,7 +265,7 @@ def test_files_of_a_recorded_site_that_a_pattern_matches_are_not_read_twice(tmp_
 
 def test_folder_named_as_a_host_is_a_host_for_snapshot_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    write(tmp_path, {"a.example/1.xml": urlset("1")})
+    files(tmp_path, {"a.example/1.xml": urlset("1")})
     assert locs(sr.load("a.example")) == ["1"]
     assert locs(sr.snapshot(Path("a.example"))) == ["1"]
     assert sr.analysis.sources._is_on_disk("a.example") is False  # type: ignore[attr-defined]
@@ -282,14 +282,14 @@ def test_folder_named_as_a_host_is_a_host_for_snapshot_only(tmp_path: Path, monk
     ],
 )
 def test_wrong_path_is_reported_with_what_is_accepted(path: str, message: str, tmp_path: Path) -> None:
-    write(tmp_path, {"note.md": "# Notes", "outer/inner/a.xml": urlset("1")})
+    files(tmp_path, {"note.md": "# Notes", "outer/inner/a.xml": urlset("1")})
     for call in (sr.load, sr.snapshot):
         with pytest.raises(sr.UsageError, match=message):
             call(tmp_path / path)
 
 
 def test_keywords_that_select_urls_are_refused_for_files(tmp_path: Path) -> None:
-    write(tmp_path, {"a.xml": urlset("x")})
+    files(tmp_path, {"a.xml": urlset("x")})
     with pytest.raises(sr.UsageError, match=r"include is for sites, and .* is on the disk: filter\(include="):
         sr.snapshot(tmp_path, include="x")
     with pytest.raises(sr.UsageError, match=r"at= is for files, and a\.example is a site"):
@@ -405,7 +405,7 @@ def test_date_of_a_folder_is_narrowed_by_a_date_in_it() -> None:
 
 def archive(folder: Path) -> Path:
     listed = {"2026-01-01": "12", "2026-03-01": "234", "2026-02-01": "23", "2026-03-01-de": "15"}
-    return write(folder, {f"{name}.xml": urlset(*paths) for name, paths in listed.items()})
+    return files(folder, {f"{name}.xml": urlset(*paths) for name, paths in listed.items()})
 
 
 def first_seen(loaded: sr.Snapshot) -> dict[str, str | None]:
@@ -455,13 +455,13 @@ def test_single_state_has_no_earlier_one(tmp_path: Path) -> None:
 
 
 def test_name_without_a_date_is_reported(tmp_path: Path) -> None:
-    write(tmp_path, {"2026-01-01.xml": urlset("1"), "now.xml": urlset("2")})
+    files(tmp_path, {"2026-01-01.xml": urlset("1"), "now.xml": urlset("2")})
     with pytest.raises(sr.UsageError, match=r"now\.xml has no date in its name, .* or 2026-01; or give at="):
         sr.load(tmp_path, at="name")
 
 
 def test_dated_folders_are_states_of_one_site(tmp_path: Path) -> None:
-    write(tmp_path, {"2026-01/a.xml": urlset("1"), "2026-02/a.xml": urlset("2"), "2026-02/b.xml": urlset("1")})
+    files(tmp_path, {"2026-01/a.xml": urlset("1"), "2026-02/a.xml": urlset("2"), "2026-02/b.xml": urlset("1")})
     for pattern in ("*", "*/*.xml", "**"):
         loaded = sr.load(tmp_path / pattern, at="name")
         assert loaded.growth()["pages"].tolist() == [1, 2], pattern
@@ -470,7 +470,7 @@ def test_dated_folders_are_states_of_one_site(tmp_path: Path) -> None:
 
 def test_stored_time_counts_where_the_name_has_none(tmp_path: Path) -> None:
     for name, day in {"old": "2026-01-01", "new": "2026-02-01"}.items():
-        path = write(tmp_path, {f"{name}.xml": urlset("1", name)}) / f"{name}.xml"
+        path = files(tmp_path, {f"{name}.xml": urlset("1", name)}) / f"{name}.xml"
         sr.load(path, at=day).to_parquet(tmp_path / name)
     loaded = sr.load([tmp_path / "new", tmp_path / "old"], at="name")
     assert [each.read_on for each in (*loaded.earlier, loaded)] == ["2026-01-01", "2026-02-01"]
@@ -478,8 +478,8 @@ def test_stored_time_counts_where_the_name_has_none(tmp_path: Path) -> None:
 
 
 def test_newest_state_has_the_newest_of_each_site(tmp_path: Path) -> None:
-    write(tmp_path, {"a/2026-01-01.xml": urlset("1"), "a/2026-02-01.xml": urlset("1", "2")})
-    write(tmp_path, {"b/2026-03-01.xml": urlset("3", host="b.example")})
+    files(tmp_path, {"a/2026-01-01.xml": urlset("1"), "a/2026-02-01.xml": urlset("1", "2")})
+    files(tmp_path, {"b/2026-03-01.xml": urlset("3", host="b.example")})
     loaded = sr.load([tmp_path / "a", tmp_path / "b"], at="name")
     assert loaded.sites == ("a.example", "b.example")
     assert first_seen(loaded) == {"1": None, "2": "2026-02", "3": None}
@@ -490,7 +490,7 @@ def test_newest_state_has_the_newest_of_each_site(tmp_path: Path) -> None:
 
 
 def test_state_that_cannot_be_read_is_left_out_with_a_note(tmp_path: Path) -> None:
-    write(archive(tmp_path), {"2026-02-15.xml": ""})
+    files(archive(tmp_path), {"2026-02-15.xml": ""})
     loaded = sr.load(tmp_path, at="name")
     assert len(loaded.earlier) == 2
     (note,) = loaded.notes

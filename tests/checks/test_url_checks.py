@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import warcs
 from docs_site import SITES
-from kit import Site, dump, objects, robots, urlset, write, xml
+from kit import Site, dump, files, objects, robots, urlset, xml
 
 import sitemap_reader as sr
 from sitemap_reader.checks.crawled import PAGE_CODES
@@ -401,7 +401,7 @@ def test_a_host_whose_robots_txt_cannot_be_read_has_no_result(serve: Callable[..
 
 def test_pages_that_are_not_in_the_folder_have_no_result(tmp_path: Path) -> None:
     listed = urlset("https://e.example/", "https://other.example/")
-    public = write(tmp_path / "public", {"index.html": "<p>x</p>", "sitemap.xml": listed})
+    public = files(tmp_path / "public", {"index.html": "<p>x</p>", "sitemap.xml": listed})
     report = sr.audit(public, base="https://e.example", check_urls="all", select="C", scope="any")
     assert report.findings == ()
     assert report.url_checks.checked == 1

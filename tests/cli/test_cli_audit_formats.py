@@ -11,7 +11,7 @@ import click
 import pytest
 from cli_runs import BROKEN, SHOP, process
 from defusedxml import ElementTree
-from kit import Site, objects, robots, run, urlset, write
+from kit import Site, files, objects, robots, run, urlset
 
 from sitemap_reader.cli.audit_outputs import _WRITERS
 from sitemap_reader.cli.main import main
@@ -236,7 +236,7 @@ def test_audit_of_the_workflow_annotates_the_files_of_the_build(
     monkeypatch.chdir(tmp_path)
     base = "https://www.example.com"
     sitemap = urlset(f"{base}/1", (f"{base}/2", "gestern"))
-    write(tmp_path / "public", {"robots.txt": robots(f"{base}/sitemap.xml"), "sitemap.xml": sitemap})
+    files(tmp_path / "public", {"robots.txt": robots(f"{base}/sitemap.xml"), "sitemap.xml": sitemap})
     words = [word.replace("$BASE", base) for word in next(each for each in documented() if "--known" in each)]
     (tmp_path / "known.jsonl").touch()
     first = run(*words)
@@ -259,7 +259,7 @@ def test_junit_skips_what_the_options_leave_out(tmp_path: Path) -> None:
     filtered = skipped_rules(SHOP, "--include", "/products/")
     assert {*filtered} - {*whole} == {"D08"}
     assert filtered["X01"] == "needs the whole site, without filters"
-    public = write(tmp_path / "public", {"sitemap.xml": urlset("https://www.example.com/1")})
+    public = files(tmp_path / "public", {"sitemap.xml": urlset("https://www.example.com/1")})
     built = skipped_rules(public, "--base", "https://www.example.com")
     assert {*built} - {*whole} == {"F06", "F10", "D04"}
     assert built["F10"] == "needs headers, which files lack"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from cli_runs import replay
-from kit import index, robots, run, urlset, write
+from kit import files, index, robots, run, urlset
 
 from sitemap_reader.cli.exits import PRECEDENCE, Exit
 
@@ -114,7 +114,7 @@ def command(tmp_path: Path) -> Callable[[str], list[str]]:
         for name, pages in SITES.items():
             if f"{{{name}}}" in typed:
                 replay(places[name], pages)
-        write(tmp_path, {"file": urlset(ONE), "old": OLD_DUMP, "new": NEW_DUMP, "nothing": b""})
+        files(tmp_path, {"file": urlset(ONE), "old": OLD_DUMP, "new": NEW_DUMP, "nothing": b""})
         return [word.format(**places) for word in typed.split()]
 
     return arguments

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from certificates import EXPIRED, tls_contexts
 from cli_runs import locs, refusal
-from kit import index, robots, run, urlset, write, xml
+from kit import files, index, robots, run, urlset, xml
 from servers import SiteServer
 
 from sitemap_reader.cli.exits import Exit
@@ -27,7 +27,7 @@ def public(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     blog = urlset(f"{WWW}/blog/", f"{WWW}/blog/a", "http://localhost:8080/blog/b")
     maps = {"sitemap.xml": index(f"{WWW}/blog/sitemap.xml"), "blog/sitemap.xml": blog}
-    return write(tmp_path / "public", {"robots.txt": robots(f"{WWW}/sitemap.xml"), **maps})
+    return files(tmp_path / "public", {"robots.txt": robots(f"{WWW}/sitemap.xml"), **maps})
 
 
 @pytest.mark.parametrize(

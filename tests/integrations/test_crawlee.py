@@ -30,7 +30,7 @@ from crawlee.request_loaders import SitemapRequestLoader
 from crawlee.storage_clients import MemoryStorageClient
 from crawlee.storages import KeyValueStore, RequestQueue
 from crawlee_services import all_of, fresh, urls_of
-from kit import feed, gz, index, robots, urlset, write, xml
+from kit import feed, files, gz, index, robots, urlset, xml
 from servers import free_port
 
 import sitemap_reader as sr
@@ -916,7 +916,7 @@ def many(folder: Path, urls: int) -> str:
     """A recorded site of so many URLs."""
     body = urlset(*(f"https://many.example/{number}" for number in range(urls)))
     seed = 'seeds = ["https://many.example/map.xml"]'
-    return f"{write(folder, {'https/many.example/map.xml': body, 'site.toml': seed})}/"
+    return f"{files(folder, {'https/many.example/map.xml': body, 'site.toml': seed})}/"
 
 
 def killed(target: str, work: Path, mode: str, after: int) -> tuple[list[str], bool]:
