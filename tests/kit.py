@@ -22,7 +22,7 @@ from sitemap_reader.fetch import Response
 from sitemap_reader.parser.content.decoder import Decoder
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from click.testing import Result
@@ -217,11 +217,15 @@ def read(site: Site | str, target: str = "", **options: Any) -> Reading:
     return Reading(items, stream, error)
 
 
-def dump(file: Path, *lines: Mapping[str, Any] | sr.UrlRecord | sr.Problem | sr.Outcome) -> Path:
-    """Writes records, or objects as they are, as JSON lines."""
-    forms = (each if isinstance(each, dict) else sr.to_dict(each) for each in lines)
-    file.write_text("".join(f"{json.dumps(form)}\n" for form in forms), "utf-8")
+def dump(file: Path, *lines: Any, **sites: Iterable[Any]) -> Path:
+    """Writes records, or objects as they are, as JSON lines; those given by keyword belong to the site of that name."""
+    named = ({**_form(each), "site": site} for site, some in sites.items() for each in some)
+    file.write_text("".join(f"{json.dumps(form)}\n" for form in (*map(_form, lines), *named)), "utf-8")
     return file
+
+
+def _form(line: Any) -> dict[str, Any]:
+    return line if isinstance(line, dict) else sr.to_dict(line)
 
 
 def gz(body: bytes) -> bytes:
@@ -238,6 +242,17 @@ def run(*arguments: str | Path, stdin: str | bytes | None = None) -> Result:
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result
+
+
+def objects(text: str | bytes) -> list[dict[str, Any]]:
+    """The objects of JSON lines, such as the stdout of a command."""
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def dumped(source: str | Path, file: Path, *options: str) -> Path:
+    """The dump of a site as a file, with its problems and outcomes."""
+    file.write_bytes(run("dump", source, "--report", "-", *options).stdout_bytes)
+    return file
 
 
 def pieces(body: bytes, size: int = 0) -> list[bytes]:

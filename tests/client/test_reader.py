@@ -546,7 +546,7 @@ def test_a_site_without_a_sitemap_raises_nothing_found() -> None:
         ((200, XML, b""), "F11"),
         ((200, XML, b"<urlset><url><loc>http"), "S01"),
         ((206, {**XML, "Content-Range": "bytes 0-199/900"}, urlset(f"{HOST}/1")), "F18"),
-        (sr.fetch.FetchError("no connection"), "F04"),
+        (sr.FetchError("no connection"), "F04"),
     ],
 )
 @pytest.mark.parametrize("listed", ["robots", "index", "given"])
