@@ -72,20 +72,47 @@ def parts_of(path: Path) -> tuple[str, ...]:
     return path.relative_to(PACKAGE).with_suffix("").parts
 
 
+def import_calls(nodes: list[ast.AST]) -> Iterator[ast.expr]:
+    """The name that each call of import_module() or __import__() is given."""
+    for node in nodes:
+        if isinstance(node, ast.Call) and node.args:
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if name in ("import_module", "__import__"):
+                yield node.args[0]
+
+
+def names_in_strings(path: Path) -> Iterator[str]:
+    """Modules named by a string: by import_module(), in a package's table of lazy names, or by their full name."""
+    nodes = nodes_of(path)
+    texts = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    absolute = re.compile(rf"sitemap_reader\.({'|'.join(LAYER)})[.\w]*")
+    yield from filter(absolute.fullmatch, texts)
+    if path.name == "__init__.py":
+        yield from (text for text in texts if re.fullmatch(r"\.[\w.]+", text))
+    yield from (name.value for name in import_calls(nodes) if isinstance(name, ast.Constant))
+
+
+def parts_of_import(level: int, module: str, here: tuple[str, ...]) -> tuple[str, ...]:
+    """A module that is imported in the package `here`: `("", dotted name)`, or ours as parts below the package."""
+    parts = tuple(module.split(".")) if module else ()
+    if level:
+        return (*here[: len(here) - level + 1], *parts)
+    return parts[1:] if parts[:1] == (PACKAGE.name,) and len(parts) > 1 else ("", module)
+
+
 @cache
 def imports_of(path: Path) -> set[tuple[str, ...]]:
-    """Every module that a file imports: absolute ones as their dotted name, ours as parts below the package."""
-    found = set()
+    """Every module that a file imports, also for types and by a string; that of a package with its stub, if any."""
     here = parts_of(path)[:-1]
-    for node in nodes_of(path):
+    levels = {name: len(name) - len(name.lstrip(".")) for name in names_in_strings(path)}
+    found = {parts_of_import(level, name[level:], here) for name, level in levels.items()}
+    stub = path.with_suffix(".pyi")
+    for node in nodes_of(path) + (nodes_of(stub) if stub.exists() else []):
         if isinstance(node, ast.Import):
-            found |= {("", alias.name) for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.level == 0:
-            found.add(("", node.module or ""))
+            found |= {parts_of_import(0, alias.name, here) for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            base = here[: len(here) - node.level + 1]
-            module = tuple((node.module or "").split(".")) if node.module else ()
-            found |= {(*base, *module)} if module else {(*base, alias.name) for alias in node.names}
+            names = [node.module] if node.module else [alias.name for alias in node.names]
+            found |= {parts_of_import(node.level, name, here) for name in names}
     return found
 
 
@@ -99,6 +126,39 @@ def test_imports_point_down():
         return {module for module in ours(path) if LAYER[module[0]] > LAYER[parts_of(path)[0]]}
 
     assert failing(above) == {}
+
+
+# It makes the names of packages attributes, from tables that `imports_of()` reads.
+BY_COMPUTED_NAMES = {"sitemap_reader/lazy_exports.py"}
+
+
+def test_no_module_is_imported_by_a_computed_name():
+    def computed(path: Path) -> bool:
+        return any(not isinstance(name, ast.Constant) for name in import_calls(nodes_of(path)))
+
+    assert failing(computed).keys() <= BY_COMPUTED_NAMES
+
+
+# Text of a module of `analysis/`, and what it imports.
+IMPORTS = {
+    "from .report import page": {("analysis", "report")},
+    "def f():\n    from .report.page import g": {("analysis", "report", "page")},
+    'import_module(".report.page", __package__)': {("analysis", "report", "page")},
+    'importlib.import_module("..cli.main", __package__)': {("cli", "main")},
+    '__import__("sitemap_reader.cli.main")': {("cli", "main")},
+    'LAZY = "sitemap_reader.cli.main"': {("cli", "main")},
+    "from sitemap_reader.cli import main": {("cli",)},
+    "import pandas": {("", "pandas")},
+}
+
+
+@pytest.mark.parametrize("text", IMPORTS)
+def test_imports_are_found_in_statements_and_strings(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "sitemap_reader" / "analysis").mkdir(parents=True)
+    monkeypatch.setattr(sys.modules[__name__], "PACKAGE", tmp_path / "sitemap_reader")
+    path = tmp_path / "sitemap_reader" / "analysis" / "snapshot.py"
+    path.write_text(text)
+    assert imports_of(path) == IMPORTS[text]
 
 
 @cache

@@ -18,7 +18,7 @@ from ..frontier.lastmod_trust import judge_history, trust_in_words
 from ..model.errors import UsageError
 from ..parser.normalise.dates import DAY, TIMED
 from .chart_spec import CellGroup, ChartSpec, pages_over_time, shares_of_pages
-from .lastmod_trust import verdict
+from .lastmod_trust import site_histories, verdict
 from .measure import (
     dated_pages,
     days_between,
@@ -113,8 +113,9 @@ def _counts_and_sizes(pages: pd.DataFrame, noun: str) -> tuple[pd.Series[Any], p
 # --- cadence -----------------------------------------------------------------------------------------------------
 
 
-def cadence(snapshot: SnapshotTables, freq: str, *, histories: Mapping[str, History]) -> Measure:
+def cadence(snapshot: SnapshotTables, freq: str) -> Measure:
     """See Snapshot.cadence()."""
+    histories = site_histories(snapshot)
     freq = freq_name(freq, PERIODS)
     period = PERIODS[freq]
     pages = dated_pages(snapshot)
@@ -175,8 +176,9 @@ _VALUES = {"weekday": [*_WEEKDAYS], "hour": [*_HOURS.values()]}
 _NO_HOUR = "none"
 
 
-def weekday_hour(snapshot: SnapshotTables, tz: str, *, histories: Mapping[str, History]) -> Measure:
+def weekday_hour(snapshot: SnapshotTables, tz: str) -> Measure:
     """See Snapshot.weekday_hour()."""
+    histories = site_histories(snapshot)
     try:
         zone = ZoneInfo(tz)
     except (ZoneInfoNotFoundError, ValueError, TypeError, OSError):
@@ -252,8 +254,9 @@ _OLDER, _UNDATED, _FUTURE = "older", "undated", "in the future"
 _AGE_CLASSES = (*_AGES, _OLDER, _UNDATED, _FUTURE)
 
 
-def freshness(snapshot: SnapshotTables, *, histories: Mapping[str, History]) -> Measure:
+def freshness(snapshot: SnapshotTables) -> Measure:
     """See Snapshot.freshness()."""
+    histories = site_histories(snapshot)
     pages = dated_pages(snapshot)
     pages["age"] = _age_class(pages, snapshot)
     counts = pages.groupby(["site", "age"], sort=False).size().rename("pages")

@@ -16,6 +16,7 @@ from ..model.problems import percent
 from ..model.url_batch import PRECISION_CODES, SUBSECOND
 from .chart_spec import ChartSpec
 from .measure import MAX_SITES, in_site_order, join_findings, measure, name_some
+from .tables import once
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,6 +50,7 @@ _SPEC = ChartSpec(
 )
 
 
+@once
 def sitemap_histories(snapshot: SnapshotTables) -> Histories:
     """The history of each (site, sitemap): counts of its lastmods, those of listings."""
     urls = snapshot.urls.to_pandas(["site", "sitemap", "lastmod", "lastmod_precision"])
@@ -71,10 +73,11 @@ def _history(urls: pd.DataFrame, snapshot: SnapshotTables) -> History:
     return evidence.history(as_of=(snapshot.read_until or snapshot.at).timestamp())
 
 
-def site_histories(histories: Histories, snapshot: SnapshotTables) -> dict[str, History]:
+@once
+def site_histories(snapshot: SnapshotTables) -> dict[str, History]:
     """Site -> the history of all its sitemaps together."""
     parts: dict[str, list[History]] = {site: [] for site in snapshot.sites}
-    for (site, _), history in histories.items():
+    for (site, _), history in sitemap_histories(snapshot).items():
         parts[site].append(history)
     return {site: total(some) for site, some in parts.items()}
 
@@ -111,13 +114,14 @@ def _verdict(history: History) -> str:
     return f"{trust_in_words(trust)}{dated}: {'; '.join(trust.reasons) or 'no fault was found'}"
 
 
-def lastmod_trust(snapshot: SnapshotTables, histories: Histories) -> Measure:
+def lastmod_trust(snapshot: SnapshotTables) -> Measure:
     """See Snapshot.lastmod_trust()."""
+    histories = sitemap_histories(snapshot)
     rows = [{"site": site, "sitemap": sitemap, **_row(history)} for (site, sitemap), history in histories.items()]
     frame = pd.DataFrame(rows, columns=[*_COLUMNS]).astype({"score": float, "coverage": float})
     worst_first = frame.sort_values(["score", "urls"], ascending=[True, False], kind="stable")
     frame = in_site_order(worst_first, snapshot)
-    return measure(frame, rule=_RULE, finding=verdict(site_histories(histories, snapshot)), spec=_SPEC)
+    return measure(frame, rule=_RULE, finding=verdict(site_histories(snapshot)), spec=_SPEC)
 
 
 def _row(history: History) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import attrs
 import pandas as pd
 
 from .measure import is_in
-from .tables import PAGE_KEY
+from .tables import PAGE_KEY, once
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -42,7 +42,7 @@ _TWO_LETTERS = re.compile("[a-z]{2}")
 
 def page_languages(snapshot: SnapshotTables) -> pd.DataFrame:
     """One row per page: `site`, `language` (a tag in lower case) and `source`, one of SOURCES; both null if unknown."""
-    pages = snapshot.language_codes
+    pages = language_codes(snapshot)
     columns = {HREFLANG: pages["own"], PATH: pages["segment"], HOST: pages["label"], NEWS: _news_languages(snapshot)}
     language = pd.Series(None, index=pages.index, dtype="str")
     source = pd.Series(None, index=pages.index, dtype="str")
@@ -54,7 +54,7 @@ def page_languages(snapshot: SnapshotTables) -> pd.DataFrame:
 
 def language_level(snapshot: SnapshotTables) -> pd.Series[int]:
     """Which segment of each page's path states its language: 1 in /de/shop/, 2 in /docs/de/; 0 if none does."""
-    levels: pd.Series[int] = snapshot.language_codes["level"]
+    levels: pd.Series[int] = language_codes(snapshot)["level"]
     return levels
 
 
@@ -89,8 +89,12 @@ def own_languages(links: pd.DataFrame, pages: pd.DataFrame) -> pd.Series[str]:
 # --- codes in paths and hosts ------------------------------------------------------------------------------------
 
 
+@once
 def language_codes(snapshot: SnapshotTables) -> pd.DataFrame:
-    """See SnapshotTables.language_codes."""
+    """One row per page: `site`; the languages `own` (hreflang), `segment` (of the path) and `label` (of the host).
+
+    Each is null if there is none. `level` says which segment of the path it is, 0 for none.
+    """
     pages = _with_segments(_with_own(snapshot), snapshot)
     labels = pd.Series({host: _label(host, domain) for host, domain in _hosts(pages)}, dtype="str")
     labelled = pages.assign(code=_looked_up(pages["host"], labels), group=pages["domain"])

@@ -18,6 +18,7 @@ from ..frontier.lastmod_trust import TRUSTED_SCORE, judge_history
 from ..model.errors import UsageError
 from ..parser.normalise.dates import DAY
 from .chart_spec import pages_over_time, parts_of_sites
+from .lastmod_trust import sitemap_histories
 from .measure import finding_per_site, in_site_order, leading, measure, news_dates, page_frame, without
 from .periods import PERIODS, counts_by_period
 from .sections import section_of
@@ -26,7 +27,6 @@ from .tables import FIRST_SEEN
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from .lastmod_trust import Histories
     from .measure import Measure
     from .tables import SnapshotTables
 
@@ -52,12 +52,12 @@ def _no_date(rows: int) -> pd.Series[Any]:
 # --- calendar ----------------------------------------------------------------------------------------------------
 
 
-def calendar(snapshot: SnapshotTables, freq: str, histories: Histories) -> Measure:
+def calendar(snapshot: SnapshotTables, freq: str) -> Measure:
     """See Snapshot.calendar()."""
     if freq not in _FREQS:
         raise UsageError(keyword="freq", value=freq, allowed=f"one of {', '.join(_FREQS)}")
     period = PERIODS[freq]
-    pages = _published(snapshot, histories)
+    pages = _published(snapshot)
     left_out = {
         "without such a date": pages["date"].isna(),
         f"whose date states only the {' or '.join(period.too_coarse)}": pages["precision"].isin(period.too_coarse),
@@ -94,12 +94,12 @@ def _order(column: pd.Series[Any]) -> pd.Series[Any]:
     return column.map(rank) if column.name == "source" else column
 
 
-def _published(snapshot: SnapshotTables, histories: Histories) -> pd.DataFrame:
+def _published(snapshot: SnapshotTables) -> pd.DataFrame:
     """A row per page: `site date precision source`, null without a date."""
     pages = page_frame(snapshot, "sitemap", "lastmod", "lastmod_precision")
     seen = _first_seen(snapshot)
     news, news_precision = news_dates(snapshot)
-    scores = {key: judge_history(history).score or 0.0 for key, history in histories.items()}
+    scores = {key: judge_history(history).score or 0.0 for key, history in sitemap_histories(snapshot).items()}
     trusted = [key for key, score in scores.items() if score >= TRUSTED_SCORE]
     is_trusted = pd.MultiIndex.from_frame(pages[["site", "sitemap"]].fillna({"sitemap": ""})).isin(trusted)
     # A page of the oldest state with a later lastmod was updated then, and published before.

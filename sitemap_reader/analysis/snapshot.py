@@ -7,7 +7,6 @@ on first use, as most need pandas. snapshot() and load() in sources.py create Sn
 from __future__ import annotations
 
 from functools import cached_property, partial
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from textwrap import shorten
@@ -18,7 +17,7 @@ import attrs
 from ..model.errors import SitemapReaderError, UsageError, install_hint, printable
 from .export import advertools_frame, write
 from .notes import named, selection_text
-from .tables import SnapshotTables, Tables, as_reusable, select_rows
+from .tables import SnapshotTables, Table, Tables, as_reusable, select_rows
 
 if TYPE_CHECKING:
     import os
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..frontier.filters import Moment, Pattern
-    from ..frontier.lastmod_trust import History
-    from .lastmod_trust import Histories
     from .measure import Measure
 
 
@@ -106,8 +103,9 @@ class Snapshot(SnapshotTables):
         file = Path(path)
         if file.suffix.lower() not in (".html", ".htm"):
             raise UsageError(f"{file}: a report is HTML: name a file that ends in .html")
-        page = import_module(".report.page", __package__).render_report(self, ours)
-        file.write_text(page, encoding="utf-8")
+        from .report.page import render_report
+
+        file.write_text(render_report(self, ours), encoding="utf-8")
 
     @property
     def _with_sites(self) -> Tables:
@@ -139,33 +137,40 @@ class Snapshot(SnapshotTables):
 
         return card(self, self.verdict) if find_spec("pandas") and find_spec("pyarrow") else None
 
+    @cached_property
+    def pages(self) -> Table:
+        """One row per page, with the columns of `urls`: of several listings, the first with the newest lastmod.
+
+        `alternates`, `images`, `videos` and `news` are those of the first listing that has any, as many sites have
+        sitemaps of their own for them. Two columns are added: `section`, as in sections(), and `language`, as in
+        languages(), null if it is unknown. They are computed on first use, and need pandas.
+        """
+        return super().pages.extended("pages", ("section", "language"), self._page_columns)
+
+    def _page_columns(self, _: Any) -> dict[str, Any]:
+        import pyarrow as pa
+
+        from .page_language import page_languages
+        from .sections import section_of
+
+        columns = {"section": section_of(self, 1), "language": page_languages(self)["language"]}
+        return {name: pa.array(column, pa.string()) for name, column in columns.items()}
+
     # --- measures ---
 
     @cached_property
     def verdict(self) -> str:
         """How far the lastmods of each site can be trusted: `lastmods are doubtful (0.60): 40% within 3 min on …`."""
-        histories = self.site_histories
-        from .lastmod_trust import verdict
-
-        return printable(verdict(histories))
-
-    @cached_property
-    def _sitemap_histories(self) -> Histories:
         require_pandas()
-        from .lastmod_trust import sitemap_histories
+        from .lastmod_trust import site_histories, verdict
 
-        return sitemap_histories(self)
+        return printable(verdict(site_histories(self)))
 
-    @cached_property
-    def site_histories(self) -> dict[str, History]:
+    def _measure(self, name: str, *args: Any, **options: Any) -> Measure:
         require_pandas()
-        from .lastmod_trust import site_histories
+        from . import measures
 
-        return site_histories(self._sitemap_histories, self)
-
-    def _measure(self, module: str, name: str, *args: Any, **options: Any) -> Measure:
-        require_pandas()
-        measure: Measure = getattr(import_module(f".{module}", __package__), name)(self, *args, **options)
+        measure: Measure = getattr(measures, name)(self, *args, **options)
         return measure
 
     def cadence(self, freq: Freq = "month") -> Measure:
@@ -173,18 +178,18 @@ class Snapshot(SnapshotTables):
 
         `freq` is "day", "week" (from Monday), "month", "quarter" or "year", or the first letter of it.
         """
-        return self._measure("dates", "cadence", freq, histories=self.site_histories)
+        return self._measure("cadence", freq)
 
     def weekday_hour(self, tz: str = "UTC") -> Measure:
         """Pages by weekday and hour of their lastmod: `site weekday hour pages`. `tz` is a zone such as "Europe/Oslo".
 
         A lastmod without a time has a weekday, and no hour.
         """
-        return self._measure("dates", "weekday_hour", tz, histories=self.site_histories)
+        return self._measure("weekday_hour", tz)
 
     def freshness(self) -> Measure:
         """Pages by the age of their lastmod: `site age pages share`, from "0-7 days" to "older", then "undated"."""
-        return self._measure("dates", "freshness", histories=self.site_histories)
+        return self._measure("freshness")
 
     def lastmod_trust(self) -> Measure:
         """How reliable each sitemap's lastmods are, with a `score` from 0 to 1.
@@ -192,7 +197,7 @@ class Snapshot(SnapshotTables):
         Columns: `site sitemap urls dated coverage dense batch future at_fetch score reasons`. The score is empty if no
         URL has a lastmod; `coverage` is the share of URLs that have one.
         """
-        return self._measure("lastmod_trust", "lastmod_trust", self._sitemap_histories)
+        return self._measure("lastmod_trust")
 
     def calendar(self, freq: Literal["day", "week", "month"] = "month") -> Measure:
         """Pages by the period of their publication: `site period source pages`, a row per period from first to last.
@@ -200,7 +205,7 @@ class Snapshot(SnapshotTables):
         `source` is "news" (publication date), "first seen" (in an archive or a state) or "lastmod", which counts only
         where the lastmods of its sitemap can be trusted.
         """
-        return self._measure("publication", "calendar", freq, self._sitemap_histories)
+        return self._measure("calendar", freq)
 
     def new(self, since: Moment, depth: int = 1, *, by_language: bool = False) -> Measure:
         """Pages that are new since a date, by section: `site section new pages unknown source`.
@@ -209,7 +214,7 @@ class Snapshot(SnapshotTables):
         pages of which nothing states when they appeared; `source` is "first seen", "news" or both. Sections are those
         of sections().
         """
-        return self._measure("publication", "new", since, depth, by_language=by_language)
+        return self._measure("new", since, depth, by_language=by_language)
 
     def tree(self) -> Measure:
         """Sitemaps and their nesting: `site sitemap parent depth format urls newest complete entries`.
@@ -217,7 +222,7 @@ class Snapshot(SnapshotTables):
         Each is below the first one that lists it. `urls` are the listings of the Snapshot that are from it, `newest` is
         their newest lastmod.
         """
-        return self._measure("sitemap_nesting", "tree")
+        return self._measure("tree")
 
     def sections(self, depth: int = 1, *, by_language: bool = False) -> Measure:
         """Pages by their first folders, `depth` of them: `site section pages share dated newest`.
@@ -225,32 +230,32 @@ class Snapshot(SnapshotTables):
         A folder that states a language does not count: /de/shop/ and /en/shop/ are one section, /shop/. With
         `by_language` it is a folder as any other.
         """
-        return self._measure("sections", "sections", depth, by_language=by_language)
+        return self._measure("sections", depth, by_language=by_language)
 
     def media_coverage(self, depth: int = 1, *, by_language: bool = False) -> Measure:
         """Pages with images, videos, news and alternates: `site section pages`, then a count and a share of each.
 
         Sections are those of sections().
         """
-        return self._measure("sections", "media_coverage", depth, by_language=by_language)
+        return self._measure("media_coverage", depth, by_language=by_language)
 
     def changefreq_priority(self) -> Measure:
         """Pages by the values of changefreq and priority: `site field value pages share median_age_days`."""
-        return self._measure("sections", "changefreq_priority")
+        return self._measure("changefreq_priority")
 
     def languages(self) -> Measure:
         """Pages by language, from hreflang, path, host or news: `site language pages share source`.
 
         The language is a tag in lower case, such as "en-gb", or "unknown".
         """
-        return self._measure("languages", "languages")
+        return self._measure("languages")
 
     def slug_ngrams(self, n: int = 1, *, top: int = 20, skip: Iterable[str] = (), stop_words: bool = True) -> Measure:
         """Frequent words of slugs, `n` in a row: `site words pages share`, the `top` of each site without `skip`.
 
         Stop words of the languages of the site are left out, unless `stop_words` is False.
         """
-        return self._measure("topics", "slug_ngrams", n, top=top, skip=skip, stop_words=stop_words)
+        return self._measure("slug_ngrams", n, top=top, skip=skip, stop_words=stop_words)
 
     def topics(self, *, top: int = 50, skip: Iterable[str] = (), stop_words: bool = True) -> Measure:
         """Frequent words of slugs and titles: `site topic pages share slugs titles cluster`.
@@ -259,11 +264,11 @@ class Snapshot(SnapshotTables):
         `cluster` is the most frequent of the words with which it mostly occurs. `top`, `skip` and `stop_words` are as
         in slug_ngrams().
         """
-        return self._measure("topics", "topics", top=top, skip=skip, stop_words=stop_words)
+        return self._measure("topics", top=top, skip=skip, stop_words=stop_words)
 
     def hreflang(self) -> Measure:
         """hreflang links from language to language: `site language alternate links returned`."""
-        return self._measure("languages", "hreflang")
+        return self._measure("hreflang")
 
     def overlap(self, by: Literal["path", "slug"] = "path") -> Measure:
         """Paths that sites share: `site other paths shared share`, one row per ordered pair of sites.
@@ -271,7 +276,7 @@ class Snapshot(SnapshotTables):
         With by="slug" the last names of the paths are compared, and the third column is `slugs`. Equal are paths that
         gaps() takes as equal.
         """
-        return self._measure("comparison", "overlap", by)
+        return self._measure("overlap", by)
 
     def gaps(self, ours: str | Iterable[str] | Snapshot, by: Literal["path", "slug", "topic"] = "path") -> Measure:
         """What the other sites have, and `ours` has not: `site key pages loc`.
@@ -281,21 +286,21 @@ class Snapshot(SnapshotTables):
         With "topic" a row is a word that the site has in slugs or titles and no page of `ours` has, and `loc` the
         first page with it.
         """
-        return self._measure("gaps", "gaps", ours, by)
+        return self._measure("gaps", ours, by)
 
     def shared(self, ours: str | Iterable[str] | Snapshot, by: Literal["path", "slug", "topic"] = "path") -> Measure:
         """What the other sites and `ours` have: `site key pages loc ours`, the last the first page of ours.
 
         The rows are those of gaps() for the keys that ours has too.
         """
-        return self._measure("gaps", "shared", ours, by)
+        return self._measure("shared", ours, by)
 
     def growth(self, others: Snapshot | Iterable[Snapshot] | None = None) -> Measure:
         """Page counts of this Snapshot and of `others`: `site at pages dated newest sitemaps complete`.
 
         Without `others`, of this one and of `earlier`.
         """
-        return self._measure("comparison", "growth", self.earlier if others is None else others)
+        return self._measure("growth", self.earlier if others is None else others)
 
     def churn(self, other: Snapshot | None = None, depth: int = 1) -> Measure:
         """Changes since an earlier Snapshot: `site section new updated removed unchanged`.
@@ -305,7 +310,7 @@ class Snapshot(SnapshotTables):
         if other is None and not self.earlier:
             hint = 'keep an archive: site.to_parquet("archive/2026-11-01"); sr.load("archive/*", at="name").churn()'
             raise UsageError(f"churn() compares with an earlier Snapshot, and none is known: give it one, or {hint}")
-        return self._measure("comparison", "churn", self.earlier[-1] if other is None else other, depth)
+        return self._measure("churn", self.earlier[-1] if other is None else other, depth)
 
 
 def require_pandas() -> None:

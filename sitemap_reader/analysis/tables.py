@@ -11,9 +11,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from functools import cached_property, partial
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, NoReturn, overload
+from functools import cached_property, partial, wraps
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
 import attrs
 
@@ -187,10 +187,8 @@ def run_query(query: str, tables: Mapping[str, Callable[[], Table]]) -> pd.DataF
 
 def _require(package: str, needs: str) -> None:
     """Raises UsageError, with what to install, if the package is missing."""
-    try:
-        import_module(package)
-    except ImportError as exc:
-        raise UsageError(f"{needs} needs {_PACKAGES[package]}: {install_hint('analysis')}") from exc
+    if find_spec(package) is None:
+        raise UsageError(f"{needs} needs {_PACKAGES[package]}: {install_hint('analysis')}")
 
 
 _PACKAGES = {"duckdb": "DuckDB", "pandas": "pandas", "polars": "polars"}
@@ -393,6 +391,7 @@ class SnapshotTables(Dump):
         self._site = site
         self._main_host = main_host
         self.earlier = tuple(earlier)
+        self.kept: dict[str, Any] = {}  # of once()
 
     # --- metadata ---
 
@@ -492,15 +491,9 @@ class SnapshotTables(Dump):
 
     @cached_property
     def pages(self) -> Table:
-        """One row per page, with the columns of `urls`: of several listings, the first with the newest lastmod.
-
-        `alternates`, `images`, `videos` and `news` are those of the first listing that has any, as many sites have
-        sitemaps of their own for them. Two columns are added: `section`, as in sections(), and `language`, as in
-        languages(), null if it is unknown. They are computed on first use, and need pandas.
-        """
+        """One row per page, with the columns of `urls`; see Snapshot.pages."""
         pages = _pages(self.urls.stored)
-        table = self.urls if pages is None else Table("pages", pages, _url_parts)
-        return table.extended("pages", ("section", "language"), partial(_page_columns, self))
+        return self.urls if pages is None else Table("pages", pages, _url_parts)
 
     @cached_property
     def sitemaps(self) -> Table:
@@ -511,15 +504,6 @@ class SnapshotTables(Dump):
     def problems(self) -> Table:
         """One row per problem: the fields of Problem."""
         return Table("problems", with_site(self._tables.problems, self._default_site))
-
-    @cached_property
-    def language_codes(self) -> pd.DataFrame:
-        """One row per page: `site`; the languages `own` (hreflang), `segment` (of the path) and `label` (of the host).
-
-        Each is null if there is none. `level` says which segment of the path it is, 0 for none.
-        """
-        codes: pd.DataFrame = import_module(".page_language", __package__).language_codes(self)
-        return codes
 
     def sql(self, query: str) -> pd.DataFrame:
         """The result of a query of DuckDB over `urls`, `pages`, `sitemaps` and `problems`, as a pandas.DataFrame.
@@ -545,12 +529,21 @@ def _url_parts(table: Any) -> dict[str, Any]:
     return url_part_columns(table["loc"])
 
 
-def _page_columns(snapshot: SnapshotTables, _: Any) -> dict[str, Any]:
-    import pyarrow as pa
+Result = TypeVar("Result")
 
-    section = import_module(".sections", __package__).section_of(snapshot, 1)
-    language = import_module(".page_language", __package__).page_languages(snapshot)["language"]
-    return {name: pa.array(column, pa.string()) for name, column in (("section", section), ("language", language))}
+
+def once(compute: Callable[[SnapshotTables], Result]) -> Callable[[SnapshotTables], Result]:
+    """A function of a Snapshot whose result the Snapshot keeps, so that measures share it."""
+
+    @wraps(compute)
+    def kept(snapshot: SnapshotTables) -> Result:
+        name = f"{compute.__module__}.{compute.__qualname__}"
+        if name not in snapshot.kept:
+            snapshot.kept[name] = compute(snapshot)
+        result: Result = snapshot.kept[name]
+        return result
+
+    return kept
 
 
 def _pages(urls: Any) -> Any:

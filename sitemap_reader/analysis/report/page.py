@@ -18,6 +18,8 @@ from ...client.summary import count_of
 from ...frontier.lastmod_trust import judge_history, trust_in_words
 from ...model.errors import UsageError
 from ...version import __version__
+from .. import measures
+from ..lastmod_trust import site_histories
 from ..notes import SITE_SEPARATOR
 from .tables import frame_table
 
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 
     from ..chart_spec import Theme
     from ..measure import Measure
-    from ..snapshot import Snapshot
+    from ..tables import SnapshotTables
 
 _CHART_WIDTH = 860  # pixels of the area of the marks
 _NEW_DAYS = 30
@@ -42,14 +44,14 @@ class Part:
 
     name: str
     title: str
-    measures: Callable[[Snapshot], Iterator[Measure]]
+    measures: Callable[[SnapshotTables], Iterator[Measure]]
 
 
-def render_report(snapshot: Snapshot, ours: str | None = None) -> str:
+def render_report(snapshot: SnapshotTables, ours: str | None = None) -> str:
     """The page as an HTML document, to be written as UTF-8. `ours`: the site whose gaps are shown, else the first."""
     if ours is not None and ours not in snapshot.sites:
         raise UsageError(f"there is no site {ours}; there are {', '.join(snapshot.sites) or 'none'}")
-    sections = snapshot.sections()
+    sections = measures.sections(snapshot, 1, by_language=False)
     first = next(iter(snapshot.sites), "")
     parts = [(part, [*part.measures(snapshot)]) for part in _parts(ours or first, sections)]
     shown = [(part, measures) for part, measures in parts if measures]
@@ -72,35 +74,41 @@ def _parts(ours: str, sections: Measure) -> tuple[Part, ...]:
     return (
         Part("growth", "Growth", _growth),
         Part("sections", "Sections", lambda _: iter([sections])),
-        Part("rhythm", "Rhythm", lambda site: iter([site.calendar(), site.weekday_hour(), site.freshness()])),
-        Part("languages", "Languages", lambda site: iter([site.languages()])),
-        Part("trust", "Trust in lastmods", lambda site: iter([site.lastmod_trust()])),
-        Part("topics", "Topics", lambda site: iter([site.topics()])),
+        Part("rhythm", "Rhythm", _rhythm),
+        Part("languages", "Languages", lambda site: iter([measures.languages(site)])),
+        Part("trust", "Trust in lastmods", lambda site: iter([measures.lastmod_trust(site)])),
+        Part("topics", "Topics", lambda site: iter([measures.topics(site, top=50, skip=(), stop_words=True)])),
         Part("gaps", f"What others have and {ours} has not", lambda site: _gaps(site, ours)),
         Part("new", f"New within {_NEW_DAYS} days", _new),
     )
 
 
-def _growth(snapshot: Snapshot) -> Iterator[Measure]:
+def _growth(snapshot: SnapshotTables) -> Iterator[Measure]:
     if snapshot.earlier:
-        yield snapshot.growth()
+        yield measures.growth(snapshot, snapshot.earlier)
 
 
-def _gaps(snapshot: Snapshot, ours: str) -> Iterator[Measure]:
+def _rhythm(snapshot: SnapshotTables) -> Iterator[Measure]:
+    yield measures.calendar(snapshot, "month")
+    yield measures.weekday_hour(snapshot, "UTC")
+    yield measures.freshness(snapshot)
+
+
+def _gaps(snapshot: SnapshotTables, ours: str) -> Iterator[Measure]:
     if len(snapshot.sites) > 1:
-        yield snapshot.overlap()
-        yield snapshot.gaps(ours, "topic")
-        yield snapshot.gaps(ours)
+        yield measures.overlap(snapshot, "path")
+        yield measures.gaps(snapshot, ours, "topic")
+        yield measures.gaps(snapshot, ours, "path")
 
 
-def _new(snapshot: Snapshot) -> Iterator[Measure]:
-    yield snapshot.new(snapshot.at - timedelta(days=_NEW_DAYS))
+def _new(snapshot: SnapshotTables) -> Iterator[Measure]:
+    yield measures.new(snapshot, snapshot.at - timedelta(days=_NEW_DAYS), 1, by_language=False)
 
 
 # --- head ---
 
 
-def _head(snapshot: Snapshot, parts: list[Part]) -> Html:
+def _head(snapshot: SnapshotTables, parts: list[Part]) -> Html:
     is_of_several = len(snapshot.sites) > 1
     links = [element("a", part.title, href=f"#{part.name}") for part in parts]
     nav = element("nav", element("a", _SITES[is_of_several], href="#sites"), *links, aria_label="Parts of this page")
@@ -115,7 +123,7 @@ def _head(snapshot: Snapshot, parts: list[Part]) -> Html:
     )
 
 
-def _names(snapshot: Snapshot) -> str:
+def _names(snapshot: SnapshotTables) -> str:
     shown = ", ".join(snapshot.sites[:_NAMED_SITES])
     more = len(snapshot.sites) - _NAMED_SITES
     return f"{shown} and {more:,} more" if more > 0 else shown or snapshot.name
@@ -128,12 +136,12 @@ _STATES = {
 }
 
 
-def _state(snapshot: Snapshot) -> Html:
+def _state(snapshot: SnapshotTables) -> Html:
     css_class, words = _STATES[snapshot.complete]
     return element("p", words, class_=f"state {css_class}")
 
 
-def _score(snapshot: Snapshot) -> Html:
+def _score(snapshot: SnapshotTables) -> Html:
     sitemaps = snapshot.urls.stored["sitemap"].drop_null().unique()
     counts = [("Sites", len(snapshot.sites))] if len(snapshot.sites) > 1 else []
     counts += [("Pages", len(snapshot.pages)), ("Listings", len(snapshot.urls)), ("Sitemaps with URLs", len(sitemaps))]
@@ -143,19 +151,19 @@ def _score(snapshot: Snapshot) -> Html:
 # --- the sites beside each other ---
 
 
-def _sites(snapshot: Snapshot, sections: Measure) -> Html:
+def _sites(snapshot: SnapshotTables, sections: Measure) -> Html:
     frame = sites_frame(snapshot, sections)
     title = _SITES[len(frame) > 1]
     table = frame_table(frame.rename(columns={"sitemaps": "sitemaps_with_URLs"}), title)
     return element("section", element("h2", title), table, id="sites", class_="part")
 
 
-def sites_frame(snapshot: Snapshot, sections: Measure) -> pd.DataFrame:
+def sites_frame(snapshot: SnapshotTables, sections: Measure) -> pd.DataFrame:
     """`site pages sitemaps sections dated_share newest lastmods`, the last how far to trust them; largest first."""
-    frame = snapshot.growth(()).set_index("site")
+    frame = measures.growth(snapshot, ()).set_index("site")
     frame["sections"] = sections.groupby("site").size()
     frame["dated_share"] = frame["dated"] / frame["pages"]
-    trust = {site: trust_in_words(judge_history(history)) for site, history in snapshot.site_histories.items()}
+    trust = {site: trust_in_words(judge_history(history)) for site, history in site_histories(snapshot).items()}
     frame["lastmods"] = frame.index.map(trust)
     return (
         frame[["pages", "sitemaps", "sections", "dated_share", "newest", "lastmods"]]
