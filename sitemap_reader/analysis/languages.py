@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..client.summary import count_of
+from ..statistics.sections import X_DEFAULT
 from .chart_spec import CellGroup, ChartSpec, shares_of_pages
 from .measure import finding_per_site, in_site_order, measure, most_frequent, part_of, share_of_site
-from .page_language import SOURCES, X_DEFAULT, hreflang_links, own_languages, page_languages
+from .page_language import SOURCES, hreflang_links, own_languages, page_languages
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -2,7 +2,7 @@
 
 Sources, in order of trust: the page's hreflang link to itself, the first or second segment of its path, the first
 label of its host, the language of its news entry. A segment or label that looks like a language code may be a word
-(/it/, /my/) or a country (/uk/): which codes of a host are languages is decided here, from all pages of the host.
+(/it/, /my/) or a country (/uk/): statistics/sections.py decides which codes of a host are languages, from its counts.
 Nothing is guessed from words or from country domains.
 """
 
@@ -11,33 +11,18 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-import attrs
 import pandas as pd
 
-from .measure import is_in
+from ..statistics.sections import X_DEFAULT, CodeCounts, CodePlace, language_code
 from .tables import PAGE_KEY, once
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Mapping
 
     from .tables import SnapshotTables
 
-X_DEFAULT = "x-default"
 HREFLANG, PATH, HOST, NEWS = "hreflang", "path", "host", "news"
 SOURCES = (HREFLANG, PATH, HOST, NEWS)
-
-# ISO 639-1 codes of languages that sites offer. Those in _LIKE_WORDS are also English words, or usual names of folders
-# and hosts (cs, hr, is, it), so that they need evidence. Missing are codes that are better known as a country, such as
-# uk and be, and languages that few sites offer: hreflang links show those.
-_OFFERED = "ar bg de el en es et fi fr hu ja ko lt lv nl pl pt ro ru sk sv th tr vi zh"
-_LIKE_WORDS = (
-    "af az bn bs ca cs cy da eu fa ga gl gu he hi hr hy id is it ka kk km kn lo mk ml mn mr ms mt nb ne nn no "
-    "si sl sq sr sw ta te ur uz"
-)
-_COMMON, _WORDS = frozenset(_OFFERED.split()), frozenset(_LIKE_WORDS.split())
-_SCRIPTS = "hans|hant|latn|cyrl|arab"
-_CODE = rf"[a-z]{{2,3}}(-({_SCRIPTS}))?(-([a-z]{{2}}|[0-9]{{3}}))?"  # RFC 5646: language, script, region
-_TWO_LETTERS = re.compile("[a-z]{2}")
 
 
 def page_languages(snapshot: SnapshotTables) -> pd.DataFrame:
@@ -95,170 +80,67 @@ def language_codes(snapshot: SnapshotTables) -> pd.DataFrame:
 
     Each is null if there is none. `level` says which segment of the path it is, 0 for none.
     """
-    pages = _with_segments(_with_own(snapshot), snapshot)
-    labels = pd.Series({host: _label(host, domain) for host, domain in _hosts(pages)}, dtype="str")
-    labelled = pages.assign(code=_looked_up(pages["host"], labels), group=pages["domain"])
-    return pages[["site", "own", "segment", "level"]].assign(label=_accepted(labelled, _HOSTS))
-
-
-def _with_own(snapshot: SnapshotTables) -> pd.DataFrame:
-    pages: pd.DataFrame = snapshot.pages.to_pandas([*PAGE_KEY, "host", "domain", "path"])
-    own = own_languages(hreflang_links(snapshot), pages)
-    return pages.drop(columns="loc").assign(row=pages.index, own=own)
-
-
-def _with_segments(pages: pd.DataFrame, snapshot: SnapshotTables) -> pd.DataFrame:
-    """With `segment`, the language that the first or else the second segment of the path states, and `level`, which."""
-    first = _accepted(pages.assign(code=_segments(snapshot, 1), group=pages["host"]), _FIRST)
-    second = pd.Series(None, index=pages.index, dtype="str")
-    if "dir_2" in snapshot.pages.columns or (snapshot.pages.to_pandas(["depth"])["depth"] > 1).any():
-        folder = snapshot.pages.to_pandas(["dir_1"])["dir_1"].astype("str")
-        below = pages.assign(
-            code=_segments(snapshot, 2).where(first.isna()),
-            group=pages["host"] + "/" + folder,
-            path=pages["path"].str.replace(r"^/[^/]*", "", n=1, regex=True),
-        )
-        second = _accepted(below, _SECOND)
-    level = first.notna().astype("int64") + 2 * second.notna()
-    return pages.assign(segment=first.where(first.notna(), second), level=level)
-
-
-def _hosts(pages: pd.DataFrame) -> Iterable[tuple[str, str]]:
+    pages = _page_parts(snapshot)
+    first = _accepted(_with_codes(pages, 1, pages["host"]), _FIRST)
+    second = _accepted(_with_codes(pages[first.isna()], 2, pages["host"] + "/" + pages["dir_1"]), _SECOND)
+    second = second.reindex(pages.index)
     known = pages[["host", "domain"]].dropna().drop_duplicates("host")
-    return zip(known["host"], known["domain"], strict=True)
+    labels = {host: _label(host, domain) for host, domain in zip(known["host"], known["domain"], strict=True)}
+    label = _accepted(pages.assign(code=_looked_up(pages["host"], labels), group=pages["domain"]), _HOSTS)
+    level = first.notna().astype("int64") + 2 * second.notna()
+    return pages[["site", "own"]].assign(segment=first.where(first.notna(), second), level=level, label=label)
+
+
+def _page_parts(snapshot: SnapshotTables) -> pd.DataFrame:
+    """A row per page: `site own`, and the parts of its URL that codes are looked for in."""
+    folders = [f"dir_{level}" for level in range(1, 4)]
+    known = [name for name in folders if name in snapshot.pages.columns]
+    pages: pd.DataFrame = snapshot.pages.to_pandas([*PAGE_KEY, "host", "domain", "depth", "slug", "extension", *known])
+    pages[folders] = pages.reindex(columns=folders).astype("str")  # not inferred: no page may have a folder
+    return pages.assign(own=own_languages(hreflang_links(snapshot), pages))
+
+
+def _with_codes(pages: pd.DataFrame, level: int, group: pd.Series[str]) -> pd.DataFrame:
+    """With `code`, that of a segment of the path; `name` and `below`, the folders there and below it; and the group."""
+    name = pages[f"dir_{level}"]
+    segment = name.fillna(pages["slug"].where((pages["depth"] == level) & pages["extension"].isna()).astype("str"))
+    codes = {each: language_code(each) for each in segment.dropna().unique()}
+    return pages.assign(code=_looked_up(segment, codes), name=name, below=pages[f"dir_{level + 1}"], group=group)
 
 
 def _label(host: str, domain: str) -> str | None:
-    """The first label before the registrable domain, in lower case; without `www.`."""
+    """The code in the first label before the registrable domain; without `www.`."""
     name = re.sub(r":[0-9]*$", "", host).removesuffix(domain).removeprefix("www.").rstrip(".")
-    return name.partition(".")[0].lower() or None
+    return language_code(name.partition(".")[0])
 
 
-def _looked_up(keys: pd.Series[str], values: pd.Series[str]) -> pd.Series[str]:
+def _looked_up(keys: pd.Series[str], values: Mapping[str, str | None]) -> pd.Series[str]:
     """The value for each key, with one look-up per distinct key."""
     codes, names = pd.factorize(keys)
-    found = values.reindex(names).astype("str").reset_index(drop=True)
+    found = pd.Series([values.get(name) for name in names], dtype="str")
     return found.reindex(pd.Series(codes).replace(-1, len(found))).set_axis(keys.index)
 
 
-def _segments(snapshot: SnapshotTables, level: int) -> pd.Series[str]:
-    """A segment of each path, in lower case and with hyphens; null if there is none, or it has an extension."""
-    folder = f"dir_{level}"
-    has_folder = folder in snapshot.pages.columns
-    parts = snapshot.pages.to_pandas([*([folder] if has_folder else []), "slug", "depth", "extension"])
-    last = parts["slug"].astype("str").where((parts["depth"] == level) & parts["extension"].isna())
-    names = parts[folder].astype("str").fillna(last) if has_folder else last
-    return names.where(names.str.len() <= len("zh-hant-419")).str.lower().str.replace("_", "-")
-
-
-@attrs.frozen
-class _Place:
-    """A place of codes, and what a code has to show there: `min_common` languages, in `min_share` of the pages.
-
-    `has_folders`: other names of two letters are evidence against languages, and paths below the codes can be compared.
-    """
-
-    min_common: int
-    min_share: float
-    has_folders: bool
-
-
 # /docs/de/ and /docs/fr/ are languages if they are most of /docs/: elsewhere /tag/de/ is a tag.
-_FIRST, _SECOND, _HOSTS = _Place(1, 0.0, True), _Place(2, 0.5, True), _Place(1, 0.0, False)
+_FIRST, _SECOND, _HOSTS = CodePlace(), CodePlace(2, 0.5), CodePlace(has_folders=False)
 
 
-@attrs.frozen
-class _Group:
-    """A host, or the hosts of a domain: the pages of each code, and the evidence that codes are languages."""
-
-    pages: dict[str, int]  # code -> number of pages
-    total: int
-    agreeing: dict[
-        str, float
-    ]  # code -> share of its pages with a hreflang link to themselves that states this language
-    place: _Place
-
-    def accepted(self) -> set[str]:
-        """The codes that are languages without a comparison of paths."""
-        shown = {code for code, share in self.agreeing.items() if share >= 0.5}
-        denied = {*self.agreeing} - shown
-        common = {code for code in self.pages if _primary(code) in _COMMON} - denied
-        pages = sum(self.pages[code] for code in common | shown)
-        is_enough = len(common | shown) >= self.place.min_common and pages >= self.place.min_share * self.total
-        if self.place.has_folders:
-            # /de/ among /ny/, /tx/ is Delaware, and a single page /pt may be anything.
-            is_enough &= len({_primary(code) for code in common | shown}) >= len(self.others)
-            is_enough &= len(common) > 1 or pages > 1
-        return shown | (common if is_enough else set())
-
-    @property
-    def others(self) -> set[str]:
-        """First segments of two letters that are no language codes: of countries, states, departments."""
-        codes = {code for code in self.pages if _TWO_LETTERS.fullmatch(code)}
-        return codes - _COMMON - _WORDS - {*self.agreeing}
-
-    def candidates(self) -> set[str]:
-        """The codes that may be words or languages."""
-        has_others = self.others and self.place.has_folders
-        return set() if has_others else {code for code in self.pages if _primary(code) in _WORDS} - {*self.agreeing}
-
-    def is_in_proportion(self, code: str, accepted: set[str]) -> bool:
-        """Whether most pages are in two languages or more, and those of this code are a tenth of their mean or more."""
-        sizes = [self.pages[each] for each in accepted]
-        return len(sizes) > 1 and sum(sizes) >= self.total / 2 and self.pages[code] >= sum(sizes) / len(sizes) / 10
-
-
-def _primary(code: str) -> str:
-    return code.partition("-")[0]
-
-
-def _accepted(pages: pd.DataFrame, place: _Place) -> pd.Series[str]:
+def _accepted(pages: pd.DataFrame, place: CodePlace) -> pd.Series[str]:
     """The code of each page where it is a language of its group, else null.
 
-    `pages` has `row group code own path`, the path below the place before the code. Codes of languages that sites often
-    offer are accepted, unless the group has more other names of two letters. A code that is also a word needs evidence:
-    hreflang links; a fair part of the pages of a group that is mostly in languages; or that half of its paths, and two
-    at least, exist below a language or without any, but not below the other folders.
+    `pages` has `group code own`, and where folders are compared `name`, the folder at the place of the code, and
+    `below`, the next one.
     """
-    is_code = pages["code"].str.fullmatch(_CODE, na=False).astype(bool)
-    coded = pages[is_code & pages["group"].notna()]
-    totals = pages[pages["group"].isin(coded["group"].unique())].groupby("group", sort=False)
-    sizes = totals.size()
-    found: list[tuple[str, str]] = []
-    for name, part in coded.groupby("group", sort=False):
-        group = _Group(part["code"].value_counts().to_dict(), int(sizes[name]), _agreement(part), place)
-        accepted, words = group.accepted(), group.candidates()
-        more = {code for code in words if group.is_in_proportion(code, accepted)}
-        if place.has_folders and words - more:
-            more |= _parallel(totals.get_group(name), words - more, accepted)
-        found += [(name, code) for code in accepted | more]
-    accepted_rows = coded.merge(pd.DataFrame(found, columns=["group", "code"]), on=["group", "code"])
-    return pd.Series(accepted_rows["code"].array, index=accepted_rows["row"].array, dtype="str").reindex(pages.index)
-
-
-def _agreement(part: pd.DataFrame) -> dict[str, float]:
-    """Code -> the share of its pages with a language of their own that is this one."""
-    own = part[part["own"].notna()]
-    region = "-.*"
-    same = own["own"].str.replace(region, "", regex=True) == own["code"].str.replace(region, "", regex=True)
-    shares: dict[str, float] = same.groupby(own["code"]).mean().to_dict()
-    return shares
-
-
-def _parallel(pages: pd.DataFrame, words: set[str], accepted: set[str]) -> set[str]:
-    """The codes below which the host has the same paths as below its languages, or as without a language."""
-    paths = pages["path"].fillna("").str.strip("/")
-    rests = paths.str.replace(r"^[^/]*/?", "", n=1, regex=True)
-    is_word, is_language = pages["code"].isin(words), pages["code"].isin(accepted)
-    languages = pd.concat([rests[is_language], paths[~is_word & ~is_language]]).unique()
-    folders = rests[~is_word & ~is_language].unique()
-    found = set()
-    for code in words:
-        below = rests[(pages["code"] == code) & (rests != "")].drop_duplicates()
-        shared = int(is_in(below, languages).sum())
-        if shared >= 2 and shared >= len(below) / 2 > is_in(below, folders).sum():
-            found.add(code)
-    return found
+    groups: dict[str, CodeCounts] = {name: CodeCounts(place) for name in pages["group"][pages["code"].notna()].unique()}
+    some = pages[pages["group"].isin([*groups])]
+    folder = some["below"].where(some["code"].notna(), some["name"]) if place.has_folders else some["code"].str[:0]
+    for columns, add in (((some["code"], folder), CodeCounts.add), ((some["code"], some["own"]), CodeCounts.add_own)):
+        counts = some.groupby([some["group"], *(column.fillna("") for column in columns)], sort=False).size()
+        for (group, code, value), count in counts.items():
+            if add is CodeCounts.add or (code and value):
+                add(groups[group], code, value, count)
+    found = {f"{name} {code}" for name, counts in groups.items() for code in counts.languages()}
+    return pages["code"].where((pages["group"] + " " + pages["code"]).isin(found))
 
 
 def _news_languages(snapshot: SnapshotTables) -> pd.Series[str]:

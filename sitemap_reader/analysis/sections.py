@@ -41,7 +41,7 @@ def section_of(snapshot: SnapshotTables, depth: int, *, by_language: bool = Fals
     if isinstance(depth, bool) or not hasattr(depth, "__index__") or not 1 <= depth <= MAX_DIRS:
         raise UsageError(keyword="depth", value=depth, allowed=f"a number from 1 to {MAX_DIRS}")
     names = [name for name in (f"dir_{level + 1}" for level in range(depth + 1)) if name in snapshot.pages.columns]
-    folders = snapshot.pages.to_pandas(names).astype("str")  # not inferred: no page may have a folder
+    folders = snapshot.pages.to_pandas(names).astype("str").replace("", None)  # not inferred: no page may have a folder
     folders[f"dir_{len(names) + 1}"] = pd.Series(None, index=folders.index, dtype="str")
     level = pd.Series(0, index=folders.index) if by_language else language_level(snapshot)
     section = pd.Series("/", index=folders.index, dtype="str")

@@ -5,7 +5,6 @@ Fetches nothing and reads no file.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from datetime import UTC, datetime
 from itertools import chain
@@ -20,9 +19,10 @@ from ..frontier.filters import has_filter_drops
 from ..frontier.lastmod_trust import judge_history
 from ..model.problems import Problem, counted
 from ..model.records import Outcome, SitemapRef
-from ..model.url_batch import UrlBatch
+from ..model.url_batch import PRECISION_CODES, UrlBatch
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
-from ..statistics.facts import Fact, TopCounts, facts, share
+from ..statistics.facts import Fact, facts, share
+from ..statistics.sections import SectionCounts
 from . import dates, documents, extensions, urls
 from .dates import SitemapLastmods
 from .documents import AuditContext, DuplicateUrls
@@ -34,26 +34,22 @@ if TYPE_CHECKING:
 
     from ..client.sitemap_tree import TreeRow
     from ..frontier.robots_rules import Rules
+    from ..model.records import UrlRecord
     from ..model.url_batch import BatchItem
     from .findings import Findings
 
 
 CHECKS = (*documents.CHECKS, *dates.CHECKS, *extensions.CHECKS, *urls.CHECKS)
 _MAX_SECTIONS = 15
-# The first folder of a path; its last segment is the page, not a folder.
-_SECTION = re.compile(r"^[a-z]+://[^/\n]*(/(?:[^/?#\n]*/(?=[^/?#\n]))?)", re.MULTILINE)
 _month = attrgetter("year", "month")
 
 
-def _sections(batch: CheckedUrls) -> Counter[str]:
-    """First folder -> number of URLs."""
-    # A sitemap often lists URLs of one folder: then counting those that begin with it is enough.
-    first = _SECTION.search(batch.text)
-    if first is not None and len(first[1]) > 1 and batch.text.count(f"\n{first[0]}") == len(batch.locs):
-        is_folder = not any(f"{first[0]}{end}" in batch.text for end in "\n/?#")
-        if is_folder and not batch.text.endswith(first[0]):
-            return Counter({first[1]: len(batch.locs)})
-    return Counter(_SECTION.findall(batch.text))
+def _with_month(batch: CheckedUrls) -> list[datetime]:
+    """The lastmods that state a month: a year alone is no January."""
+    if PRECISION_CODES["year"] not in batch.dates[1]:
+        return batch.dated
+    pairs = zip(batch.lastmods, batch.precisions, strict=True)
+    return [lastmod for lastmod, precision in pairs if lastmod is not None and precision != "year"]
 
 
 class SiteOverview(Check):
@@ -65,19 +61,22 @@ class SiteOverview(Check):
         self._urls = 0
         self._dated = 0
         self._months: Counter[tuple[int, int]] = Counter()
-        self._sections = TopCounts()
-        self._formats: Counter[str] = Counter()
+        self._sections = SectionCounts()
+        self._formats: dict[str | None, str] = {}  # by final URL: redirects to one document count once
 
     def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
         self._urls += len(batch.locs)
         self._dated += len(batch.dated)
-        self._months.update(map(_month, batch.dated))
-        for section, count in _sections(batch).items():
-            self._sections.add(section, count)
+        self._months.update(map(_month, _with_month(batch)))
+        self._sections.add(batch.text)
+
+    def on_record(self, record: UrlRecord, findings: Findings) -> None:
+        """Notes the language of a page."""
+        self._sections.add_links(record)
 
     def on_outcome(self, outcome: Outcome, findings: Findings) -> None:
         if outcome.format in SITEMAP_FORMATS:
-            self._formats[outcome.format] += 1
+            self._formats[outcome.final_url or outcome.url] = outcome.format
 
     def facts(self) -> Iterator[Fact]:
         """The counts as Report.facts."""
@@ -87,8 +86,8 @@ class SiteOverview(Check):
         if urls:
             undated = urls - self._dated
             yield Fact("lastmod none", "none", undated, share(undated, urls))
-        yield from self._sections.facts("sections", _MAX_SECTIONS, urls)
-        yield from facts("formats", self._formats.most_common(), self._formats.total())
+        yield from self._sections.sections().facts("sections", _MAX_SECTIONS, urls)
+        yield from facts("formats", Counter(self._formats.values()).most_common(), len(self._formats))
 
 
 class AuditRunner:

@@ -1,8 +1,9 @@
 """Draws the URLs to check: all listed URLs in, one by one; a stratified sample without replacement out.
 
-A stratum is a sitemap and a section, the first folder of the path. Each URL has a pseudo-random rank, a hash of the
-seed and the URL, and a stratum's sample are its URLs of lowest rank. So the sample depends on the seed and the URLs
-alone, not on the order in which sitemaps arrive, and a later run draws mostly the same URLs. Fetches nothing.
+A stratum is a sitemap and a section by language: the first folder of the path, as only the whole site shows which
+folders state a language. Each URL has a pseudo-random rank, a hash of the seed and the URL, and a stratum's sample are
+its URLs of lowest rank. So the sample depends on the seed and the URLs alone, not on the order in which sitemaps
+arrive, and a later run draws mostly the same URLs. Fetches nothing.
 
 Memory grows with the size of the sample, except for the set of keys by which repeated URLs are recognised.
 """
@@ -13,6 +14,8 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 import attrs
+
+from ..statistics.sections import first_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -101,7 +104,7 @@ class UrlSample:
         self.urls = len(seen)
 
     def _stratum(self, sitemap: str, loc: str) -> _Kept:
-        name = (sitemap if self._has_sitemaps else "", section(loc) if self._has_sections else "")
+        name = (sitemap if self._has_sitemaps else "", first_folder(loc) if self._has_sections else "")
         stratum = self._strata.get(name)
         if stratum is None:
             stratum = self._strata[name] = _Kept()
@@ -158,18 +161,6 @@ def _merged(strata: Iterable[_Kept]) -> _Kept:
 
 def _rank(url: ListedUrl) -> float:
     return url.rank
-
-
-def section(loc: str) -> str:
-    """The first folder of a clean URL's path.
-
-    >>> section("https://example.com/shop/lamps/1?a=/b"), section("https://example.com/about")
-    ('/shop/', '/')
-    """
-    start = loc.index("/", loc.index("://") + 3)
-    path = loc[start:].partition("?")[0]
-    end = path.find("/", 1)
-    return path[: end + 1] if end > 0 else "/"
 
 
 def allocate(sizes: Sequence[int], total: int) -> list[int]:

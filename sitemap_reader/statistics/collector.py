@@ -19,6 +19,7 @@ from ..model.url_batch import UrlBatch, changefreq_of
 from ..parser.content.sniff import Format
 from ..serialize.jsonl import NESTED
 from .facts import Fact, LastmodStatistics, TopCounts, facts, share
+from .sections import SectionCounts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -42,7 +43,8 @@ class UrlStatistics:
     def __init__(self) -> None:
         self._locs, self._sitemaps, self._names = UrlSet(), UrlSet(), UrlSet()
         self._host = ""  # of the last URL: the next one mostly has the same
-        self._hosts, self._sections, self._codes = TopCounts(), TopCounts(), TopCounts()
+        self._hosts, self._codes = TopCounts(), TopCounts()
+        self._sections = SectionCounts()
         self._changefreqs, self._priorities = TopCounts(), TopCounts()
         self._depths: Counter[int] = Counter()
         self._having: Counter[str] = Counter()
@@ -52,12 +54,14 @@ class UrlStatistics:
         """Counts URLs."""
         if urls.sitemap is not None:
             self._sitemaps.add(urls.sitemap)
+        self._sections.add("\n" + "\n".join(urls.columns.locs))
         for loc in urls.columns.locs:
             self._locs.add(loc)
             match = _URL.match(loc)
             if match is not None:
                 self._count_location(*match.groups())
         for record in urls.detailed.values():
+            self._sections.add_links(record)
             for name in NESTED:
                 if value := getattr(record, name):
                     self._count_extension(name, value)
@@ -72,8 +76,6 @@ class UrlStatistics:
             self._names.add(host)
         self._hosts.add(host)
         inside = path.strip("/")
-        end = inside.find("/")
-        self._sections.add(f"/{inside[:end]}/" if end > 0 else "/")
         self._depths[min(inside.count("/") + 1, MAX_DEPTH) if inside else 0] += 1
 
     def _count_extension(self, name: str, value: Any) -> None:
@@ -102,8 +104,8 @@ class UrlStatistics:
         return self._hosts.facts("hosts", 3, urls)
 
     def sections(self, urls: int) -> Iterator[Fact]:
-        """URLs by first folder and by depth of the path."""
-        yield from self._sections.facts("sections", 10, urls)
+        """URLs by section and by depth of the path."""
+        yield from self._sections.sections().facts("sections", 10, urls)
         names = {MAX_DEPTH: f"{MAX_DEPTH} and more"}
         depths = [(names.get(depth, str(depth)), count) for depth, count in sorted(self._depths.items())]
         yield from facts("depth", depths, urls)

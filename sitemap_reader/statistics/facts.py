@@ -56,8 +56,9 @@ class Fact:
       precision`. `lastmod month`: the newest 6. `lastmod busiest weekday`, `lastmod busiest hour`, in UTC, with their
       share of those that state one. `lastmod year`: the newest 5.
     - `changefreq`; `priority`: the 5 values that most have; `none`: those that state none.
-    - `sections`: the first folder of the path, the 10 that have most; `/` has those that lie in none. The last name of
-      a path is the page, with or without a slash behind it. `depth`: how many names the path has.
+    - `sections`: the first folder of the path below one that states a language, the 10 that have most; `/` has those
+      that lie in none. The last name of a path is the page, with or without a slash behind it. `depth`: how many names
+      the path has.
     - `hreflang`: URLs that have an alternate with this code, the 10 that have most.
     - `problems`: by code; all of a run, where there are lines of type outcome or problem, else those of the URLs.
 
@@ -105,6 +106,10 @@ class TopCounts:
         self._counts[name] = self._counts.get(name, 0) + count
         if len(self._counts) > self._max_names:
             self._discard_rare()
+
+    def items(self) -> Iterable[Pair]:
+        """All names with their counts."""
+        return self._counts.items()
 
     def top(self, number: int) -> list[Pair]:
         """The names with the highest counts; equal ones sorted by name."""

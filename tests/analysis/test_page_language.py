@@ -50,9 +50,13 @@ PATHS: dict[str, tuple[list[str], dict[str, int]]] = {
         {"de": 3, "it": 3},
     ),
     "a word with the paths of no language": ([*SHOP, *below("it", *SHOP), "x/1"], {"it": 3}),
-    "a word with half of the paths": ([*SHOP, *below("it", "shop/a", "shop/b", "q", "r")], {"it": 4}),
-    "a word with less than half of the paths": ([*SHOP, *below("it", "shop/a", "shop/b", "q", "r", "s")], {}),
-    "a word with one path": ([*SHOP, *below("it", "shop/a")], {}),
+    "a word with half of the folders": ([*SHOP, *below("it", "shop/a", "blog/b", "q/c", "r/d", "e")], {"it": 5}),
+    "a word with less than half": ([*SHOP, *below("it", "shop/a", "blog/b", "q/c", "r/d", "s/e")], {}),
+    "a word with one folder": ([*SHOP, *below("it", "shop/a", "shop/b")], {}),
+    "departments with folders of the site": (
+        [*SHOP, "x/1", "x/2", "x/3", "x/4", *below("it", "shop/1", "blog/2"), *below("law", "shop/1", "blog/2")],
+        {},
+    ),
     "a word in proportion": (
         [*below("de", *map(str, range(20))), *below("en", *map(str, range(20, 40))), *below("it", "p", "q")],
         {"de": 20, "en": 20, "it": 2},

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_reader.checks.url_sample import MAX_STRATA, UrlSample, allocate, section
+from sitemap_reader.checks.url_sample import MAX_STRATA, UrlSample, allocate
 
 if TYPE_CHECKING:
     import random
@@ -131,12 +131,6 @@ def test_the_smallest_strata_share_one_where_there_are_many() -> None:
     assert min(map(len, strata)) >= 1
 
 
-@pytest.mark.parametrize(
-    ("loc", "expected"),
-    [
-        ("https://e.example/", "/"), ("https://e.example/a", "/"), ("https://e.example/a/", "/a/"),
-        ("https://e.example/a/b/c", "/a/"), ("https://e.example/?q=/a/b", "/"),
-    ],
-)
-def test_a_section_is_the_first_folder(loc: str, expected: str) -> None:
-    assert section(loc) == expected
+def test_pages_at_the_top_are_one_section() -> None:
+    locs = [f"https://e.example/{name}" for name in ("", "a", "b/", "?q=/a/b", "a/b/c", "a/d")]
+    assert [*map(len, drawn([("s.xml", locs)], None))] == [4, 2]
