@@ -134,13 +134,19 @@ def _accepted(pages: pd.DataFrame, place: CodePlace) -> pd.Series[str]:
     groups: dict[str, CodeCounts] = {name: CodeCounts(place) for name in pages["group"][pages["code"].notna()].unique()}
     some = pages[pages["group"].isin([*groups])]
     folder = some["below"].where(some["code"].notna(), some["name"]) if place.has_folders else some["code"].str[:0]
-    for columns, add in (((some["code"], folder), CodeCounts.add), ((some["code"], some["own"]), CodeCounts.add_own)):
-        counts = some.groupby([some["group"], *(column.fillna("") for column in columns)], sort=False).size()
-        for (group, code, value), count in counts.items():
-            if add is CodeCounts.add or (code and value):
-                add(groups[group], code, value, count)
+    for (group, code, name), count in _sizes(some, folder).items():
+        groups[group].add(code, name, count)
+    for (group, code, language), count in _sizes(some[some["code"].notna() & some["own"].notna()], some["own"]).items():
+        groups[group].add_own(code, language, count)
     found = {f"{name} {code}" for name, counts in groups.items() for code in counts.languages()}
     return pages["code"].where((pages["group"] + " " + pages["code"]).isin(found))
+
+
+def _sizes(pages: pd.DataFrame, column: pd.Series[str]) -> dict[tuple[str, str, str], int]:
+    """The number of pages by group, code and the value of a column, "" where there is none."""
+    columns = [pages["group"], pages["code"].fillna(""), column.fillna("")]
+    sizes: dict[tuple[str, str, str], int] = pages.groupby(columns, sort=False).size().to_dict()
+    return sizes
 
 
 def _news_languages(snapshot: SnapshotTables) -> pd.Series[str]:

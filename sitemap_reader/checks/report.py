@@ -45,8 +45,8 @@ class Report(AuditResult):
     not be read, so that findings may be missing; None if the source, such as a dump of URLs alone, does not state it.
     `findings`: by what they cost (sitemaps that cannot be read, URLs lost, wrong signals, notices), then by severity,
     then the most frequent first. `sitemaps` are the rows of the sitemap tree; their `problems` count those of all
-    findings. `facts` are counts in the groups `lastmod month` (name: `2026-11`), `lastmod none`, `sections` (first
-    folders of the path), `formats`, and `lastmod` and `lastmod verdict` as in stats. `lastmod_trust` has the verdict on
+    findings. `facts` are counts in the groups `lastmod month` (name: `2026-11`), `lastmod none`, `sections` (as
+    in stats), `formats`, and `lastmod` and `lastmod verdict` as in stats. `lastmod_trust` has the verdict on
     each sitemap that lists URLs: its URL -> score and reasons. `notes` are sentences on what was not checked, or only
     for a sample. `unnamed` are the outcomes of incomplete documents without a URL, as `parse --report -` writes them
     for a file: they have no row. `rules` has the selected codes: code -> why it was not checked, empty if it was.

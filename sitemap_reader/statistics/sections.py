@@ -182,7 +182,7 @@ class SectionCounts:
 
     def __init__(self) -> None:
         self._places = TopCounts(_MAX_PLACES)
-        self._own: Counter[tuple[str, str]] = Counter()  # place, language of hreflang links to the page itself
+        self._own = TopCounts(_MAX_PLACES)  # language of a page's hreflang link to itself, a space, place
 
     def add(self, text: str) -> None:
         """Counts URLs, each a line behind a line feed."""
@@ -194,7 +194,7 @@ class SectionCounts:
         codes = (each.hreflang.lower() for each in record.alternates if each.hreflang and each.href == record.loc)
         language = next((code for code in codes if code != X_DEFAULT), None)
         if language:
-            self._own[_cut(_place(record.loc)), language] += 1
+            self._own.add(_cut(f"{language} {_place(record.loc)}"))
 
     def sections(self) -> TopCounts:
         """URLs by section; `/` has those in no folder."""
@@ -213,7 +213,8 @@ class SectionCounts:
         for host, name, below, count in places:
             code = language_code(name)
             hosts[host].add(code or "", (below or "") if code else name, count)
-        for (place, language), count in self._own.items():
+        for stated, count in self._own.items():
+            language, _, place = stated.rpartition(" ")
             host, name, _ = _split(place)
             if code := language_code(name):
                 hosts[host].add_own(code, language, count)
@@ -232,5 +233,5 @@ def _only_place(text: str) -> dict[str, int] | None:
 
 
 def _cut(place: str) -> str:
-    """A place of at most MAX_NAME_CHARS, its last name cut."""
+    """A place of at most MAX_NAME_CHARS, its last name cut; it remains a folder."""
     return place if len(place) <= MAX_NAME_CHARS else f"{place[: MAX_NAME_CHARS - 2]}…/"

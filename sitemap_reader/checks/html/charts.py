@@ -148,7 +148,7 @@ def _bars_with_gaps(counts: Counter[int], name_of: Callable[[int], str]) -> tupl
 # --- sections, formats ---
 
 _TITLES = {
-    "sections": ("Sections by first folder (URLs)", "folder", "URLs"),
+    "sections": ("Sections (URLs)", "folder", "URLs"),
     "formats": ("Formats (sitemaps)", "format", "sitemaps"),
 }
 
