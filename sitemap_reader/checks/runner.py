@@ -62,7 +62,7 @@ class SiteOverview(Check):
         self._dated = 0
         self._months: Counter[tuple[int, int]] = Counter()
         self._sections = SectionCounts()
-        self._formats: dict[str | None, str] = {}  # by final URL: redirects to one document count once
+        self._formats: dict[str, str] = {}  # by final URL: redirects to one document count once
 
     def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
         self._urls += len(batch.locs)
@@ -76,7 +76,7 @@ class SiteOverview(Check):
 
     def on_outcome(self, outcome: Outcome, findings: Findings) -> None:
         if outcome.format in SITEMAP_FORMATS:
-            self._formats[outcome.final_url or outcome.url] = outcome.format
+            self._formats[outcome.final_url or outcome.url or f"{len(self._formats)}"] = outcome.format
 
     def facts(self) -> Iterator[Fact]:
         """The counts as Report.facts."""

@@ -877,7 +877,7 @@ def test_a_url_that_takes_too_long_to_compare_is_not_called_forbidden() -> None:
 def test_overview_counts_months_sections_and_formats() -> None:
     survey = SiteOverview()
     pages = dated("2026-10-01", "2026-10-31", "2025-01-01") + entries("shop/a/b", "shop/c?x=/y/", "news/")
-    ends = [outcome(format=each) for each in ("urlset", "rss", "robots")]
+    ends = [outcome(f"{OTHER}?{each}", format=each) for each in ("urlset", "rss", "robots")]
     found(survey, pages, entries("shop/d", sitemap=OTHER), *ends)
     facts = {(fact.group, fact.name): fact.count for fact in survey.facts()}
     assert facts == {
