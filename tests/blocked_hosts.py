@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import attrs
+from kit import Site, robots, urlset
 
 from sitemap_reader.frontier.seeds import WELL_KNOWN
 
@@ -17,9 +18,7 @@ if TYPE_CHECKING:
 HOST = "blocked.example"
 SITE = f"https://{HOST}"
 PAGE = b"<!DOCTYPE html><html><head><title>One moment, please</title></head><body>Are you human?</body></html>"
-GOOD = (
-    f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>{SITE}/page</loc></url></urlset>'
-).encode()
+GOOD = urlset(f"{SITE}/page")
 
 # Kind -> the status and the body, or the message of a connection that failed, in the lines of a recording.
 KINDS: dict[str, tuple[int, bytes] | str] = {
@@ -108,22 +107,14 @@ def docs_table() -> list[str]:
 
 def lay_out(folder: Path, kind: str | None, place: str = "all paths") -> Path:
     """Writes a replay whose host refuses in this way; kind None: a good site whose robots.txt names its sitemap."""
-    base = folder / "https" / HOST
-    base.mkdir(parents=True)
-    (folder / "site.toml").write_text(f'seeds = ["{SITE}/"]\n')
-    (base / "sitemap.xml").write_bytes(GOOD)
     if kind is None:
-        (base / "robots.txt").write_text(f"User-agent: *\nSitemap: {SITE}/sitemap.xml\n")
-        return folder
+        return Site({"/robots.txt": robots(f"{SITE}/sitemap.xml"), "/sitemap.xml": GOOD}, SITE).write(folder)
+    pages = {"/sitemap.xml": GOOD}
+    answer = KINDS[kind]
     for path in ("/robots.txt", *(WELL_KNOWN if place == "all paths" else ())):
-        file = base / path[1:]
-        file.parent.mkdir(exist_ok=True)
-        file.unlink(missing_ok=True)
-        answer = KINDS[kind]
         if isinstance(answer, str):
-            head = f"replay-error: {answer}"
+            pages.pop(path, None)
+            pages[f"{path}.headers"] = f"replay-error: {answer}\n".encode()
         else:
-            head = f"status: {answer[0]}\ncontent-type: text/html"
-            file.write_bytes(answer[1])
-        file.with_name(f"{file.name}.headers").write_text(head + "\n")
-    return folder
+            pages |= {path: answer[1], f"{path}.headers": f"status: {answer[0]}\ncontent-type: text/html\n".encode()}
+    return Site(pages, SITE).write(folder)

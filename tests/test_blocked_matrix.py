@@ -36,6 +36,7 @@ from blocked_hosts import (
 )  # fmt: skip
 from certificates import EXPIRED, tls_contexts
 from faultserver import FaultServer
+from kit import Site, run, urlset
 from servers import SiteServer, free_port
 
 import sitemap_reader as sr
@@ -44,10 +45,9 @@ from sitemap_reader.cli.harvest import _codes
 from sitemap_reader.fetch.replay import ReplayFetcher
 from sitemap_reader.frontier.seeds import WELL_KNOWN
 
-sys.path += [str(Path(__file__).parent / name) for name in ("cli", "scale", "watching")]
+sys.path += [str(Path(__file__).parent / name) for name in ("scale", "watching")]
 
 import watched_sites
-from cli_runs import run
 
 from sitemap_reader.watching.status import SiteQuery
 
@@ -216,12 +216,11 @@ def test_a_wall_of_some_days_changes_nothing_in_a_state(
     sites: dict[tuple[str, str], Path], tmp_path: Path, kind: str
 ) -> None:
     """Its robots.txt names a sitemap that is at no well-known path, so it is not even requested."""
-    site, state, listed = lay_out(tmp_path / "site", None), tmp_path / "state.db", range(5)
+    site, state = lay_out(tmp_path / "site", None), tmp_path / "state.db"
     base = site / "https" / HOST
     (base / "robots.txt").write_text(f"Sitemap: {SITE}/s.xml\n")
     (base / "sitemap.xml").unlink()
-    urls = "".join(f"<url><loc>{SITE}/{number}</loc></url>" for number in listed)
-    (base / "s.xml").write_bytes(GOOD.replace(f"<url><loc>{SITE}/page</loc></url>".encode(), urls.encode()))
+    (base / "s.xml").write_bytes(urlset(*(f"{SITE}/{number}" for number in range(5))))
 
     def changes_at(site: Path, hours: float) -> tuple[list[str], bool]:
         with sr.changes(site, state=state, clock=lambda: _later(hours / 24)) as changes:  # type: ignore[misc]
@@ -325,7 +324,7 @@ def test_urls_and_snapshot_report_the_block(
 
 
 def test_site_without_a_sitemap_is_not_blocked(tmp_path: Path) -> None:
-    (tmp_path / "site.toml").write_text(f'seeds = ["{SITE}/"]\n')
+    Site({}, SITE).write(tmp_path)
     for command in ("dump", "discover", "tree", "audit"):
         assert run(command, tmp_path).exit_code == 4
     with pytest.raises(sr.NothingFound), sr.urls(tmp_path) as urls:
@@ -346,11 +345,7 @@ TEXTS = {
 @pytest.mark.parametrize("path", ["/sitemap.xml", "/sitemap.txt"])
 def test_text_at_a_well_known_path_is_a_sitemap_if_most_lines_are_urls(tmp_path: Path, path: str, name: str) -> None:
     body, code, urls = TEXTS[name]
-    base = tmp_path / "https" / HOST
-    base.mkdir(parents=True)
-    (tmp_path / "site.toml").write_text(f'seeds = ["{SITE}/"]\n')
-    (base / "robots.txt").write_bytes(b"Access denied.")
-    (base / path[1:]).write_bytes(body)
+    Site({"/robots.txt": b"Access denied.", path: body}, SITE).write(tmp_path)
     result = run("dump", tmp_path)
     assert (result.exit_code, len(result.stdout.splitlines())) == (code, urls)
     assert run("discover", tmp_path).exit_code == code

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from hostfarm import SITES, FarmHost, changed_locs, locs_of, make_hosts, run_farm
+from hostfarm import SITES, FarmHost, changed_locs, locs_of, run_farm
 from servers import free_port
 
 import sitemap_reader as sr
@@ -95,11 +95,3 @@ def test_names_are_served_by_the_proxy(farm_of):
         seen = farm.domains()
         assert [target for _, target in seen["shop1.test"].requested] == [hosts[0].target] * 2 + [hosts[1].target] * 2
         assert seen["shop1.test"].max_in_flight == 1
-
-
-def test_a_seed_gives_the_same_hosts():
-    hosts = make_hosts(400, seed=7, port=8080, median_latency=0.1, most_urls=1_000, most_latency=0.5)
-    assert hosts == make_hosts(400, seed=7, port=8080, median_latency=0.1, most_urls=1_000, most_latency=0.5)
-    assert hosts[-1].target == "http://127.1.1.144:8080"
-    assert len({host.name for host in hosts}) == 400
-    assert {10 <= host.urls <= 1_000 and 0 <= host.latency_seconds <= 0.5 for host in hosts} == {True}

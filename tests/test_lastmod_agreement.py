@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 
 import attrs
 import pytest
-from click.testing import CliRunner
 from corpus_cases import CORPUS
 from generated.entries import DATE_FORMS, Entry, index_xml, open_document, write_urlset
+from kit import run
 
 import sitemap_reader as sr
-from sitemap_reader.cli.main import main
 from sitemap_reader.model.url_batch import batched
 from sitemap_reader.statistics.collector import Statistics
 
@@ -186,7 +185,7 @@ def read(folder: Path, state: Path) -> Verdicts:
         assert sum(1 for _ in changes) > 0
     with sr.state.State(state) as opened:
         by_sync = {document.url: document.lastmod_trust for document in opened.documents()}
-    output = CliRunner().invoke(main, ["stats", str(folder), "--format", "jsonl", "--quiet"]).stdout
+    output = run("stats", folder, "--format", "jsonl", "--quiet").stdout
     lines: dict[str, list[dict[str, object]]] = {}
     for line in snapshot.dicts():
         if "type" not in line:
@@ -218,13 +217,9 @@ def assert_agreement(verdicts: Verdicts) -> None:
         scores = [] if trust.score is None else [f"({trust.score:.2f})"]
         assert re.findall(r"\([0-9.]+\)", " ".join(stated)) == scores
     of_site = [fact for fact in verdicts.site_facts if fact["group"] in GROUPS]
-    assert [attrs_of(fact) for fact in verdicts.report.facts if fact.group in GROUPS] == [
+    assert [fact.to_dict() for fact in verdicts.report.facts if fact.group in GROUPS] == [
         fact for fact in of_site if fact["name"] != "stated"
     ]
-
-
-def attrs_of(fact: Fact) -> dict[str, object]:
-    return fact.to_dict()
 
 
 def found(report: sr.Report, url: str) -> set[str]:

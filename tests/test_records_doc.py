@@ -140,12 +140,6 @@ def test_arrow_types_are_those_of_the_schema() -> None:
     check(pa.struct(list(declared)), line_shape(sr.UrlRecord))
 
 
-def test_links_within_the_page_lead_somewhere() -> None:
-    headings = re.findall(r"^#+ (.+)$", TEXT, re.MULTILINE)
-    anchors = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
-    assert set(re.findall(r"\]\(#(.+?)\)", TEXT)) <= anchors
-
-
 def test_the_examples_are_lines() -> None:
     lines = re.findall(r"^```json\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE)
     assert [type(sr.from_json(line)).__name__ for line in lines] == ["UrlRecord", "Change"]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from changing_sites import Document, World, entries
+from small_disks import mounted
 
 import sitemap_reader as sr
 from sitemap_reader.state import schema as statefile
@@ -326,22 +327,14 @@ def test_sealed_state_is_one_complete_file(tmp_path: Path, site: World) -> None:
 
 def test_a_state_is_not_sealed_on_a_full_disk(tmp_path: Path) -> None:
     """Everything was committed to the journal; close() would leave it there."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)]
-    if sys.platform != "linux" or os.geteuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("no disk can be mounted here")
-    try:
-        with sr.state.State(disk / "state.db", create=True) as state:
-            insert = "INSERT INTO site (name, settings, secret, first_seen, last_seen) VALUES (?, ?, '', 0, 0)"
-            state.db.execute("BEGIN")
-            state.db.executemany(insert, [(str(number), "x" * 1_000) for number in range(300)])
-            state.db.execute("COMMIT")
-            with suppress(OSError), (disk / "other").open("wb", buffering=0) as other:
-                while other.write(b"x" * 512):
-                    pass
-            with pytest.raises(sr.StateError, match="cannot be written") as caught:
-                state.seal()
-            assert caught.value.is_unwritable
-    finally:
-        subprocess.run(["umount", str(disk)], check=True)
+    with mounted(tmp_path / "disk", "1m") as disk, sr.state.State(disk / "state.db", create=True) as state:
+        insert = "INSERT INTO site (name, settings, secret, first_seen, last_seen) VALUES (?, ?, '', 0, 0)"
+        state.db.execute("BEGIN")
+        state.db.executemany(insert, [(str(number), "x" * 1_000) for number in range(300)])
+        state.db.execute("COMMIT")
+        with suppress(OSError), (disk / "other").open("wb", buffering=0) as other:
+            while other.write(b"x" * 512):
+                pass
+        with pytest.raises(sr.StateError, match="cannot be written") as caught:
+            state.seal()
+        assert caught.value.is_unwritable
