@@ -60,6 +60,17 @@ def test_retry_after_takes_any_text(value: str) -> None:
     assert seconds is None or 0 <= seconds <= 86_400
 
 
+def test_a_host_takes_so_many_requests_at_once() -> None:
+    pace = HostPace(per_host=2)
+    assert pace.ready(-1e9)
+    pace.started(0.0)
+    assert pace.ready(0.0)
+    pace.started(0.0)
+    assert not pace.ready(100.0)
+    pace.finished()
+    assert pace.ready(101.0)
+
+
 def test_crawl_delay_that_becomes_known_counts_from_the_last_start() -> None:
     pace = HostPace(per_host=4)
     pace.started(10.0)
