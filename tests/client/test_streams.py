@@ -35,24 +35,24 @@ CUT = (200, XML | {"Content-Length": "99999"}, urlset(*["/a"] * 100))
 READ = "this stream was read to its end or closed: keep list"
 
 
-def read_sync(target: str | Path, *, limit: int | None = None, **options: Any) -> tuple[list[str], Stream]:
-    """At most `limit` URLs, and their stream."""
+def read_sync(target: str | Path, *, leave_after: int | None = None, **options: Any) -> tuple[list[str], Stream]:
+    """The URLs, and their stream, which is left after some where that is wanted."""
     found: list[str] = []
     with sr.urls(target, allow_private=True, **options) as stream:
         for url in stream:
             found.append(url.loc)
-            if len(found) == limit:
+            if len(found) == leave_after:
                 break
     return found, stream
 
 
-def read_async(target: str | Path, *, limit: int | None = None, **options: Any) -> tuple[list[str], Stream]:
+def read_async(target: str | Path, *, leave_after: int | None = None, **options: Any) -> tuple[list[str], Stream]:
     async def main() -> tuple[list[str], Stream]:
         found: list[str] = []
         async with sr.SitemapReader(allow_private=True) as reader, reader.urls(target, **options) as stream:
             async for url in stream:
                 found.append(url.loc)
-                if len(found) == limit:
+                if len(found) == leave_after:
                     break
         return found, stream
 
@@ -133,9 +133,9 @@ def test_a_partial_site(read: Read) -> None:
     assert raised.value.outcomes == tuple(stream.outcomes)
 
 
-@both
+@pytest.mark.parametrize("read", [read_sync, read_async])
 def test_summary_of_a_partial_read_counts_that_part(read: Read) -> None:
-    found, stream = read(SHOP, limit=100)
+    found, stream = read(SHOP, leave_after=100)
     assert (len(found), stream.progress.urls, stream.summary.urls) == (100, 100, 100)
     assert stream.progress.documents_done <= stream.progress.documents_known
     assert len(stream.outcomes) < 9
@@ -160,29 +160,7 @@ def test_usage_errors_are_raised_at_once(read: Read) -> None:
 # --- the most URLs ---
 
 
-def limited_sync(target: str | Path, **options: Any) -> tuple[list[str], Stream]:
-    with sr.urls(target, **options) as stream:
-        found = [url.loc for url in stream]
-        with pytest.raises(sr.UsageError, match=READ):
-            iter(stream)
-    return found, stream
-
-
-def limited_async(target: str | Path, **options: Any) -> tuple[list[str], Stream]:
-    async def main() -> tuple[list[str], Stream]:
-        async with sr.SitemapReader() as reader, reader.urls(target, **options) as stream:
-            found = [url.loc async for url in stream]
-            with pytest.raises(sr.UsageError, match=READ):
-                aiter(stream)
-        return found, stream
-
-    return asyncio.run(main())
-
-
-limited = pytest.mark.parametrize("read", [limited_sync, limited_async, read_batches])
-
-
-@limited
+@both
 @pytest.mark.parametrize("limit", [1, 100])
 def test_limit_ends_the_stream(read: Read, limit: int) -> None:
     found, stream = read(SHOP, limit=limit)
@@ -190,13 +168,13 @@ def test_limit_ends_the_stream(read: Read, limit: int) -> None:
     assert len(stream.outcomes) < 9, "the rest is not read"
 
 
-@limited
+@both
 def test_limit_that_is_not_reached(read: Read) -> None:
     found, stream = read(SHOP, limit=641)
     assert (len(found), stream.complete, len(stream.outcomes)) == (640, True, 11)
 
 
-@limited
+@both
 def test_limit_counts_each_url_once_where_that_is_wanted(read: Read) -> None:
     seen = sr.client.UrlSet()
     first, _ = read(SHOP, limit=30, unique=seen)
@@ -205,7 +183,7 @@ def test_limit_counts_each_url_once_where_that_is_wanted(read: Read) -> None:
     assert stream.summary.urls == len(rest) == 610
 
 
-@limited
+@both
 def test_limit_below_one_raises_at_once(read: Read) -> None:
     with pytest.raises(sr.UsageError, match="limit must be 1 or more, not 0"):
         read(SHOP, limit=0)
@@ -326,7 +304,7 @@ def assert_stopped(stream: Stream) -> None:
 @both
 @pytest.mark.parametrize("limit", [1, 100])
 def test_a_stream_that_is_left_before_its_end_is_not_complete(read: Read, limit: int) -> None:
-    assert_stopped(read(SHOP, limit=limit)[1] if read is not read_batches else read_one_batch())
+    assert_stopped(read(SHOP, leave_after=limit)[1] if read is not read_batches else read_one_batch())
 
 
 def read_one_batch() -> Stream:
@@ -417,6 +395,8 @@ def test_a_stream_that_reached_its_limit_is_complete(left: bool) -> None:
             next(urls)
         if not left:
             assert next(urls, None) is None
+            with pytest.raises(sr.UsageError, match=READ):
+                iter(stream)
     assert (stream.complete, stream.summary.limited, stream.summary.stopped) == (True, True, False)
     assert str(stream.summary).startswith("the first 3 URLs; ")
     stream.raise_for_partial()
