@@ -21,17 +21,10 @@ def day(month: int, number: int = 1, hour: int = 0) -> datetime:
     return datetime(2026, month, number, hour, tzinfo=UTC)
 
 
-def page(
-    name: str,
-    lastmod: datetime | None = None,
-    published: datetime | None = None,
-    precision: Any = "second",
-    **more: Any,
-) -> sr.UrlRecord:
+def page(name: str, lastmod: Any = None, published: Any = None, precision: Any = "second") -> sr.UrlRecord:
     news = sr.News(publication_date=published, publication_date_precision=precision) if published else None
-    return sr.UrlRecord(
-        f"https://a.example/{name}", lastmod, "second" if lastmod else None, news=news, sitemap="s", **more
-    )
+    stated = "second" if lastmod else None
+    return sr.UrlRecord(f"https://a.example/{name}", lastmod, stated, news=news, sitemap="s")
 
 
 def seen(site: sr.Snapshot, **dates: datetime) -> sr.Snapshot:
@@ -46,9 +39,8 @@ def seen(site: sr.Snapshot, **dates: datetime) -> sr.Snapshot:
 
 
 def test_the_calendar_takes_the_first_date_that_is_known(tmp_path: Path) -> None:
-    some = snapshot_of(
-        tmp_path, page("n", day(5), day(2, 3)), page("s", day(5)), page("l", day(1)), page("late", day(5)), page("none")
-    )
+    listed = [page("n", day(5), day(2, 3)), page("s", day(5)), page("l", day(1)), page("late", day(5)), page("none")]
+    some = snapshot_of(tmp_path, *listed)
     made = seen(some, n=day(4), s=day(3, 9)).calendar()
     assert rows(made, "period", "source", "pages") == [
         (day(2).replace(tzinfo=None), "news", 1),

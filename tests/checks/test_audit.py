@@ -90,9 +90,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_a_large_site_is_the_same_by_several_threads_and_by_a_dump(
-    large: Path, tmp_path: Path, use_cores: Callable[[int], None]
-) -> None:
+def test_a_large_site_is_the_same_by_several_threads_and_by_a_dump(large: Path, tmp_path: Path, use_cores: Any) -> None:
     by_site = check_threads(large, use_cores)
     assert by_site.urls > by_site.pages == 30_000
     assert dict(reported(by_site))["U06", "warning"] == (by_site.urls - 30_000, 1)

@@ -343,9 +343,7 @@ def test_pages_of_a_mapped_host_are_requested_from_the_other_alone(serve: Callab
 BR = {"Content_Encoding": "br"}
 
 
-def test_a_page_that_cannot_be_decoded_has_a_status_and_no_result_for_its_content(
-    serve: Callable[..., SiteServer], tmp_path: Path
-) -> None:
+def test_a_page_that_cannot_be_decoded_has_a_status_and_no_result_for_its_content(serve: Any, tmp_path: Path) -> None:
     pages = {
         "/packed": html("x", **BR), "/plain": html("x"), "/gone": html("x", 404, **BR),
         "/moved": html("x", 301, Location="/plain", **BR), "/copy": html("<link rel=canonical href=/>"),

@@ -271,9 +271,7 @@ MIB = 1024**2
         (["--scope", "any", "--since", "7d", "--until", "1d"], {"scope": "any", "since": "7d", "until": "1d"}),
     ],
 )
-def test_options_reach_the_reader(
-    monkeypatch: pytest.MonkeyPatch, options: list[str], expected: dict[str, object]
-) -> None:
+def test_options_reach_the_reader(monkeypatch: pytest.MonkeyPatch, options: list[str], expected: Any) -> None:
     captured: dict[str, object] = {}
 
     def capture(target: str, **keywords: object) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from cli_runs import SHOP, process, replay
@@ -23,9 +23,7 @@ URL = "https://a.example/s.xml"
 HINTS = {doc.code: doc.hint for doc in explain_all("all") if doc.hint}
 
 
-def ended(
-    capsys: pytest.CaptureFixture[str], code: str, message: str, *, quiet: bool = True, remedy: str | None = None
-) -> str:
+def ended(capsys: Any, code: str, message: str, *, quiet: bool = True, remedy: str | None = None) -> str:
     """The error line of a run that one document ended, with this problem."""
     samples = (report(code, message, sitemap=URL, severity="error", remedy=remedy),)
     outcome = Outcome(url=URL, complete=False, samples=samples, problems={code: 1})
@@ -51,9 +49,7 @@ def test_every_fatal_problem_has_advice(code: str, capsys: pytest.CaptureFixture
         ("F04", 'a.example: response is not HTTP: "text/plain; check=x"', None),
     ],
 )
-def test_advice_in_the_problem_is_not_repeated(
-    capsys: pytest.CaptureFixture[str], code: str, message: str, remedy: str | None
-) -> None:
+def test_advice_in_the_problem_is_not_repeated(capsys: Any, code: str, message: str, remedy: str | None) -> None:
     to_try = remedy or HINTS[code]
     quiet = ended(capsys, code, message, remedy=remedy)
     assert quiet.endswith(f"; {to_try}\n")

@@ -83,9 +83,7 @@ def test_run_that_read_nothing_keeps_the_file(
 
 
 @pytest.mark.parametrize("command", DUMPERS)
-def test_run_that_read_something_replaces_the_file(
-    tmp_path: Path, old: Path, site: Callable[..., Path], command: str
-) -> None:
+def test_run_that_read_something_replaces_the_file(tmp_path: Path, old: Path, site: Any, command: str) -> None:
     words = command.format(site=site(PAGES), state=tmp_path / "state.db").split()
     plain = run(*words).stdout_bytes
     if "--state" in words:
@@ -118,9 +116,7 @@ def test_one_readable_target_replaces_the_file(old: Path, site: Callable[..., Pa
 
 
 @pytest.mark.parametrize(("format", "held"), [("jsonl", b""), ("csv", b"loc\n"), ("txt", b"")])
-def test_run_whose_filters_dropped_all_replaces_the_file(
-    old: Path, site: Callable[..., Path], format: str, held: bytes
-) -> None:
+def test_run_whose_filters_dropped_all_replaces_the_file(old: Path, site: Any, format: str, held: bytes) -> None:
     fields = [] if format == "txt" else ["--fields", "loc"]
     assert run("dump", site(PAGES), "--include", "none", "-o", old, "--format", format, *fields).exit_code == 0
     assert old.read_bytes() == held
@@ -238,9 +234,7 @@ def test_a_link_is_followed(tmp_path: Path, old: Path) -> None:
     assert alone(old)
 
 
-def test_file_in_a_read_only_folder_is_written_in_place(
-    old: Path, monkeypatch: pytest.MonkeyPatch, site: Callable[..., Path]
-) -> None:
+def test_file_in_a_read_only_folder_is_written_in_place(old: Path, monkeypatch: pytest.MonkeyPatch, site: Any) -> None:
     """Root may write to every folder, so the error is simulated."""
     opened = os.open
 

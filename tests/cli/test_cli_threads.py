@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from cli_runs import BROKEN, SHOP, replay
@@ -66,9 +66,7 @@ def timeless(line: str) -> str:
     ],
     ids=" ".join,
 )
-def test_output_and_messages_are_the_same_for_every_option(
-    large: Path, use_cores: Callable[[int], None], options: list[str]
-) -> None:
+def test_output_and_messages_are_the_same_for_every_option(large: Path, use_cores: Any, options: list[str]) -> None:
     check_same(use_cores, SHOP, BROKEN, large, *options)
 
 

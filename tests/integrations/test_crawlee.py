@@ -42,7 +42,7 @@ from sitemap_reader.integrations.crawlee import loader as loader_module
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from servers import NginxServer, Page, SiteServer
+    from servers import Page, SiteServer
 
     Serve = Callable[[Mapping[str, Page]], SiteServer]
 
@@ -164,9 +164,7 @@ async def crawl(loader: SitemapReaderLoader, queue: RequestQueue | None = None, 
     return seen
 
 
-def test_a_crawler_gets_what_the_reader_reads_with_each_record(
-    nginx: Callable[..., NginxServer], tmp_path: Path
-) -> None:
+def test_a_crawler_gets_what_the_reader_reads_with_each_record(nginx: Any, tmp_path: Path) -> None:
     port = free_port()
     shop_at(f"http://127.0.0.1:{port}", tmp_path / "www")
     server = nginx(tmp_path / "www", port)
@@ -1009,9 +1007,7 @@ def test_reading_time_is_linear_in_the_urls(tmp_path: Path) -> None:
 # --- logins ---
 
 
-def test_a_login_goes_to_the_site_alone_and_is_never_kept(
-    site_server: Serve, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_login_goes_to_the_site_alone_and_is_never_kept(site_server: Serve, tmp_path: Path, caplog: Any) -> None:
     site, other = site_server({}), site_server({})
     other.pages["/map.xml"] = xml(urlset(f"{other.url}/page"))
     site.pages |= {

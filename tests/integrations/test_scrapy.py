@@ -100,9 +100,7 @@ class Pages(SitemapReaderSpider):
     assert sorted(each["url"] for each in got) == sorted(locs)
 
 
-def test_sites_and_dates_are_given_on_the_command_line(
-    nginx: Callable[..., NginxServer], project: Path, tmp_path: Path
-) -> None:
+def test_sites_and_dates_are_given_on_the_command_line(nginx: Any, project: Path, tmp_path: Path) -> None:
     server, _ = shop(nginx, tmp_path / "www")
     (project / "shop" / "spiders" / "pages.py").write_text(
         HEAD + PLAIN.replace("Tried", "Pages").replace('"tried"', '"pages"')
@@ -293,9 +291,7 @@ def test_stopped_job_is_resumed(catalogue: SiteServer, tmp_path: Path) -> None:
     )
 
 
-def test_alternate_links_are_requested_with_sitemap_alternate_links(
-    site_server: Callable[..., SiteServer], tmp_path: Path
-) -> None:
+def test_alternate_links_are_requested_with_sitemap_alternate_links(site_server: Any, tmp_path: Path) -> None:
     server = site_server({})
     body = f"""<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:x="http://www.w3.org/1999/xhtml">
         <url><loc>{server.url}/en</loc><x:link rel="alternate" hreflang="de" href="{server.url}/de"/>
@@ -353,9 +349,7 @@ def test_urls_without_a_rule_are_counted(catalogue: SiteServer, tmp_path: Path) 
     assert (ran.stats["sitemap/no_rule"], ran.stats["sitemap/urls"]) == (6, 8)
 
 
-def test_requests_wait_so_that_the_scheduler_queue_stays_small(
-    site_server: Callable[..., SiteServer], tmp_path: Path
-) -> None:
+def test_requests_wait_so_that_the_scheduler_queue_stays_small(site_server: Any, tmp_path: Path) -> None:
     server = site_server({})
     server.pages = {"/s.xml": xml(urlset(*(f"{server.url}/{n}" for n in range(5_000))))}
     settings = {"CLOSESPIDER_PAGECOUNT": 40}
@@ -367,9 +361,7 @@ def test_requests_wait_so_that_the_scheduler_queue_stays_small(
     assert "pending" not in ran.log
 
 
-def test_a_filter_sees_a_sitemap_that_moved_and_one_that_two_list(
-    site_server: Callable[..., SiteServer], tmp_path: Path
-) -> None:
+def test_a_filter_sees_a_sitemap_that_moved_and_one_that_two_list(site_server: Any, tmp_path: Path) -> None:
     server = site_server({})
     base = server.url
     server.pages = {
@@ -612,9 +604,7 @@ def test_redirect_target_decides_the_scope(site_server: Callable[..., SiteServer
         ({"sites": 7}, "sites must be URLs, or hosts, not 7"),
     ],
 )
-def test_invalid_setting_is_one_line_and_ends_the_spider(
-    tmp_path: Path, arguments: dict[str, Any], reported: str
-) -> None:
+def test_invalid_setting_is_one_line_and_ends_the_spider(tmp_path: Path, arguments: Any, reported: str) -> None:
     ran = crawl(tmp_path, PLAIN, **arguments)
     (line,) = (line for line in ran.log.splitlines() if " ERROR: " in line)
     assert reported in line
@@ -638,9 +628,7 @@ def test_site_without_a_sitemap_is_reported_and_others_are_read(catalogue: SiteS
     assert none.stats["finish_reason"] == "finished"
 
 
-def test_problems_are_logged_five_of_a_kind_and_all_counted(
-    site_server: Callable[..., SiteServer], tmp_path: Path
-) -> None:
+def test_problems_are_logged_five_of_a_kind_and_all_counted(site_server: Any, tmp_path: Path) -> None:
     server = site_server({})
     body = urlset(*(f"{server.url}/{n}" for n in range(9)), lastmod="Mon")
     server.pages = {"/s.xml": xml(body)}
