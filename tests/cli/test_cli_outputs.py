@@ -312,9 +312,7 @@ def test_a_suffix_compresses_every_format(tmp_path: Path, packed: str, suffix: s
     file = tmp_path / f"urls{suffix}{packed}"
     assert run("convert", SHOP_DUMP, "-o", file).exit_code == 0
     assert UNPACK[packed](file.read_bytes()) == run("convert", SHOP_DUMP, "--format", format).stdout_bytes
-    again = tmp_path / f"again{suffix}{packed}"
-    run("convert", SHOP_DUMP, "-o", again)
-    assert again.read_bytes() == file.read_bytes()  # without a timestamp
+    assert packed != ".gz" or file.read_bytes()[4:8] == bytes(4), "a timestamp"
 
 
 @pytest.mark.slow
