@@ -25,7 +25,7 @@ from sitemap_reader.analysis.sources import load
 from sitemap_reader.compare import diff as comparison
 from sitemap_reader.compare.diff import COMPARED, STATED, diff
 from sitemap_reader.model.records import Change, ChangeCounts
-from sitemap_reader.serialize.schema import line_shape
+from sitemap_reader.serialize.schema import keys_of, line_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -156,7 +156,7 @@ def test_how_the_json_is_written_makes_no_difference(forms: list[dict[str, Any]]
 def test_every_field_but_places_and_problems_is_stated() -> None:
     fields = [field.name for field in attrs.fields(sr.UrlRecord)]
     assert set(fields) - set(STATED) == {"loc", "sitemap", "line", "problems"}
-    keys = [field.name for field in line_shape(sr.UrlRecord).fields]
+    keys = [*keys_of(line_type(sr.UrlRecord))]
     assert list(STATED) == [key for key in keys if key in STATED]  # the documented order
 
 
@@ -411,7 +411,10 @@ def test_missing_new_dump_is_reported_before_old_is_read(tmp_path: Path) -> None
         (([], 5), "new is a int; give a path, a Snapshot, a binary stream, or UrlRecords"),
         ((None, []), "old is a NoneType; give a path, a Snapshot, a binary stream, or UrlRecords"),
         ((["https://example.com/"], []), "a str has no JSON line; records, problems and outcomes have"),
-        (([{"loc": "a", "priority": {1}}], []), "old:1: URL record, priority: a set is not a number"),
+        (
+            ([{"loc": "a", "priority": {1}}], []),
+            "old:1: URL record: Expected `float | null`, got `set` - at `$.priority`",
+        ),
     ],
 )
 def test_incomparable_inputs_are_usage_errors(arguments: Any, told_so: str) -> None:
@@ -448,7 +451,7 @@ def test_invalid_value_is_named_with_its_line(tmp_path: Path) -> None:
     for sides in ((path, []), ([], path)):
         with pytest.raises(sr.UsageError) as failure:
             diff(*sides)
-        assert str(failure.value) == f'{path}:3: URL record, priority: "high" is not a number'
+        assert str(failure.value) == f"{path}:3: URL record: Expected `float | null`, got `str` - at `$.priority`"
 
 
 def test_dates_of_other_tools_are_read() -> None:

@@ -6,15 +6,25 @@ Its examples are run by test_records_examples.py.
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 import attrs
 import pytest
 
 import sitemap_reader as sr
-from sitemap_reader.serialize.jsonl import TYPES
-from sitemap_reader.serialize.schema import Field, Many, Object, Scalar, Shape, line_shape, schema
+from sitemap_reader.serialize.schema import (
+    COUNTS,
+    TYPES,
+    is_object,
+    item_of,
+    keys_of,
+    line_type,
+    mapped,
+    schema,
+    without_null,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,20 +33,20 @@ PAGE = Path(__file__).parent.parent / "docs" / "records.md"
 TEXT = PAGE.read_text("utf-8")
 
 JSON_WORDS = {
-    "text": "string",
-    "integer": "integer",
-    "number": "number",
-    "boolean": "boolean",
-    "moment": "date",
-    "counts": "object of integer",
+    str: "string",
+    int: "integer",
+    float: "number",
+    bool: "boolean",
+    datetime: "date",
+    COUNTS: "object of integer",
 }
 ARROW_WORDS = {
-    "text": "string",
-    "integer": "int64",
-    "number": "double",
-    "boolean": "bool",
-    "moment": "timestamp[us, tz=UTC]",
-    "counts": "map<string, int64>",
+    str: "string",
+    int: "int64",
+    float: "double",
+    bool: "bool",
+    datetime: "timestamp[us, tz=UTC]",
+    COUNTS: "map<string, int64>",
 }
 
 
@@ -52,20 +62,6 @@ class Row:
     arrow: str
 
 
-def json_words(shape: Shape) -> str:
-    if isinstance(shape, Many):
-        return f"list of {json_words(shape.of)}"
-    if isinstance(shape, Object):
-        return f"[{shape.name}](#{shape.name.lower()})"
-    return JSON_WORDS[shape.kind]
-
-
-def arrow_words(shape: Shape) -> str:
-    if isinstance(shape, Many):
-        return f"list<{arrow_words(shape.of)}>"
-    return "struct" if isinstance(shape, Object) else ARROW_WORDS[shape.kind]
-
-
 OR_NOT = {
     (False, False): "",
     (True, False): " or null",
@@ -74,22 +70,22 @@ OR_NOT = {
 }
 
 
-def row(field: Field) -> Row:
-    or_not = OR_NOT[field.may_be_null, field.may_be_absent]
-    return Row(field.name, json_words(field.shape) + or_not, arrow_words(field.shape))
+def row(name: str, hint: Any, optional: frozenset[str]) -> Row:
+    or_not = OR_NOT[without_null(hint) is not hint, name in optional]
+    json = mapped(hint, JSON_WORDS, "list of {}".format, lambda kind, _: f"[{kind}](#{kind.lower()})")
+    return Row(name, json + or_not, mapped(hint, ARROW_WORDS, "list<{}>".format, lambda *_: "struct"))
 
 
-def objects(shape: Shape) -> Iterator[Object]:
+def objects(hint: Any) -> Iterator[Any]:
     """The object and its nested objects, parents first."""
-    if isinstance(shape, Many):
-        yield from objects(shape.of)
-    elif isinstance(shape, Object):
-        yield shape
-        for field in shape.fields:
-            yield from objects(field.shape)
+    hint = item_of(without_null(hint)) or without_null(hint)
+    if is_object(hint):
+        yield hint
+        for each in keys_of(hint).values():
+            yield from objects(each)
 
 
-OBJECTS = {each.name: each for record in (sr.UrlRecord, *TYPES.values()) for each in objects(line_shape(record))}
+OBJECTS = {each.__name__: each for record in (sr.UrlRecord, *TYPES.values()) for each in objects(line_type(record))}
 
 
 # --- the page ---
@@ -110,34 +106,31 @@ def test_every_object_has_a_table_in_the_order_of_the_lines() -> None:
 
 
 @pytest.mark.parametrize("name", OBJECTS)
-def test_a_table_has_the_keys_and_types_of_the_shape(name: str) -> None:
+def test_a_table_has_the_keys_and_types_of_the_lines(name: str) -> None:
     rows = tables()[name]
-    assert [Row(key, json, arrow) for key, json, arrow, _ in rows] == [row(field) for field in OBJECTS[name].fields]
+    optional = getattr(OBJECTS[name], "__optional_keys__", frozenset())
+    expected = [row(key, hint, optional) for key, hint in keys_of(OBJECTS[name]).items()]
+    assert [Row(key, json, arrow) for key, json, arrow, _ in rows] == expected
     assert [key for key, _, _, meaning in rows if not meaning] == []
 
 
 @pytest.mark.parametrize("name", OBJECTS)
 def test_every_word_that_a_key_may_be_is_named(name: str) -> None:
-    shapes = [field.shape for field in OBJECTS[name].fields]
-    choices = {choice for shape in shapes if isinstance(shape, Scalar) for choice in shape.choices}
-    assert {choice for choice in choices if f"`{choice}`" not in TEXT} == set()
+    hints = map(without_null, keys_of(OBJECTS[name]).values())
+    words = {word for hint in hints if get_origin(hint) is Literal for word in get_args(hint)}
+    assert {word for word in words if f"`{word}`" not in TEXT} == set()
 
 
 def test_arrow_types_are_those_of_the_schema() -> None:
     pa = pytest.importorskip("pyarrow")
     declared = eval(schema("arrow"), {"pa": pa})  # noqa: S307
 
-    def check(found: Any, shape: Shape) -> None:
-        if isinstance(shape, Many):
-            check(found.value_type, shape.of)
-        elif isinstance(shape, Scalar):
-            assert str(found) == ARROW_WORDS[shape.kind]
-        else:
-            assert [each.name for each in found] == [field.name for field in shape.fields]
-            for field in shape.fields:
-                check(found.field(field.name).type, field.shape)
+    words = mapped(line_type(sr.UrlRecord), ARROW_WORDS, "list<item: {}>".format, lambda _, keys: keys_of_struct(keys))
+    assert str(pa.struct(list(declared))) == words
 
-    check(pa.struct(list(declared)), line_shape(sr.UrlRecord))
+
+def keys_of_struct(keys: dict[str, str]) -> str:
+    return f"struct<{', '.join(f'{name}: {each}' for name, each in keys.items())}>"
 
 
 def test_the_examples_are_lines() -> None:

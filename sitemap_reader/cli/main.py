@@ -28,7 +28,7 @@ _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 def _print_version(context: click.Context, option: click.Parameter, is_given: bool) -> None:
     if is_given:
         from ..parser.compiled import HAS_SCANNER
-        from ..serialize.jsonl import JSONL_VERSION
+        from ..serialize.schema import JSONL_VERSION
         from ..state.schema import state_version
 
         reader = "compiled scanner" if HAS_SCANNER else "expat only, which is slower: no C compiler at installation"

@@ -24,7 +24,8 @@ from ..model.errors import UsageError
 from ..model.records import Change, ChangeCounts, UrlRecord
 from ..model.url_batch import UrlBatch
 from ..serialize.dumps import SQLITE, Dump, checked, numbered_objects, open_file, record_at
-from ..serialize.jsonl import ALWAYS, COMPARED, REMOVED, STATED, On, from_json, json_line, stamp, to_dict
+from ..serialize.jsonl import ALWAYS, COMPARED, STATED, On, from_json, json_line, stamp, to_dict
+from ..serialize.schema import REMOVED
 from ..state.rows import Listing, RowColumns, columns_of, nested_digests, newest_listing, record_of, with_rows
 from ..state.schema import temp_database_errors, temporary_database
 from ..state.state import State

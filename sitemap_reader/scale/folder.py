@@ -21,7 +21,6 @@ import shutil
 from contextlib import ExitStack, suppress
 from datetime import datetime
 from io import FileIO
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
@@ -33,8 +32,7 @@ from ..model.records import Change, Outcome
 from ..serialize.arrow import ParquetSink
 from ..serialize.byte_streams import Blocks
 from ..serialize.jsonl import to_dict
-from ..serialize.projection import Column, Fields, all_fields, fields_of
-from ..serialize.schema import Scalar
+from ..serialize.projection import all_fields, columns_of, fields_of
 from ..state.state import State
 
 if TYPE_CHECKING:
@@ -42,7 +40,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..model.records import Item
-    from ..serialize.schema import Kind
+    from ..serialize.projection import Fields
     from ..state.diff_rules import ChangePiece
 
 
@@ -78,19 +76,10 @@ class HostRow:
     seconds: float
 
 
-_KINDS: dict[str, Kind] = {"int": "integer", "float": "number", "datetime": "moment"}
-_HOSTS = Fields(
-    tuple(
-        Column(field.name, Scalar(_KINDS.get(str(field.type), "text")), itemgetter(field.name))
-        for field in attrs.fields(HostRow)
-    )
-)
-
-
 def tables(*, of_changes: bool) -> dict[str, Fields]:
     """Table -> its columns, in order; `of_changes`: the rows of urls/ are changes."""
     urls = fields_of(Change) if of_changes else all_fields()
-    return dict(zip(TABLES, (urls, fields_of(Outcome), fields_of(Problem), _HOSTS), strict=True))
+    return dict(zip(TABLES, (urls, fields_of(Outcome), fields_of(Problem), columns_of(HostRow)), strict=True))
 
 
 # Moved to earlier/ by the next harvest with a state; the state stays.

@@ -8,9 +8,8 @@ opens a file.
 from __future__ import annotations
 
 from datetime import datetime
-from functools import cache
 from itertools import chain
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import orjson
@@ -18,8 +17,8 @@ import orjson
 from ..model.errors import UsageError, install_hint
 from ..model.url_batch import SUBSECOND, UrlBatch, changefreq_of, precision_of
 from .byte_streams import Sink
-from .jsonl import Misfit, add_details, convert, to_dict
-from .schema import Many, Object, Scalar, Shape
+from .jsonl import add_details, checked_type, checker, misfits, to_dict
+from .schema import COUNTS, mapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from ..model.records import Change, UrlRecord
     from .byte_streams import Blocks
     from .projection import Fields
-    from .schema import Kind
 
 
 def require_pyarrow(what: str = "parquet needs", extra: str = "parquet") -> None:
@@ -43,51 +41,13 @@ def arrow_schema(fields: Fields) -> Any:
     require_pyarrow()
     import pyarrow as pa
 
-    return pa.schema([(column.name, _arrow_type(column.shape)) for column in fields.columns])
-
-
-def _arrow_type(shape: Shape) -> Any:
-    import pyarrow as pa
-
-    if isinstance(shape, Many):
-        return pa.list_(_arrow_type(shape.of))
-    if isinstance(shape, Object):
-        return pa.struct([(field.name, _arrow_type(field.shape)) for field in shape.fields])
-    if shape.kind == "counts":  # as pairs: not every reader of Arrow knows maps
-        return pa.list_(pa.struct([("name", pa.string()), ("count", pa.int64())]))
-    return pa.timestamp("us", "UTC") if shape.kind == "moment" else pa.type_for_alias(_ALIASES[shape.kind])
-
-
-_ALIASES: dict[Kind, str] = {"text": "string", "integer": "int64", "number": "float64", "boolean": "bool"}
-
-
-def _json_type(shape: Shape) -> Any:
-    """The type of a JSON value of this shape, or null, for msgspec; of counts as pairs."""
-    if isinstance(shape, Many):
-        return list[_json_type(shape.of)] | None  # type: ignore[misc]
-    if isinstance(shape, Object):
-        return _typed_dict(shape.name, {field.name: _json_type(field.shape) for field in shape.fields}) | None
-    return _kinds()[shape.kind] | None
-
-
-@cache
-def _kinds() -> dict[Kind, Any]:
-    from msgspec import Meta
-
-    integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
-    return {
-        "text": str,
-        "integer": integer,
-        "number": float,
-        "boolean": bool,
-        "moment": Annotated[datetime, Meta(tz=True)],
-        "counts": list[_typed_dict("Count", {"name": str, "count": integer})],  # type: ignore[misc]
-    }
-
-
-def _typed_dict(name: str, hints: dict[str, Any]) -> Any:
-    make: Any = TypedDict  # the type checker takes no names that are computed
-    return make(name, hints, total=False)
+    text, counted = pa.string(), pa.struct([("name", pa.string()), ("count", pa.int64())])
+    scalars = {str: text, int: pa.int64(), float: pa.float64(), bool: pa.bool_(), datetime: pa.timestamp("us", "UTC")}
+    scalars[COUNTS] = pa.list_(counted)  # as pairs: not every reader of Arrow knows maps
+    types = (
+        mapped(column.type, scalars, pa.list_, lambda _, keys: pa.struct([*keys.items()])) for column in fields.columns
+    )
+    return pa.schema([*zip(fields.names, types, strict=True)])
 
 
 # --- batches ----------------------------------------------------------------------------------------------------------
@@ -103,28 +63,23 @@ class _Cells:
     """The values of JSON objects by column, with their types checked."""
 
     def __init__(self, fields: Fields) -> None:
-        from msgspec import defstruct
-        from msgspec.structs import astuple
-
-        self._fields = fields
-        self._counts = [number for number, column in enumerate(fields.columns) if column.shape == Scalar("counts")]
-        # A Struct, as msgspec prepares the types of its fields only once.
-        cells = [(f"cell_{number}", _json_type(column.shape)) for number, column in enumerate(fields.columns)]
-        self._row_type = defstruct("Row", cells, array_like=True)
-        self._cells_of = astuple
+        self._counts = [number for number, column in enumerate(fields.columns) if column.type == COUNTS]
+        self._select = None if fields.roots == {*fields.names} else fields.select
+        self._check = checker({column.name: checked_type(column.type) | None for column in fields.columns})
 
     def of(self, json_object: dict[str, Any]) -> tuple[Any, ...]:
         """The values of a JSON object; UsageError, with URL and key, for one of another type."""
-        values = self._fields.values(json_object)
-        for number in self._counts:
-            if type(values[number]) is dict:
-                values[number] = [{"name": name, "count": count} for name, count in values[number].items()]
         try:
-            return self._cells_of(convert(values, self._row_type))
-        except Misfit as misfit:
+            cells = self._check(self._select(json_object) if self._select else json_object)
+        except misfits() as exc:
             place = next((json_object[key] for key in ("loc", "url", "sitemap") if json_object.get(key)), "a line")
-            cell, _, path = misfit.path[1:].partition("]")
-            raise UsageError(f"{place}: {self._fields.names[int(cell)]}{path}: {misfit.finding}") from None
+            raise UsageError(f"{place}: {exc}") from None
+        if not self._counts:
+            return cells
+        return tuple(
+            [*cell.items()] if number in self._counts and cell is not None else cell
+            for number, cell in enumerate(cells)
+        )
 
 
 class Batches:

@@ -23,7 +23,7 @@ from ..model.records import UrlRecord
 from ..model.url_batch import batched
 from .byte_streams import MAGIC, SUFFIXES, damage, decompressed
 from .jsonl import from_json, stamp
-from .schema import line_shape
+from .schema import SOMETIMES
 from .writers import FORMATS
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from ..model.records import Item
     from ..model.url_batch import BatchItem
-    from .jsonl import Line
+    from .schema import Line
 
 
 JsonObject = dict[str, Any]
@@ -225,7 +225,7 @@ def _shown(line: bytes) -> str:
 # --- Parquet ---------------------------------------------------------------------------------------------------
 
 # Keys that a line omits where the column is null, false or empty.
-_SOMETIMES = ("type", *(field.name for field in line_shape(UrlRecord).fields if field.may_be_absent))
+_SOMETIMES = ("type", *SOMETIMES[UrlRecord], "site")
 
 
 def _parquet_objects(stream: BinaryIO, name: str) -> Iterator[tuple[int, JsonObject]]:

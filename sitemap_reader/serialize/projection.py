@@ -1,13 +1,13 @@
 """Selects keys of a URL's line: `loc,lastmod,news.title,images.loc` and a JSON object in, a flat object out.
 
-Paths are checked against the shape of the line before any line is read. Never opens a file.
+Paths are checked against the type of the line before any line is read. Never opens a file.
 """
 
 from __future__ import annotations
 
 import difflib
 import re
-from functools import cache
+from functools import cache, cached_property
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +15,10 @@ import attrs
 
 from ..model.errors import UsageError
 from ..model.records import UrlRecord
-from .schema import Many, Object, Shape, class_shape, line_shape
+from .schema import is_object, item_of, keys_of, line_type, without_null
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     Getter = Callable[[Any], Any]
 
@@ -29,10 +29,10 @@ _NUMBER = re.compile(r"[0-9]{1,9}")
 
 @attrs.frozen
 class Column:
-    """One value of a line: `name` is its path as typed, `shape` its type where it is not null."""
+    """One value of a line: `name` is its path as typed, `type` its type as in schema.py."""
 
     name: str
-    shape: Shape
+    type: Any
     get: Getter = attrs.field(eq=False, repr=False)
 
     @property
@@ -47,7 +47,7 @@ class Fields:
 
     columns: tuple[Column, ...]
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The paths, as typed."""
         return tuple(column.name for column in self.columns)
@@ -114,35 +114,27 @@ def fields_of(record: type) -> Fields:
     >>> fields_of(Problem).names
     ('code', 'severity', 'message', 'sitemap', 'line', 'field', 'raw', 'url', 'kind', 'site')
     """
-    return _columns(line_shape(record))
+    return _columns(keys_of(line_type(record)))
 
 
 @cache
 def columns_of(kind: type, *, names_sites: bool = False) -> Fields:
     """The fields of an attrs class that has no line of its own, such as the rows of a report, and the site."""
-    shape = class_shape(kind)
-    site = line_shape(UrlRecord).fields[-1]
-    return _columns(Object(shape.name, (*shape.fields, site)) if names_sites else shape)
+    return _columns({**keys_of(kind), SITE: str} if names_sites else keys_of(kind))
 
 
-def _columns(shape: Object) -> Fields:
-    fields = [field for field in shape.fields if field.name != "type"]
-    return Fields(tuple(Column(field.name, field.shape, methodcaller("get", field.name)) for field in fields))
+def _columns(keys: Mapping[str, Any]) -> Fields:
+    return Fields(tuple(Column(name, hint, methodcaller("get", name)) for name, hint in keys.items() if name != "type"))
 
 
 class _NoField(Exception):
     """A path that is not in a line; the message says why."""
 
 
-@cache
-def _line() -> Object:
-    return line_shape(UrlRecord)
-
-
 def _paths(text: str) -> list[str]:
     paths = [path.strip() for path in text.split(",")]
     if not any(paths):
-        raise _NoField(f"which ones? there are {_names(_line())}")
+        raise _NoField(f"which ones? there are {', '.join(keys_of(line_type(UrlRecord)))}")
     for path in paths:
         if not path:
             raise _NoField("a name is missing between two commas, or at an end")
@@ -153,62 +145,57 @@ def _paths(text: str) -> list[str]:
 
 def _column(path: str) -> Column:
     steps = path.split(".")
-    shape = _shape_at(steps)
+    hint = _type_at(steps)
     if len(steps) == 1:
-        return Column(path, shape, methodcaller("get", path))
+        return Column(path, hint, methodcaller("get", path))
     get = _getter(steps)
     # A dump that was written with fields has the path as a key.
-    return Column(path, shape, lambda json_object: json_object[path] if path in json_object else get(json_object))
+    return Column(path, hint, lambda json_object: json_object[path] if path in json_object else get(json_object))
 
 
-def _shape_at(steps: Sequence[str]) -> Shape:
-    """The shape at a path: a list for each list on the way of which no item is selected."""
+def _type_at(steps: Sequence[str]) -> Any:
+    """The type at a path: a list for each list on the way of which no item is selected."""
 
-    def follow(shape: Shape, done: int) -> Shape:
+    def follow(hint: Any, done: int) -> Any:
         if done == len(steps):
-            return shape
-        step = steps[done]
-        if isinstance(shape, Many):
-            return follow(shape.of, done + 1) if _is_number(step) else Many(follow(shape.of, done))
-        inside = {field.name: field.shape for field in shape.fields} if isinstance(shape, Object) else {}
-        if step not in inside:
-            raise _NoField(_unknown(shape, steps, done))
-        return follow(inside[step], done + 1)
+            return hint
+        step, hint = steps[done], without_null(hint)
+        if item := item_of(hint):
+            return follow(item, done + 1) if _is_number(step) else list[follow(item, done)]  # type: ignore[misc]
+        keys = keys_of(hint) if is_object(hint) else {}
+        if step not in keys:
+            raise _NoField(_unknown(hint, steps, done))
+        return follow(keys[step], done + 1)
 
-    return follow(_line(), 0)
+    return follow(line_type(UrlRecord), 0)
 
 
-def _unknown(shape: Shape, steps: Sequence[str], done: int) -> str:
+def _unknown(hint: Any, steps: Sequence[str], done: int) -> str:
     """The message for an unknown step after `done` known ones."""
     problem, place = f"there is no {'.'.join(steps)}", ".".join(steps[:done])
-    if not isinstance(shape, Object):
+    if not is_object(hint):
         return f"{problem}: {place} has no parts"
     if _is_number(steps[done]):
         return f"{problem}: {place or 'a line'} is no list of which an item can be picked"
-    meant = _meant(shape, steps, done)
-    hint = f"; do you mean {' or '.join(meant)}?" if meant else ";"
-    return f"{problem}{hint} {f'{place} has' if place else 'there are'} {_names(shape)}"
+    meant = _meant(keys_of(hint), steps, done)
+    advice = f"; do you mean {' or '.join(meant)}?" if meant else ";"
+    return f"{problem}{advice} {f'{place} has' if place else 'there are'} {', '.join(keys_of(hint))}"
 
 
-def _meant(shape: Object, steps: Sequence[str], done: int) -> list[str]:
+def _meant(keys: Iterable[str], steps: Sequence[str], done: int) -> list[str]:
     """Valid paths near this one: with the most similar name in its place, or with a key inserted before it."""
-    names = [field.name for field in shape.fields]
-    near = difflib.get_close_matches(steps[done].lower(), names, n=1, cutoff=0.7)
+    near = difflib.get_close_matches(steps[done].lower(), keys, n=1, cutoff=0.7)
     before, rest = steps[:done], steps[done + 1 :]
-    paths = [[*before, name, *rest] for name in near] + [[*before, name, *steps[done:]] for name in names]
+    paths = [[*before, name, *rest] for name in near] + [[*before, name, *steps[done:]] for name in keys]
     return [".".join(path) for path in paths if _leads_somewhere(path)]
 
 
 def _leads_somewhere(path: Sequence[str]) -> bool:
     try:
-        _shape_at(path)
+        _type_at(path)
     except _NoField:
         return False
     return True
-
-
-def _names(shape: Object) -> str:
-    return ", ".join(field.name for field in shape.fields)
 
 
 def _is_number(step: str) -> bool:

@@ -1,29 +1,67 @@
-"""The schema of the JSON lines, derived from the annotations of the record classes.
+"""The types of the JSON lines, derived from the annotations of the record classes, and their text for readers of lines.
 
-In: the types of model/records.py, in the order in which jsonl.py writes them. Out: shapes, and text for readers of the
-lines: JSON Schema, columns for DuckDB, dtypes for polars, a schema for Arrow. Readers that infer types from the first
-lines lose the keys that only later lines have. Imports none of these libraries, and reads no line.
+In: the types of model/records.py, the one declaration. Out: the type of each record's line; JSON Schema, columns for
+DuckDB, dtypes for polars, a schema for Arrow; what msgspec checks values with. Readers that infer types from the first
+lines lose the keys that only later lines have. A type is a hint, as get_type_hints() returns it: str, int, float,
+bool, datetime, dict[str, int] (counts by name), Literal, list, tuple, `X | None`, an attrs class or a TypedDict (an
+object). Reads no line.
 """
 
 from __future__ import annotations
 
 from datetime import datetime
-from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
+from functools import cache, partial
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    NotRequired,
+    TypedDict,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
 import attrs
 import orjson
 
 from ..model.errors import UsageError
-from ..model.records import Change, UrlRecord
-from .jsonl import JSONL_VERSION, REMOVED, TYPES, UNWRITTEN, line_hints, to_dict
+from ..model.problems import Problem
+from ..model.records import EXTENSIONS, Candidate, Change, Outcome, SitemapRef, UrlRecord, WatchedChange
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Mapping
 
 Language = Literal["json", "duckdb", "polars", "arrow"]
 LineKind = Literal["urls", "changes"]
-Kind = Literal["text", "integer", "number", "boolean", "moment", "counts"]
+
+# The version of the lines: raised if a key is removed, becomes optional or changes its type (docs/versions.md).
+JSONL_VERSION = 1
+
+Line = UrlRecord | SitemapRef | Problem | Outcome | Candidate | Change
+# Value of "type" -> record class. The line of a UrlRecord has no "type".
+TYPES: dict[str, Any] = {
+    "sitemap": SitemapRef,
+    "candidate": Candidate,
+    "problem": Problem,
+    "outcome": Outcome,
+    "change": Change,
+}
+# Fields of a record that its line does not have; that of a change has the keys of its record.
+UNWRITTEN: dict[type, tuple[str, ...]] = {
+    SitemapRef: ("authorities",),
+    Problem: ("remedy",),
+    Outcome: ("samples", "authorities", "lastmod", "lastmod_precision", "skipped"),
+    Change: ("record",),
+    WatchedChange: ("record",),
+}
+# The fields in the line of a removed URL.
+REMOVED = ("loc", "lastmod", "lastmod_precision", "changefreq", "priority", "sitemap")
+NESTED = (*EXTENSIONS, "extras")
+# Keys that a line has only where there is something to say; they come last.
+SOMETIMES: dict[type, tuple[str, ...]] = {UrlRecord: (*NESTED, "problems"), SitemapRef: ("problems",)}
+COUNTS = dict[str, int]
 
 
 def schema(language: Language, of: LineKind = "urls") -> str:
@@ -51,236 +89,195 @@ def schema(language: Language, of: LineKind = "urls") -> str:
     return render(record)
 
 
-# --- shapes, in no language ---
+# --- types ------------------------------------------------------------------------------------------------------------
 
 
-@attrs.frozen
-class Scalar:
-    """A value without parts, or counts by name; `choices`, if any, are the only texts allowed."""
+@attrs.define
+class ShortProblem:
+    """A problem in the line of its record, which has the place; CATALOGUE has severity and title."""
 
-    kind: Kind
-    choices: tuple[str, ...] = ()
-
-
-@attrs.frozen
-class Many:
-    """A list."""
-
-    of: Shape
+    code: str
+    field: str | None = None
+    raw: str | None = None
 
 
-@attrs.frozen
-class Field:
-    """A key of an object. One that may be absent is never null, except in the line of a Change."""
-
-    name: str
-    shape: Shape
-    may_be_null: bool = False
-    may_be_absent: bool = False
-
-
-@attrs.frozen
-class Object:
-    """An object; `name` is that of its class."""
-
-    name: str
-    fields: tuple[Field, ...]
-
-
-Shape = Scalar | Many | Object
-
-
-def line_shape(record: type) -> Object:
-    """The shape of a record's line: the keys that every line has, then those that only some have, `site` last.
-
-    >>> [field.name for field in line_shape(UrlRecord).fields if field.may_be_absent][-2:]
-    ['problems', 'site']
-    """
-    if record is Change:
-        return _change_shape()
-    hints = line_hints(record)
-    blank: Any = {field.name: "" for field in attrs.fields(record) if field.default is attrs.NOTHING}
-    always = to_dict(record(**blank))
-    fields = [_type_field(always[name]) if name == "type" else _field(name, hints[name]) for name in always]
-    for name in hints:
-        if name not in always and name not in UNWRITTEN.get(record, ()):
-            fields.append(Field(name, _field(name, hints[name]).shape, may_be_absent=True))
-    return Object(record.__name__, (*fields, Field("site", Scalar("text"), may_be_absent=True)))
-
-
-def _change_shape() -> Object:
-    """The keys of a Change around those of its record; new URLs lack the former values, removed ones most keys."""
-    hints = line_hints(Change)
-    *of_record, site = line_shape(UrlRecord).fields
-    fields = [_type_field("change"), _field("change", hints["change"])]
-    fields += [field if field.name in REMOVED else attrs.evolve(field, may_be_absent=True) for field in of_record]
-    for name in ("changed", "previous_lastmod", "previous_lastmod_precision"):
-        fields.append(attrs.evolve(_field(name, hints[name]), may_be_absent=True))
-    return Object("Change", (*fields, site))
-
-
-def _type_field(kind: str) -> Field:
-    return Field("type", Scalar("text", (kind,)))
-
-
-def _field(name: str, hint: Any) -> Field:
-    """`hint` may be `X | None`."""
+def without_null(hint: Any) -> Any:
+    """`X` of `X | None`, and of any other X."""
     parts = get_args(hint)
-    if type(None) not in parts:
-        return Field(name, _shape(hint))
-    (stated,) = (part for part in parts if part is not type(None))
-    return Field(name, _shape(stated), may_be_null=True)
+    return next(part for part in parts if part is not type(None)) if type(None) in parts else hint
 
 
-_SCALARS: dict[Any, Scalar] = {
-    str: Scalar("text"),
-    int: Scalar("integer"),
-    float: Scalar("number"),
-    bool: Scalar("boolean"),
-    datetime: Scalar("moment"),
-    dict[str, int]: Scalar("counts"),
-}
-_CONTAINERS: dict[Any, Callable[..., Shape]] = {
-    Literal: lambda *choices: Scalar("text", choices),
-    list: lambda each: Many(_shape(each)),
-    tuple: lambda each, _: Many(_shape(each)),
-}
+def is_object(hint: Any) -> bool:
+    """Whether values have keys that the type names."""
+    return is_typeddict(hint) or attrs.has(hint)
 
 
-def _shape(hint: Any) -> Shape:
-    if hint in _SCALARS:
-        return _SCALARS[hint]
-    if get_origin(hint) in _CONTAINERS:
-        return _CONTAINERS[get_origin(hint)](*get_args(hint))
-    return class_shape(hint)
+def item_of(hint: Any) -> Any:
+    """The type of the items of a list; None for another type."""
+    return get_args(hint)[0] if get_origin(hint) in (list, tuple) else None
 
 
-def class_shape(kind: type) -> Object:
-    """The shape of an attrs class, by the hints of its fields."""
-    return Object(kind.__name__, tuple(_field(name, each) for name, each in get_type_hints(kind).items()))
+@cache
+def keys_of(kind: Any) -> Mapping[str, Any]:
+    """The keys of an object and their types; of a record those of its fields that its line has."""
+    hints = {name: hint for name, hint in get_type_hints(kind).items() if name not in UNWRITTEN.get(kind, ())}
+    return {**hints, "problems": tuple[ShortProblem, ...]} if kind in SOMETIMES else hints
 
 
-# --- columns: DuckDB, polars, Arrow ---
+@cache
+def line_type(record: type) -> Any:
+    """A TypedDict of a record's line: the keys that every line has, then those that only some have, `site` last.
+
+    A key that may be absent is never null, except in the line of a Change.
+
+    >>> line_type(SitemapRef).__optional_keys__ == {"problems", "site"}
+    True
+    """
+    hints, sometimes = keys_of(record), SOMETIMES.get(record, ())
+    kinds = [name for name, kind in TYPES.items() if kind is record]
+    keys: dict[str, Any] = {"type": Literal[kinds[0]]} if kinds else {}
+    if record is Change:
+        of_record = keys_of(line_type(UrlRecord))
+        hints = {"change": hints["change"], **of_record, **hints}
+        sometimes = tuple(name for name in hints if name not in ("change", *REMOVED, "site"))
+    else:
+        hints = {name: without_null(hint) if name in sometimes else hint for name, hint in hints.items()}
+    keys |= {name: hint for name, hint in hints.items() if name not in (*sometimes, "site")}
+    keys |= {name: NotRequired[hints[name]] for name in sometimes}
+    return typed_dict(record.__name__, {**keys, "site": NotRequired[str]})
+
+
+def typed_dict(name: str, keys: dict[str, Any], *, total: bool = True) -> Any:
+    """A TypedDict of computed keys."""
+    make: Any = TypedDict  # the type checker takes no names that are computed
+    return make(name, keys, total=total)
+
+
+def mapped(hint: Any, scalars: Mapping[Any, Any], many: Callable[[Any], Any], whole: Callable[[str, Any], Any]) -> Any:
+    """The type in another language: `many` makes a list of its item, `whole` an object of its name and its keys."""
+    hint = without_null(hint)
+    if item := item_of(hint):
+        return many(mapped(item, scalars, many, whole))
+    if is_object(hint):
+        return whole(hint.__name__, {name: mapped(each, scalars, many, whole) for name, each in keys_of(hint).items()})
+    return scalars[str if get_origin(hint) is Literal else hint]
+
+
+# --- columns: DuckDB, polars, Arrow -----------------------------------------------------------------------------------
 
 
 @attrs.frozen
 class _Dialect:
-    """The syntax of types in a language. In each template %s is the name or the inner type."""
+    """The syntax of types in a language: scalars, and templates in which %s is the name or the inner type."""
 
-    scalars: int  # index in the rows of _COLUMN_TYPES
+    scalars: Mapping[Any, str]
     many: str
-    object: str
+    whole: str
     member: str
     column: str
-    whole: str
+    columns: str
 
 
-# Kind -> its type in DuckDB, polars and Arrow.
-_COLUMN_TYPES: dict[Kind, tuple[str, str, str]] = {
-    "text": ("VARCHAR", "pl.String", "pa.string()"),
-    "integer": ("BIGINT", "pl.Int64", "pa.int64()"),
-    "number": ("DOUBLE", "pl.Float64", "pa.float64()"),
-    "boolean": ("BOOLEAN", "pl.Boolean", "pa.bool_()"),
-    # TIMESTAMP, in UTC: a TIMESTAMPTZ is shown in the reader's own zone, where a date alone becomes another day.
-    "moment": ("TIMESTAMP", 'pl.Datetime("us", "UTC")', 'pa.timestamp("us", "UTC")'),
-}
 _DUCKDB = _Dialect(
-    scalars=0,
+    # TIMESTAMP, in UTC: a TIMESTAMPTZ is shown in the reader's own zone, where a date alone becomes another day.
+    {str: "VARCHAR", int: "BIGINT", float: "DOUBLE", bool: "BOOLEAN", datetime: "TIMESTAMP"},
     many="%s[]",
-    object="STRUCT(%s)",
+    whole="STRUCT(%s)",
     member='"%s" %s',  # quoted: `value` and `type` are words of SQL
     column="'%s': '%s'",
-    whole="{\n%s\n}",
+    columns="{\n%s\n}",
 )
 _POLARS = _Dialect(
-    scalars=1,
+    {
+        str: "pl.String",
+        int: "pl.Int64",
+        float: "pl.Float64",
+        bool: "pl.Boolean",
+        datetime: 'pl.Datetime("us", "UTC")',
+    },
     many="pl.List(%s)",
-    object="pl.Struct({%s})",
+    whole="pl.Struct({%s})",
     member='"%s": %s',
     column='"%s": %s',
-    whole="{\n%s\n}",
+    columns="{\n%s\n}",
 )
 _ARROW = _Dialect(
-    scalars=2,
+    {
+        str: "pa.string()",
+        int: "pa.int64()",
+        float: "pa.float64()",
+        bool: "pa.bool_()",
+        datetime: 'pa.timestamp("us", "UTC")',
+    },
     many="pa.list_(%s)",
-    object="pa.struct([%s])",
+    whole="pa.struct([%s])",
     member='("%s", %s)',
     column='("%s", %s)',
-    whole="pa.schema([\n%s\n])",
+    columns="pa.schema([\n%s\n])",
 )
 
 
 def _columns(dialect: _Dialect, record: type) -> str:
-    fields = line_shape(record).fields
-    columns = ("    " + dialect.column % (field.name, _type(field.shape, dialect)) for field in fields)
-    return dialect.whole % ",\n".join(columns)
+    def whole(_: str, keys: Mapping[str, str]) -> str:
+        return dialect.whole % ", ".join(dialect.member % each for each in keys.items())
+
+    keys = keys_of(line_type(record)).items()
+    types = ((name, mapped(hint, dialect.scalars, dialect.many.__mod__, whole)) for name, hint in keys)
+    return dialect.columns % ",\n".join(f"    {dialect.column % each}" for each in types)
 
 
-def _type(shape: Shape, dialect: _Dialect) -> str:
-    if isinstance(shape, Scalar):
-        return _COLUMN_TYPES[shape.kind][dialect.scalars]
-    if isinstance(shape, Many):
-        return dialect.many % _type(shape.of, dialect)
-    members = (dialect.member % (field.name, _type(field.shape, dialect)) for field in shape.fields)
-    return dialect.object % ", ".join(members)
+# --- JSON Schema ------------------------------------------------------------------------------------------------------
 
-
-# --- JSON Schema ---
-
-_JSON: dict[Kind, dict[str, Any]] = {
-    "text": {"type": "string"},
-    "integer": {"type": "integer"},
-    "number": {"type": "number"},
-    "boolean": {"type": "boolean"},
-    "moment": {
+_JSON: dict[Any, dict[str, Any]] = {
+    str: {"type": "string"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    bool: {"type": "boolean"},
+    datetime: {
         "type": "string",
         "format": "date-time",
         "pattern": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{0,5}[1-9])?Z$",
     },
-    "counts": {"type": "object", "additionalProperties": {"type": "integer"}},
+    COUNTS: {"type": "object", "additionalProperties": {"type": "integer"}},
 }
 
 
 def _json_schema() -> str:
     definitions: dict[str, Any] = {}
-    lines = [_json_type(line_shape(record), definitions) for record in (UrlRecord, *TYPES.values())]
-    whole = {
+    lines = [_json_type(line_type(record), definitions) for record in (UrlRecord, *TYPES.values())]
+    schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"urn:sitemap-reader:jsonl:{JSONL_VERSION}",
         "title": "A line of sitemap-reader's JSONL",
         "oneOf": lines,
         "$defs": definitions,
     }
-    return orjson.dumps(whole, option=orjson.OPT_INDENT_2).decode()
+    return orjson.dumps(schema, option=orjson.OPT_INDENT_2).decode()
 
 
-def _json_type(shape: Shape, definitions: dict[str, Any]) -> dict[str, Any]:
+def _json_type(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     """The schema of a value; objects are added to `definitions` by name, and referenced."""
-    if isinstance(shape, Scalar):
-        return {**_JSON[shape.kind], **_json_choices(shape.choices)}
-    if isinstance(shape, Many):
-        return {"type": "array", "items": _json_type(shape.of, definitions)}
-    if shape.name not in definitions:
-        definitions[shape.name] = {}  # its place is before those of its parts
-        definitions[shape.name] = _json_object(shape.fields, definitions)
-    return {"$ref": f"#/$defs/{shape.name}"}
+    stated = without_null(hint)
+    if stated is not hint:
+        return _or_null(_json_type(stated, definitions))
+    if item := item_of(hint):
+        return {"type": "array", "items": _json_type(item, definitions)}
+    if is_object(hint):
+        if hint.__name__ not in definitions:
+            definitions[hint.__name__] = {}  # its place is before those of its parts
+            definitions[hint.__name__] = _json_object(hint, definitions)
+        return {"$ref": f"#/$defs/{hint.__name__}"}
+    if get_origin(hint) is Literal:
+        words = [*get_args(hint)]
+        return {"type": "string", "const": words[0]} if len(words) == 1 else {"type": "string", "enum": words}
+    return _JSON[hint]
 
 
-def _json_choices(choices: tuple[str, ...]) -> dict[str, Any]:
-    if len(choices) == 1:
-        return {"const": choices[0]}
-    return {"enum": list(choices)} if choices else {}
-
-
-def _json_object(fields: Iterable[Field], definitions: dict[str, Any]) -> dict[str, Any]:
-    properties = {}
-    for field in fields:
-        value = _json_type(field.shape, definitions)
-        properties[field.name] = _or_null(value) if field.may_be_null else value
+def _json_object(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     return {
         "type": "object",
-        "properties": properties,
-        "required": [field.name for field in fields if not field.may_be_absent],
+        "properties": {name: _json_type(hint, definitions) for name, hint in keys_of(kind).items()},
+        "required": [name for name in keys_of(kind) if name not in getattr(kind, "__optional_keys__", ())],
         "additionalProperties": False,
     }
 

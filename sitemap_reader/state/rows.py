@@ -31,7 +31,8 @@ from ..model.url_batch import (
     lastmod_of,
 )
 from ..parser.compiled import scanner
-from ..serialize.jsonl import NESTED, STATED, from_json, to_dict
+from ..serialize.jsonl import STATED, from_json, to_dict
+from ..serialize.schema import NESTED
 from .schema import DamagedValue, decode_value
 
 if TYPE_CHECKING:

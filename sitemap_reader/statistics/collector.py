@@ -17,7 +17,7 @@ from ..model.problems import Problem
 from ..model.records import EXTENSIONS, NO_EXTENSIONS, Outcome
 from ..model.url_batch import UrlBatch, changefreq_of
 from ..parser.content.sniff import Format
-from ..serialize.jsonl import NESTED
+from ..serialize.schema import NESTED
 from .facts import Fact, LastmodStatistics, TopCounts, facts, share
 from .sections import SectionCounts
 

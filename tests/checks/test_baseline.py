@@ -262,8 +262,8 @@ def test_baseline_is_not_read_for_unselected_codes(tmp_path: Path) -> None:
     ("form", "reported"),
     [
         ({"type": "change", "change": "new", "loc": SITE}, "that is a list of changes, not a dump: give a dump"),
-        ({"loc": SITE, "lastmod": "x"}, 'URL record, lastmod: "x" is not a date like 2024-01-31T08:30:00Z'),
-        ({"loc": SITE, "lastmod": 2026}, "URL record, lastmod: 2026 is not a date like 2024-01-31T08:30:00Z"),
+        ({"loc": SITE, "lastmod": "x"}, "URL record: Invalid RFC3339 encoded datetime - at `$.lastmod`"),
+        ({"loc": SITE, "lastmod": 2026}, "URL record: Expected `datetime | null`, got `int` - at `$.lastmod`"),
         ({"lastmod": None}, 'a line without "type" is a URL, and this one has no "loc": \'{"lastmod":null}\''),
     ],
 )

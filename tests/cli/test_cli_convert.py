@@ -213,7 +213,7 @@ def test_a_value_that_the_format_cannot_hold_is_named_with_its_line(tmp_path: Pa
     output = tmp_path / "urls.parquet"
     result = run("convert", file, "-o", output)
     assert result.exit_code == 2
-    assert result.stderr.splitlines()[0] == f'error: {file}:2: b: priority: "high" is not a number'
+    assert result.stderr.splitlines()[0] == f"error: {file}:2: b: Expected `float | null`, got `str` - at `$.priority`"
     assert pq.read_table(output).column("loc").to_pylist() == ["a"]
 
 

@@ -127,7 +127,7 @@ def test_on_lastmod_ignores_other_fields(tmp_path: Path, old: Path) -> None:
 def test_invalid_value_is_an_error_with_its_line(tmp_path: Path, old: Path) -> None:
     bad = tmp_path / "bad.jsonl"
     bad.write_text('{"loc":"a"}\n{"loc":"b","lastmod":"yesterday"}\n')
-    reported = 'URL record, lastmod: "yesterday" is not a date like 2024-01-31T08:30:00Z'
+    reported = "URL record: Invalid RFC3339 encoded datetime - at `$.lastmod`"
     assert refusal("diff", old, bad) == f"error: {bad}:2: {reported}"
 
 

@@ -35,7 +35,8 @@ from sitemap_reader.frontier.seeds import WELL_KNOWN, parse_target
 from sitemap_reader.model.limits import Limits
 from sitemap_reader.model.problems import Problem
 from sitemap_reader.model.records import Outcome, SitemapRef
-from sitemap_reader.serialize.jsonl import UNWRITTEN, from_json, json_line
+from sitemap_reader.serialize.jsonl import from_json, json_line
+from sitemap_reader.serialize.schema import UNWRITTEN
 
 # --- robots.txt: rules -----------------------------------------------------------------------------------
 

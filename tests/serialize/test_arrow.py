@@ -138,7 +138,7 @@ WRONG_DATES: dict[str, str] = {
 
 @pytest.mark.parametrize("name", WRONG_DATES)
 def test_dates_that_are_no_moments_are_refused(name: str) -> None:
-    with pytest.raises(sr.UsageError, match="is not a date like 2024-01-31T08:30:00Z"):
+    with pytest.raises(sr.UsageError, match="datetime"):
         Batches(all_fields()).add({"loc": "a", **orjson.loads(WRONG_DATES[name])})
 
 
@@ -193,7 +193,7 @@ def locs(batches: Batches) -> list[str]:
 def test_json_object_that_does_not_fit_is_refused_and_others_are_kept() -> None:
     batches = Batches(all_fields())
     batches.add({"loc": "1"})
-    with pytest.raises(sr.UsageError, match=r"^2: priority: "):
+    with pytest.raises(sr.UsageError, match=r"^2: .* at `\$.priority`"):
         batches.add({"loc": "2", "priority": "high"})
     batches.add({"loc": "3"})
     assert locs(batches) == ["1", "3"]

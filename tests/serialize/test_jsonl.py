@@ -19,7 +19,8 @@ import sitemap_reader as sr
 from sitemap_reader.model.problems import report
 from sitemap_reader.model.records import Change, ChangeFreq, TvShow
 from sitemap_reader.model.url_batch import UrlBatch
-from sitemap_reader.serialize.jsonl import NESTED, encode_changes, encode_urls, stamp
+from sitemap_reader.serialize.jsonl import encode_changes, encode_urls, stamp
+from sitemap_reader.serialize.schema import NESTED
 
 # --- every kind of record ---
 
@@ -242,69 +243,63 @@ def test_a_whole_number_is_a_number() -> None:
 
 
 LOC = '"loc": "https://example.com/"'
+MISSING = "Object missing required field"
 WRONG = [
     # no object
     ("", "no JSON: "),
-    ("loc", "no JSON: "),
     (b"\xff", "no JSON: "),
     ('{"loc": "a"', "no JSON: "),
     ('{"loc": NaN}', "no JSON: "),
     ("[" * 5000, "no JSON: "),
-    ("null", "a line is a JSON object, not null"),
-    ('"https://example.com/"', 'a line is a JSON object, not "https://example.com/"'),
-    ("[1]", "a line is a JSON object, not a list"),
+    ("null", "a line is a JSON object, not None"),
+    ('"https://example.com/"', "a line is a JSON object, not 'https://example.com/'"),
     # no kind of line
-    ('{"type": "node"}', 'type: "node" is none of sitemap, candidate, problem, outcome, change; URL records have none'),
-    ('{"type": ["sitemap"]}', "type: a list is none of sitemap"),
-    ('{"type": 1}', "type: 1 is none of sitemap"),
+    ('{"type": "node"}', "type: 'node' is none of sitemap, candidate, problem, outcome, change; URL records have none"),
+    ('{"type": ["sitemap"]}', "type: ['sitemap'] is none of sitemap"),
     # something is missing
-    ("{}", "URL record, loc: missing"),
-    ('{"loc": null}', "URL record, loc: null is not text"),
-    ('{"type": "sitemap"}', 'line of type "sitemap", loc: missing'),
-    ('{"type": "problem", "code": "D01"}', 'line of type "problem", severity: missing'),
-    ('{"type": "candidate", "url": "a"}', 'line of type "candidate", why: missing'),
-    ('{"type": "change", "loc": "a"}', 'line of type "change", change: missing'),
-    ('{"type": "change", "change": "new"}', 'line of type "change", loc: missing'),
-    (f'{{{LOC}, "images": [{{}}]}}', "URL record, images[0].loc: missing"),
+    ("{}", f"URL record: {MISSING} `loc`"),
+    ('{"loc": null}', "URL record: Expected `str`, got `null` - at `$.loc`"),
+    ('{"type": "sitemap"}', f'line of type "sitemap": {MISSING} `loc`'),
+    ('{"type": "problem", "code": "D01"}', f'line of type "problem": {MISSING} `severity`'),
+    ('{"type": "change", "loc": "a"}', f'line of type "change": {MISSING} `change`'),
+    ('{"type": "change", "change": "new"}', f'line of type "change": {MISSING} `loc`'),
+    (f'{{{LOC}, "images": [{{}}]}}', f"URL record: {MISSING} `loc` - at `$.images[0]`"),
+    (f'{{{LOC}, "problems": [{{"field": "loc"}}]}}', f"URL record: {MISSING} `code` - at `$.problems[0]`"),
     # something is of another type
-    ('{"loc": 5}', "URL record, loc: 5 is not text"),
-    (f'{{{LOC}, "line": 1.5}}', "URL record, line: 1.5 is not a whole number"),
-    (f'{{{LOC}, "line": true}}', "URL record, line: true is not a whole number"),
-    (f'{{{LOC}, "priority": "0.5"}}', 'URL record, priority: "0.5" is not a number'),
-    (f'{{{LOC}, "priority": false}}', "URL record, priority: false is not a number"),
-    (f'{{{LOC}, "mobile": "yes"}}', 'URL record, mobile: "yes" is not true or false'),
-    (f'{{{LOC}, "images": {{}}}}', "URL record, images: an object is not a list"),
-    (f'{{{LOC}, "images": ["a.jpg"]}}', 'URL record, images[0]: "a.jpg" is not an object'),
-    (f'{{{LOC}, "news": []}}', "URL record, news: a list is not an object"),
-    (f'{{{LOC}, "news": {{"keywords": ["a", 1]}}}}', "URL record, news.keywords[1]: 1 is not text"),
+    (f'{{{LOC}, "line": true}}', "URL record: Expected `int | null`, got `bool` - at `$.line`"),
+    (f'{{{LOC}, "line": {2**63}}}', "URL record: Expected `int` <= 9223372036854775807 - at `$.line`"),
+    (f'{{{LOC}, "priority": "0.5"}}', "URL record: Expected `float | null`, got `str` - at `$.priority`"),
+    (f'{{{LOC}, "mobile": "yes"}}', "URL record: Expected `bool | null`, got `str` - at `$.mobile`"),
+    (f'{{{LOC}, "images": ["a.jpg"]}}', "URL record: Expected `object`, got `str` - at `$.images[0]`"),
+    (f'{{{LOC}, "news": []}}', "URL record: Expected `object | null`, got `array` - at `$.news`"),
+    (f'{{{LOC}, "news": {{"keywords": ["a", 1]}}}}',
+     "URL record: Expected `str`, got `int` - at `$.news.keywords[1]`"),
     (f'{{{LOC}, "videos": [{{}}, {{"price": [{{"value": []}}]}}]}}',
-     "URL record, videos[1].price[0].value: a list is not a number"),
-    (f'{{{LOC}, "videos": [{{"tvshow": {{"premier_date": "2024"}}}}]}}',
-     'URL record, videos[0].tvshow.premier_date: "2024" is not a date like 2024-01-31T08:30:00Z'),
+     "URL record: Expected `float | null`, got `array` - at `$.videos[1].price[0].value`"),
     (f'{{{LOC}, "extras": [{{"namespace": "", "name": "", "text": "", "attributes": [{{"name": "a", "value": 1}}]}}]}}',
-     "URL record, extras[0].attributes[0].value: 1 is not text"),
+     "URL record: Expected `str`, got `int` - at `$.extras[0].attributes[0].value`"),
     ('{"type": "outcome", "dropped": {"host": "1"}}',
-     'line of type "outcome", dropped.host: "1" is not a whole number'),
-    ('{"type": "outcome", "parents": "a"}', 'line of type "outcome", parents: "a" is not a list'),
-    # dates have one format
+     'line of type "outcome": Expected `int`, got `str` - at `$.dropped[...]`'),
+    ('{"type": "change", "change": "new", "loc": "a", "news": {"title": 1}}',
+     'line of type "change": Expected `str | null`, got `int` - at `$.news.title`'),
+    # dates are those of RFC 3339, with a zone
     *(
-        (f'{{{LOC}, "lastmod": {value}}}', f"URL record, lastmod: {value} is not a date like 2024-01-31T08:30:00Z")
-        for value in [
-            '"2024-01-31"', '"2024-01-31T08:30:00"', '"2024-01-31T08:30:00+00:00"', '"2024-01-31 08:30:00Z"',
-            '"2024-02-31T08:30:00Z"', '"2024-01-31T25:30:00Z"', '"2024-01-31T08:30:00.1234567Z"', "1706689800",
+        (f'{{{LOC}, "lastmod": {value}}}', f"URL record: {fault} - at `$.lastmod`")
+        for value, fault in [
+            ('"2024-01-31"', "Invalid RFC3339 encoded datetime"),
+            ('"2024-02-31T08:30:00Z"', "Invalid RFC3339 encoded datetime"),
+            ('"2024-01-31T25:30:00Z"', "Invalid RFC3339 encoded datetime"),
+            ('"2024-01-31T08:30:00"', "Expected `datetime` with a timezone component"),
+            ("1706689800", "Expected `datetime | null`, got `int`"),
         ]
     ),
-    ('{"type": "change", "change": "new", "loc": "a", "news": {"title": 1}}',
-     'line of type "change", news.title: 1 is not text'),
+    (f'{{{LOC}, "lastmod": "0001-01-01T00:00:00+01:00"}}', "URL record: date value out of range"),
+    (f'{{{LOC}, "videos": [{{"tvshow": {{"premier_date": "2024"}}}}]}}',
+     "URL record: Invalid RFC3339 encoded datetime - at `$.videos[0].tvshow.premier_date`"),
     # enumerated words
-    ('{"type": "change", "loc": "a", "change": "moved"}',
-     'line of type "change", change: "moved" is none of the words that are allowed; `sitemap-reader schema json`'),
-    (f'{{{LOC}, "lastmod_precision": "hour"}}',
-     'URL record, lastmod_precision: "hour" is none of the words that are allowed; '),
-    ('{"type": "outcome", "why": "luck"}', 'line of type "outcome", why: "luck" is none of the words that '),
-    (f'{{{LOC}, "problems": [{{"code": "D01"}}, {{"code": "Z99"}}]}}',
-     'URL record, problems[1].code: "Z99" is no problem code'),
-    (f'{{{LOC}, "problems": [{{"field": "loc"}}]}}', "URL record, problems[0].code: missing"),
+    ('{"type": "change", "loc": "a", "change": "moved"}', "line of type \"change\": Invalid enum value 'moved'"),
+    (f'{{{LOC}, "lastmod_precision": "hour"}}', "URL record: Invalid enum value 'hour' - at `$.lastmod_precision`"),
+    (f'{{{LOC}, "problems": [{{"code": "D01"}}, {{"code": "Z99"}}]}}', "problems: 'Z99' is no problem code"),
 ]  # fmt: skip
 
 
@@ -313,6 +308,17 @@ def test_a_bad_line_is_a_usage_error_that_says_what_is_wrong(line: bytes | str, 
     with pytest.raises(sr.UsageError) as failure:
         sr.from_json(line)
     assert str(failure.value).startswith(finding)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["2024-01-31T08:30:00+00:00", "2024-01-31 08:30:00Z", "2024-01-31T10:30:00+02:00", "2024-01-31T08:30:00.0000000Z"],
+)
+def test_dates_of_other_tools_are_read_in_utc(text: str) -> None:
+    moment = datetime(2024, 1, 31, 8, 30, tzinfo=UTC)
+    read: Any = sr.from_json({"loc": "a", "lastmod": text, "news": {"publication_date": text}})
+    assert (read.lastmod, read.news.publication_date) == (moment, moment)
+    assert read.lastmod.tzinfo is read.news.publication_date.tzinfo is UTC
 
 
 @pytest.mark.slow

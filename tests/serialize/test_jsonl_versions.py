@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from sitemap_reader.serialize.jsonl import JSONL_VERSION
-from sitemap_reader.serialize.schema import schema
+from sitemap_reader.serialize.schema import JSONL_VERSION, schema
 
 PUBLISHED = json.loads(Path(__file__).with_name(f"jsonl_{JSONL_VERSION}.schema.json").read_text("utf-8"))
 

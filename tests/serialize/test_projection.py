@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from sitemap_reader.model.errors import UsageError
 from sitemap_reader.model.records import UrlRecord
 from sitemap_reader.serialize.projection import all_fields, parse_fields
-from sitemap_reader.serialize.schema import Many, Object, Scalar, line_shape
+from sitemap_reader.serialize.schema import is_object, item_of, keys_of, line_type, without_null
 
 FORM: dict[str, Any] = {
     "loc": "https://example.com/",
@@ -77,37 +78,35 @@ def test_json_objects_are_flat_in_the_selected_order_with_every_name() -> None:
     assert fields.roots == {"news", "loc", "images", "site"}
 
 
-TEXT, NUMBER = Scalar("text"), Scalar("number")
-
-
 @pytest.mark.parametrize(
-    ("path", "shape"),
+    ("path", "hint"),
     [
-        ("loc", TEXT),
-        ("news.publication_date", Scalar("moment")),
-        ("images.loc", Many(TEXT)),
-        ("images.0.loc", TEXT),
-        ("videos.tag", Many(Many(TEXT))),
-        ("videos.tag.0", Many(TEXT)),
-        ("videos.0.tag", Many(TEXT)),
-        ("videos.0.tag.0", TEXT),
-        ("videos.price.value", Many(Many(NUMBER))),
-        ("extras.attributes.name", Many(Many(TEXT))),
+        ("loc", str),
+        ("news.publication_date", datetime | None),
+        ("images.loc", list[str]),
+        ("images.0.loc", str),
+        ("videos.tag", list[tuple[str, ...]]),
+        ("videos.tag.0", list[str]),
+        ("videos.0.tag", tuple[str, ...]),
+        ("videos.0.tag.0", str),
+        ("videos.price.value", list[list[float | None]]),
+        ("extras.attributes.name", list[list[str]]),
     ],
 )
-def test_the_type_of_a_path_follows_from_the_declared_ones(path: str, shape: Any) -> None:
+def test_the_type_of_a_path_follows_from_the_declared_ones(path: str, hint: Any) -> None:
     (column,) = parse_fields(path).columns
-    assert column.shape == shape
+    assert column.type == hint
 
 
 def test_every_path_of_the_declared_line_is_a_field() -> None:
-    def paths(shape: Any, before: str) -> list[str]:
-        if isinstance(shape, Many):
-            return [*paths(shape.of, before), *paths(shape.of, f"{before}.0")]
-        inside = shape.fields if isinstance(shape, Object) else ()
-        return [before, *(path for field in inside for path in paths(field.shape, f"{before}.{field.name}"))]
+    def paths(hint: Any, before: str) -> list[str]:
+        hint = without_null(hint)
+        if item := item_of(hint):
+            return [*paths(item, before), *paths(item, f"{before}.0")]
+        inside = keys_of(hint) if is_object(hint) else {}
+        return [before, *(path for name, key in inside.items() for path in paths(key, f"{before}.{name}"))]
 
-    every = [path for field in line_shape(UrlRecord).fields for path in paths(field.shape, field.name)]
+    every = [path for name, hint in keys_of(line_type(UrlRecord)).items() for path in paths(hint, name)]
     assert len(every) >= 100
     fields = parse_fields(",".join(dict.fromkeys(every)))
     assert set(fields.select({"loc": "x"}).values()) == {"x", None}
@@ -167,5 +166,4 @@ def test_json_object_of_another_type_is_an_error_that_names_the_key(path: str, w
 
 
 def test_all_fields_are_the_keys_of_a_line_in_its_order() -> None:
-    names = tuple(field.name for field in line_shape(UrlRecord).fields)
-    assert all_fields().names == names
+    assert all_fields().names == tuple(keys_of(line_type(UrlRecord)))

@@ -29,14 +29,23 @@ from sitemap_reader.model.records import (
     Uploader,
     VideoId,
 )
-from sitemap_reader.serialize.jsonl import NESTED, TYPES
-from sitemap_reader.serialize.schema import Field, Language, Many, Object, Scalar, Shape, line_shape, schema
+from sitemap_reader.serialize.schema import (
+    NESTED,
+    TYPES,
+    Language,
+    is_object,
+    item_of,
+    keys_of,
+    line_type,
+    schema,
+    without_null,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 RECORDS = (sr.UrlRecord, *TYPES.values())
-COLUMNS = [field.name for field in line_shape(sr.UrlRecord).fields]
+COLUMNS = [*keys_of(line_type(sr.UrlRecord))]
 # Keys that only some lines have.
 SOMETIMES = {*NESTED, "problems", "site"}
 
@@ -270,7 +279,7 @@ def test_a_recorded_shop_is_read_whole(name: str) -> None:
 def test_changes_have_columns_of_their_own_and_may_be_none(tmp_path: Path) -> None:
     duckdb = needs("duckdb")
     path = tmp_path / "changes.jsonl"
-    columns = [field.name for field in line_shape(Change).fields]
+    columns = [*keys_of(line_type(Change))]
     for changes in ([each for each in OTHERS if isinstance(each, Change)], []):
         path.write_bytes(b"".join(map(sr.json_line, changes)))
         with duckdb.connect() as connection:
@@ -298,44 +307,50 @@ def test_polars_without_a_schema_loses_late_columns(dump: Path) -> None:
 def test_the_late_lines_state_every_value() -> None:
     """Otherwise a new field would only be compared with None."""
     form = sr.to_dict(WHOLE, site="example.com")
-    assert list(silent(form, line_shape(sr.UrlRecord))) == []
+    assert silent(form, line_type(sr.UrlRecord)) == []
 
 
-def silent(form: Any, shape: Shape, path: str = "line") -> list[str]:
+def silent(form: Any, hint: Any, path: str = "line") -> list[str]:
     """Places where the first of a list, or the only value, is empty."""
+    hint = without_null(hint)
     if form is None or form == []:
         return [path]
-    if isinstance(shape, Many):
-        return silent(form[0], shape.of, path)
-    fields = shape.fields if isinstance(shape, Object) else ()
-    return [each for field in fields for each in silent(form[field.name], field.shape, f"{path}.{field.name}")]
+    if item := item_of(hint):
+        return silent(form[0], item, path)
+    keys = keys_of(hint) if is_object(hint) else {}
+    return [each for name, key in keys.items() for each in silent(form[name], key, f"{path}.{name}")]
 
 
-# --- the shapes and the lines ---
+# --- the types and the lines ---
 
 
 def every_item() -> list[Any]:
     return [*(record for record, _ in LATE), *OTHERS]
 
 
-def order_faults(form: Any, shape: Shape, path: str = "line") -> list[str]:
-    """Places whose keys are not those of the schema, in its order."""
-    if isinstance(shape, Many):
-        return [fault for each in form for fault in order_faults(each, shape.of, f"{path}[]")]
-    if isinstance(shape, Scalar) or form is None:
+def order_faults(form: Any, hint: Any, path: str = "line") -> list[str]:
+    """Places whose keys are not those of the type, in its order."""
+    hint = without_null(hint)
+    if item := item_of(hint):
+        return [fault for each in form for fault in order_faults(each, item, f"{path}[]")]
+    if form is None or not is_object(hint):
         return []
-    wanted = [field.name for field in shape.fields if field.name in form or not field.may_be_absent]
+    wanted = [name for name in keys_of(hint) if name in form or name not in optional(hint)]
     found = [f"{path}: {list(form)}"] if list(form) != wanted else []
-    for field in shape.fields:
-        if field.name in form:
-            found += order_faults(form[field.name], field.shape, f"{path}.{field.name}")
+    for name, key in keys_of(hint).items():
+        if name in form:
+            found += order_faults(form[name], key, f"{path}.{name}")
     return found
+
+
+def optional(hint: Any) -> frozenset[str]:
+    return getattr(hint, "__optional_keys__", frozenset())
 
 
 @pytest.mark.parametrize("item", every_item(), ids=lambda item: type(item).__name__)
 @pytest.mark.parametrize("site", [None, "example.com"])
-def test_shapes_have_the_keys_of_the_lines_in_their_order(item: Any, site: str | None) -> None:
-    assert order_faults(sr.to_dict(item, site=site), line_shape(type(item))) == []
+def test_types_have_the_keys_of_the_lines_in_their_order(item: Any, site: str | None) -> None:
+    assert order_faults(sr.to_dict(item, site=site), line_type(type(item))) == []
 
 
 def test_every_kind_of_line_is_among_the_items() -> None:
@@ -344,32 +359,9 @@ def test_every_kind_of_line_is_among_the_items() -> None:
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.__name__)
 def test_optional_keys_are_never_null(record: type) -> None:
-    both = [field.name for field in line_shape(record).fields if field.may_be_absent and field.may_be_null]
+    keys = keys_of(line_type(record)).items()
+    both = [name for name, hint in keys if name in optional(line_type(record)) and without_null(hint) is not hint]
     assert both == (["line", "previous_lastmod", "previous_lastmod_precision"] if record is Change else [])
-
-
-def test_no_object_is_without_fields() -> None:
-    def empty(shape: Shape) -> list[str]:
-        if isinstance(shape, Many):
-            return empty(shape.of)
-        if isinstance(shape, Scalar):
-            return []
-        return [shape.name] if not shape.fields else [name for field in shape.fields for name in empty(field.shape)]
-
-    assert [name for record in RECORDS for name in empty(line_shape(record))] == []
-
-
-def test_type_hints_equal_the_shape() -> None:
-    fields = {field.name: field for field in line_shape(sr.UrlRecord).fields}
-    assert fields["lastmod"] == Field("lastmod", Scalar("moment"), may_be_null=True)
-    assert fields["loc"] == Field("loc", Scalar("text"))
-    assert fields["mobile"] == Field("mobile", Scalar("boolean"), may_be_absent=True)
-    precision = fields["lastmod_precision"].shape
-    assert precision == Scalar("text", ("year", "month", "day", "minute", "second", "subsecond"))
-    problems = fields["problems"].shape
-    assert isinstance(problems, Many)
-    assert isinstance(problems.of, Object)
-    assert [field.name for field in problems.of.fields] == ["code", "field", "raw"]
 
 
 # --- JSON Schema ---
@@ -443,10 +435,10 @@ def test_invalid_line_does_not_fit_the_json_schema(name: str) -> None:
 @pytest.mark.parametrize("item", every_item(), ids=lambda item: type(item).__name__)
 def test_no_key_that_is_always_there_may_be_missing(item: Any) -> None:
     whole = json.loads(sr.json_line(item))
-    for field in line_shape(type(item)).fields:
+    for name in keys_of(line_type(type(item))):
         line = copy.copy(whole)
-        line.pop(field.name, None)
-        assert (not misfits(line)) == field.may_be_absent, field.name
+        line.pop(name, None)
+        assert (not misfits(line)) == (name in optional(line_type(type(item)))), name
 
 
 # --- languages ---
