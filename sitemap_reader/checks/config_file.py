@@ -33,6 +33,7 @@ MAX_NESTING = 20
 
 Keys = tuple[str | int, ...]
 _ROOT = 0  # root could read and write everything anyway
+# tomllib's errors have the place as a field from Python 3.14 on.
 _PLACE = re.compile(r" \(at (?:line (?P<line>\d+), column \d+|end of document)\)$")
 
 

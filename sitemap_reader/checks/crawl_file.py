@@ -526,7 +526,7 @@ def _table_records(first: list[str], lines: Lines, name: str) -> Iterator[tuple[
                 yield begins, columns, values
             begins = ahead.number + 1
     except csv.Error as exc:
-        hint = "leave out columns with long texts, or a quote is missing" if "limit" in str(exc) else "export it as CSV"
+        hint = "leave out columns with long texts, or a quote is missing"
         raise UsageError(f"{name}:{begins}: this row cannot be read ({exc}): {hint}") from exc
 
 

@@ -131,11 +131,10 @@ class Console:
         broken = [outcome for outcome in failure.outcomes if not outcome.complete]
         failed = [(outcome, sample) for outcome in broken for sample in outcome.samples]
         failed.sort(key=lambda each: each[1].severity != "error")
-        message = str(failure)
         if failed and not self._quiet and _is_complete_message(*failed[0]):
             return
-        for _, sample in failed if not self._quiet else ():
-            message = message.removesuffix(f": {sample}")  # the problem has a line of its own
+        has_line = not self._quiet and any(failure.reason == str(sample) for _, sample in failed)
+        message = failure.message if has_line else str(failure)
         self.error(_with_hint(message, failed[0][1]) if failed else message)
 
     def unreadable(self, name: str, outcome: Outcome) -> None:

@@ -287,8 +287,8 @@ class SummaryBuilder:
         failed = [outcome for outcome in self.outcomes if not outcome.complete or _closes_host(outcome)]
         limit = next((sample for sample in self.problems.samples if sample.code == "S16"), None)
         if failed or limit:
-            reason = first_reason(failed) or limit or "no reason is known"
-            return NothingReadable(f"no URL could be read from {target}: {reason}", self.outcomes)
+            reason = first_reason(failed) or str(limit or "no reason is known")
+            return NothingReadable(f"no URL could be read from {target}", self.outcomes, reason=reason)
         if not any(outcome.format in SITEMAP_FORMATS for outcome in self.outcomes):
             return NothingFound(
                 f"no sitemap found for {target}: neither robots.txt nor a well-known path gives one; "

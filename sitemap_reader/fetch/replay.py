@@ -157,14 +157,16 @@ def headers_path(body: Path) -> Path:
 
 
 def error_fields(error: FetchError) -> dict[str, str]:
-    """Returns the fields of an error: `[code] message`, and its remedy unless it has none."""
-    is_plain = error.code == "F04" and error.message.partition(" ")[0] not in CATALOGUE
-    fields = {ERROR_FIELD: error.message if is_plain else f"{error.code} {error.message}"}
+    """Returns the fields of an error: `code message`, and its remedy unless it has none."""
+    fields = {ERROR_FIELD: f"{error.code} {error.message}"}
     return fields if error.remedy is None else {**fields, _REMEDY_FIELD: error.remedy}
 
 
 def pop_error(fields: dict[str, str]) -> FetchError:
-    """Removes the fields of error_fields() and returns the error; not transient: a retry would read the same file."""
+    """Removes the fields of error_fields() and returns the error; not transient: a retry would read the same file.
+
+    Without a code, as one may write it by hand, it is an F04.
+    """
     text, remedy = fields.pop(ERROR_FIELD, ""), fields.pop(_REMEDY_FIELD, None)
     code, _, message = text.partition(" ")
     if code not in CATALOGUE:

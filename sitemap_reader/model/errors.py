@@ -211,10 +211,14 @@ class StateError(SitemapReaderError):
 
 
 class ReadError(SitemapReaderError):
-    """The end of an incomplete run; `outcomes` has one Outcome for each document."""
+    """The end of an incomplete run; `outcomes` has one Outcome for each document.
 
-    def __init__(self, message: str, outcomes: Sequence[Outcome] = ()) -> None:
-        super().__init__(message)
+    `reason` is the first problem of those that are incomplete, as a line; it follows the message.
+    """
+
+    def __init__(self, message: str, outcomes: Sequence[Outcome] = (), *, reason: str = "") -> None:
+        super().__init__(f"{message}: {reason}" if reason else message)
+        self.message, self.reason = printable(message), reason
         self.outcomes = tuple(outcomes)
 
 

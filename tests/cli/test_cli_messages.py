@@ -27,7 +27,7 @@ def ended(capsys: Any, code: str, message: str, *, quiet: bool = True, remedy: s
     """The error line of a run that one document ended, with this problem."""
     samples = (report(code, message, sitemap=URL, severity="error", remedy=remedy),)
     outcome = Outcome(url=URL, complete=False, samples=samples, problems={code: 1})
-    failure = NothingReadable(f"no URL could be read from a.example: {samples[0]}", [outcome])
+    failure = NothingReadable("no URL could be read from a.example", [outcome], reason=str(samples[0]))
     Console(quiet=quiet).show_nothing_read(failure)
     return capsys.readouterr().err
 
@@ -62,7 +62,7 @@ def test_advice_in_the_problem_is_not_repeated(capsys: Any, code: str, message: 
 def test_problem_of_a_host_is_not_repeated(capsys: pytest.CaptureFixture[str], why: str, lines: int) -> None:
     problem = report("F17", "401 Unauthorized", sitemap=URL, remedy='--auth (auth="USER:PASSWORD") signs in')
     outcome = Outcome(url=URL, why=why, complete=False, samples=(problem,), problems={"F17": 1})  # type: ignore[arg-type]
-    failure = NothingReadable(f"no URL could be read from a.example: {problem}", [outcome])
+    failure = NothingReadable("no URL could be read from a.example", [outcome], reason=str(problem))
     Console().show_nothing_read(failure)
     assert capsys.readouterr().err.count("\n") == lines
     Console(quiet=True).show_nothing_read(failure)
@@ -72,7 +72,7 @@ def test_problem_of_a_host_is_not_repeated(capsys: pytest.CaptureFixture[str], w
 def test_an_error_counts_before_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
     warning, error = Problem("F06", "warning", "text/html", URL), Problem("F11", "error", "empty", URL)
     outcome = Outcome(url=URL, complete=False, samples=(warning, error), problems={"F06": 1, "F11": 1})
-    Console(quiet=True).show_nothing_read(NothingReadable(f"nothing: {error}", [outcome]))
+    Console(quiet=True).show_nothing_read(NothingReadable("nothing", [outcome], reason=str(error)))
     assert capsys.readouterr().err.endswith(f"; {HINTS['F11']}\n")
 
 
