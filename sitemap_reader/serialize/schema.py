@@ -1,10 +1,10 @@
 """The types of the JSON lines, derived from the annotations of the record classes, and their text for readers of lines.
 
 In: the types of model/records.py, the one declaration. Out: the type of each record's line; JSON Schema, columns for
-DuckDB, dtypes for polars, a schema for Arrow; what msgspec checks values with. Readers that infer types from the first
-lines lose the keys that only later lines have. A type is a hint, as get_type_hints() returns it: str, int, float,
-bool, datetime, dict[str, int] (counts by name), Literal, list, tuple, `X | None`, an attrs class or a TypedDict (an
-object). Reads no line.
+DuckDB, dtypes for polars, a schema for Arrow. Readers that infer types from the first lines lose the keys that only
+later lines have. A type is a hint, as get_type_hints() returns it: str, int, float, bool, datetime, dict[str, int]
+(counts by name), Literal, list, tuple, `X | None`, an attrs class or a TypedDict (an object). msgspec.inspect would
+sort the keys of a TypedDict, and `dump` does not import msgspec. Reads no line.
 """
 
 from __future__ import annotations
