@@ -16,6 +16,7 @@ import pytest
 from browser import chromium, show  # noqa: F401 - fixtures
 from servers import NginxServer, SiteServer, nginx_program, run_nginx
 from tiers import FULL, examples
+from virtual_time import virtual_time  # noqa: F401 - a fixture
 from webhook_receiver import receiver  # noqa: F401 - a fixture
 
 from sitemap_reader.model.internal_errors import RAISE_VARIABLE
@@ -53,6 +54,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.path)  # one order in all workers
     chosen = {True: [], False: []}
     for item in items:
         chosen[runs(item, config)].append(item)
@@ -60,8 +62,29 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.hook.pytest_deselected(items=chosen[False])
 
 
+class _Backwards(pytest.Dir):
+    def collect(self) -> list[pytest.Collector]:
+        return [*super().collect()][::-1]
+
+
+def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Every second worker imports the test files from the last to the first.
+
+    After a fresh checkout each file's asserts are rewritten once, by the worker that comes to it first, in place of
+    once by each worker: that took 25 of the 40 s of a collection.
+    """
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
+    return _Backwards.from_parent(parent, path=path) if int(worker.removeprefix("gw")) % 2 else None
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    """Collects no garbage while tests are collected: that was a quarter of the time."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
     """Excludes the collected tests from garbage collection, which some tests call many times."""
+    gc.enable()
     gc.collect()
     gc.freeze()
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import math
 import re
-import time
 from contextlib import aclosing, asynccontextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -29,7 +28,7 @@ from ..parser.normalise.urls import without_userinfo
 from .document_parser import Batch, DocumentParser, sitemap_format
 from .executor import ParseExecutor, run_fallback
 from .scope_problems import ScopeProblems
-from .timeouts import DocumentTimeouts, Stopwatch
+from .timeouts import DocumentTimeouts, Stopwatch, loop_seconds
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -82,7 +81,7 @@ class Crawl:
     _polite: bool = True
     _reported: Sequence[Problem | Outcome] = ()
     _headers: RequestHeaders | None = None
-    _clock: Callable[[], float] = time.monotonic
+    _clock: Callable[[], float] = loop_seconds
     _shared_executor: ParseExecutor | None = None
     _pacing: Pacing | None = None
     bytes_wire: int = attrs.field(default=0, init=False)

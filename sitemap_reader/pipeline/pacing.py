@@ -14,7 +14,6 @@ from __future__ import annotations
 import asyncio
 import math
 import threading
-import time
 from collections import deque
 from contextlib import aclosing, asynccontextmanager, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING
@@ -25,6 +24,7 @@ from ..fetch.client import OTHER_LOOP, Response
 from ..fetch.replay import AsyncChunks
 from ..frontier.host_queue import HostPace
 from ..model.errors import UsageError
+from .timeouts import loop_seconds
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
@@ -78,7 +78,7 @@ class _Host:
 class Pacing:
     """The slots of one reader. It belongs to the event loop in which it is used, as the reader does."""
 
-    def __init__(self, plan: Plan, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, plan: Plan, clock: Callable[[], float] = loop_seconds) -> None:
         self._plan = plan
         self._clock = clock
         self._in_flight = 0

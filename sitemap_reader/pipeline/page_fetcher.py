@@ -12,7 +12,6 @@ is a sitemap, which it reports on and keeps in memory to the end.
 from __future__ import annotations
 
 import asyncio
-import time
 from datetime import UTC, datetime
 from functools import partial
 from http import HTTPStatus
@@ -31,7 +30,7 @@ from ..model.limits import KIB, Limits, advice
 from ..parser.content.codings import Decompressor
 from ..parser.normalise.urls import without_userinfo
 from .crawl import RequestTimer, failure_of, in_use, paced_response, slot_for
-from .timeouts import DocumentTimeouts
+from .timeouts import DocumentTimeouts, loop_seconds
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
@@ -113,7 +112,7 @@ class PageFetcher:
     _polite: bool = True
     _pacing: Pacing | None = None
     max_body_bytes: int = MAX_BODY_BYTES
-    _clock: Callable[[], float] = time.monotonic
+    _clock: Callable[[], float] = loop_seconds
     _hosts: HostQueues = attrs.field(init=False)
     _nodes: dict[str, _Node] = attrs.field(factory=dict, init=False)
     _waiting: dict[str, list[_Redirected]] = attrs.field(factory=dict, init=False)

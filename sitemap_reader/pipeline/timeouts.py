@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+def loop_seconds() -> float:
+    """The time of the running event loop, by which its timers go."""
+    return asyncio.get_running_loop().time()
+
+
 def is_cancelled() -> bool:
     """Whether the current task is being cancelled: else a CancelledError is of something that it waits for."""
     task = asyncio.current_task()

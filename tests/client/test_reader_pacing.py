@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections import Counter
 from contextlib import ExitStack, asynccontextmanager, suppress
 from itertools import pairwise
@@ -31,6 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
     from faultserver import Script
+
+pytestmark = pytest.mark.usefixtures("virtual_time")
 
 A, B = "https://a.example", "https://b.example"
 MOST_SECONDS = 30.0
@@ -67,7 +68,7 @@ class Web:
 
     @asynccontextmanager
     async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
-        self.log.append((time.monotonic(), url))
+        self.log.append((asyncio.get_running_loop().time(), url))
         host = url.split("/")[2]
         self.now.update([host, "all"])
         self.most |= self.now
@@ -165,7 +166,6 @@ def over_http(targets: list[str], **options: Any) -> list[int]:
     return run(main)
 
 
-@pytest.mark.slow
 def test_five_streams_of_one_host_keep_its_limit() -> None:
     with FaultServer(site(6)) as server:
         assert over_http([server.url] * 5, per_host=2) == [6] * 5
@@ -180,7 +180,6 @@ def test_streams_of_many_hosts_keep_the_limit_of_all() -> None:
         assert max(map(overlap, servers)) <= 2
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("concurrency", "per_host"), [(4, 2), (2, 1), (16, 4), (3, 5)])
 def test_thirty_hosts_at_once(concurrency: int, per_host: int) -> None:
     web, hosts = Web(sitemaps=4, seconds=0.002), [f"https://{number}.example" for number in range(30)]
@@ -218,7 +217,6 @@ def test_changes_discover_and_pages_share_the_limits(tmp_path: Any) -> None:
 # --- delays ---
 
 
-@pytest.mark.slow
 def test_delay_holds_between_streams() -> None:
     web = Web()
     assert at_once(web, [A] * 2, delay=0.15) == [2] * 2
@@ -229,7 +227,6 @@ def test_delay_holds_between_streams() -> None:
     assert min(web.gaps()) >= 0.15 - EXACT
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("read", [at_once, one_by_one])
 def test_crawl_delay_holds_between_streams(read: Callable[..., list[int]]) -> None:
     """Before a robots.txt has been read the delay is not known: only one is requested at a time."""
@@ -240,7 +237,6 @@ def test_crawl_delay_holds_between_streams(read: Callable[..., list[int]]) -> No
     assert web.most["a.example"] == 1
 
 
-@pytest.mark.slow
 def test_crawl_delay_of_one_host_does_not_delay_others() -> None:
     web = Web(robots="User-agent: *\nCrawl-delay: 0.2")
 
@@ -265,7 +261,6 @@ def test_a_crawl_delay_over_the_limit_delays_no_later_stream() -> None:
     assert run(main) == 2
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("status", [429, 503])
 def test_retry_after_holds_for_the_next_stream(status: int) -> None:
     web = Web(answers={f"{A}/robots.txt": [(status, {"retry-after": "1"})]})
@@ -280,14 +275,12 @@ def test_retry_after_holds_for_the_next_stream(status: int) -> None:
     assert web.gaps()[0] >= 1.0
 
 
-@pytest.mark.slow
 def test_retry_after_holds_for_streams_at_once() -> None:
     web = Web(answers={f"{A}/robots.txt": [(503, {"retry-after": "1"})]})
     assert at_once(web, [A] * 4) == [2] * 4
     assert web.gaps()[0] >= 1.0
 
 
-@pytest.mark.slow
 def test_a_refused_request_does_not_lengthen_the_pause() -> None:
     """A stream that asks again and again during a Retry-After over the limit would else never get a request."""
     web = Web(answers={f"{A}/robots.txt": [(503, {"retry-after": "2"})]})
@@ -330,7 +323,6 @@ def test_a_host_with_a_long_retry_after_is_skipped_by_all_streams(status: int) -
 # --- fairness, cancelling, back-pressure ---
 
 
-@pytest.mark.slow
 def test_a_stream_of_many_sitemaps_lets_a_later_one_through() -> None:
     web = Web(sitemaps=60, seconds=0.005)
     done: list[int] = []
@@ -350,7 +342,6 @@ def test_a_stream_of_many_sitemaps_lets_a_later_one_through() -> None:
     assert done[0] < 30 < 60 < done[1]
 
 
-@pytest.mark.slow
 def test_a_slow_host_does_not_stop_others() -> None:
     web = Web()
 
@@ -367,7 +358,6 @@ def test_a_slow_host_does_not_stop_others() -> None:
     assert run(main) == 10 * 2
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("how", ["cancel", "close"])
 def test_streams_that_end_early_give_back_their_slots(how: str) -> None:
     """Some are in flight, others wait for a slot, or for a delay."""
@@ -397,7 +387,6 @@ def test_streams_that_end_early_give_back_their_slots(how: str) -> None:
     assert run(main) == 4
 
 
-@pytest.mark.slow
 def test_a_stream_that_is_not_read_on_stops_no_other() -> None:
     """Its bodies are left unread for a second, then others are sent; it goes on when it is read again."""
     web = Web(sitemaps=4, urls=30_000)
@@ -415,7 +404,6 @@ def test_a_stream_that_is_not_read_on_stops_no_other() -> None:
     assert first >= 30_000 - 1
 
 
-@pytest.mark.slow
 def test_two_streams_of_one_host_can_be_read_in_turns() -> None:
     web = Web(sitemaps=1, urls=20_000)
 
@@ -434,7 +422,6 @@ def test_two_streams_of_one_host_can_be_read_in_turns() -> None:
     assert run(main) == 20_000
 
 
-@pytest.mark.slow
 def test_waiting_for_a_slot_is_no_network_time() -> None:
     web = Web(seconds=0.06)
     limits = sr.Limits(document_seconds=1.5, connect_seconds=0.5, read_seconds=0.5, min_rate_after_seconds=0.5)
@@ -450,9 +437,8 @@ def test_waiting_for_a_slot_is_no_network_time() -> None:
 
             return await asyncio.gather(*(seconds() for _ in range(8)))
 
-    began = time.monotonic()
     seconds = run(main)
-    spent = time.monotonic() - began
+    spent = web.log[-1][0] - web.log[0][0]
     assert spent > 8 * 4 * 0.06 > limits.document_seconds
     assert max(seconds) < spent / 2
 
@@ -475,7 +461,7 @@ def test_hosts_are_forgotten_once_their_waits_are_over() -> None:
     async def main() -> None:
         pacing = Pacing(Plan())
         paused = place(-1)
-        paused.pace.pause(time.monotonic() + 3600)
+        paused.pace.pause(pacing.now() + 3600)
         pacing.learn([paused])
         for number in range(5_000):
             async with pacing.slot(place(number), is_robots=False):
@@ -508,7 +494,6 @@ def whole_at_once(web: Web, targets: list[str], *, site_seconds: float, **option
     return run(main)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("targets", "options"),
     [
@@ -519,12 +504,11 @@ def whole_at_once(web: Web, targets: list[str], *, site_seconds: float, **option
     ids=["concurrency", "per_host", "delay"],
 )
 def test_waiting_for_other_streams_is_no_time_of_the_site(targets: list[str], options: dict[str, Any]) -> None:
-    web, began = Web(seconds=0.08), time.monotonic()
+    web = Web(seconds=0.08)
     assert whole_at_once(web, targets, site_seconds=1.2, **options) == [True] * len(targets)
-    assert time.monotonic() - began > 1.5, "longer than each may take"
+    assert web.log[-1][0] - web.log[0][0] > 1.5, "longer than each may take"
 
 
-@pytest.mark.slow
 def test_a_stream_that_waits_for_one_that_hangs_has_its_own_time() -> None:
     web = Web()
 
@@ -538,7 +522,6 @@ def test_a_stream_that_waits_for_one_that_hangs_has_its_own_time() -> None:
     assert run(main) == [True, False]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("web", "options"),
     [
@@ -551,9 +534,8 @@ def test_a_stream_that_waits_for_one_that_hangs_has_its_own_time() -> None:
 @pytest.mark.parametrize("streams", [1, 2])
 def test_what_the_site_asks_for_is_its_time(web: Web, options: dict[str, Any], streams: int) -> None:
     web = attrs.evolve(web, answers={url: [*each] for url, each in web.answers.items()}, log=[])
-    began = time.monotonic()
     assert whole_at_once(web, [A] * streams, site_seconds=0.7, **options) == [False] * streams
-    assert time.monotonic() - began < 2.5
+    assert web.log[-1][0] - web.log[0][0] < 2.5
 
 
 def test_the_stopwatch_stands_while_all_requests_wait_for_others() -> None:
@@ -580,7 +562,6 @@ def test_the_stopwatch_stands_while_all_requests_wait_for_others() -> None:
 # --- event loops, and close() ---
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"delay": 0.05}])
 def test_a_reader_on_two_event_loops_at_once_is_a_usage_error(options: dict[str, Any]) -> None:
     """A wait of one loop cannot be ended by the other."""
@@ -616,7 +597,6 @@ def test_a_reader_on_two_event_loops_at_once_is_a_usage_error(options: dict[str,
     assert run(lambda: count(reader, B)) == 2, "one after the other is no fault here"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["urls", "changes"])
 def test_closing_a_reader_ends_its_streams(kind: str, tmp_path: Any) -> None:
     """One waits for an answer, one for a slot, one for its consumer, one has not begun; then nothing is sent."""

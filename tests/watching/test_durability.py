@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from change_logs import LoggedChanges
 
+pytestmark = pytest.mark.usefixtures("virtual_time")
+
 ONE, TWO = "https://a.test/one.xml", "https://a.test/two.xml"
 SITE = "https://a.test/"
 

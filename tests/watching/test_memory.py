@@ -18,6 +18,8 @@ from sitemap_reader.watching.watched_site import DayCounts, WatchedSite
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.usefixtures("virtual_time")
+
 
 def a_site(clock: VirtualClock) -> MemoryWeb:
     web = MemoryWeb(clock)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from pathlib import Path
 
+pytestmark = pytest.mark.usefixtures("virtual_time")
+
 ROBOTS = "https://a.test/robots.txt"
 ONE = "https://a.test/one.xml"
 TWO = "https://a.test/two.xml"
@@ -86,7 +88,6 @@ def test_a_ping_brings_a_visit_at_once_however_short_ago_the_last_one_was(
     watched(tmp_path, main, least_interval=60)
 
 
-@pytest.mark.slow
 def test_pings_after_which_something_had_changed_are_never_held_back(tmp_path: Path) -> None:
     async def main(site: Site) -> None:
         for _ in range(12):
@@ -199,7 +200,6 @@ def test_a_history_of_wrong_pings_is_made_good_by_right_ones(tmp_path: Path) -> 
     watched(tmp_path, main, least_interval=86_400)
 
 
-@pytest.mark.slow
 def test_wrong_pings_of_many_documents_bring_few_visits(tmp_path: Path) -> None:
     children = [f"https://a.test/{number}.xml" for number in range(60)]
 
@@ -221,7 +221,6 @@ def test_wrong_pings_of_many_documents_bring_few_visits(tmp_path: Path) -> None:
     watched(tmp_path, main, prepare, least_interval=86_400)
 
 
-@pytest.mark.slow
 def test_the_budget_of_the_host_holds_a_ping_back_no_longer_than_it_must(tmp_path: Path) -> None:
     async def main(site: Site) -> None:
         for _ in range(3):
@@ -237,7 +236,6 @@ def test_the_budget_of_the_host_holds_a_ping_back_no_longer_than_it_must(tmp_pat
     watched(tmp_path, main, host_budget=60)
 
 
-@pytest.mark.slow
 def test_a_crawl_delay_holds_a_ping_back(tmp_path: Path) -> None:
     def prepare(web: MemoryWeb) -> None:
         web.pages[ROBOTS] = f"User-agent: *\nCrawl-delay: 20\nSitemap: {TWO}\n".encode()
@@ -258,7 +256,6 @@ def test_a_crawl_delay_holds_a_ping_back(tmp_path: Path) -> None:
 # --- the least interval ---
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seconds", [30.0, 60.0, 300.0])
 def test_a_sitemap_is_requested_once_in_the_least_interval_at_most(tmp_path: Path, seconds: float) -> None:
     async def main(site: Site) -> None:
@@ -274,7 +271,6 @@ def test_a_sitemap_is_requested_once_in_the_least_interval_at_most(tmp_path: Pat
 # --- when the next visit is ---
 
 
-@pytest.mark.slow
 def test_the_next_visit_is_when_it_is_reported(tmp_path: Path) -> None:
     hosts = [f"https://{name}.test/" for name in "abcd"]
 
@@ -320,7 +316,6 @@ def test_a_failing_site_of_the_same_domain_delays_nothing(tmp_path: Path) -> Non
     watched(tmp_path, main, prepare, hosts=["https://a.test/", fails], budget=36_000, host_budget=3_000)
 
 
-@pytest.mark.slow
 def test_sites_that_wait_for_the_budget_state_until_when(tmp_path: Path) -> None:
     hosts = [f"https://{name}.test/" for name in "abcdefgh"]
 

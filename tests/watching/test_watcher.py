@@ -28,6 +28,8 @@ from sitemap_reader.watching.visit import Stores
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.usefixtures("virtual_time")
+
 ROBOTS = "https://a.test/robots.txt"
 ONE = "https://a.test/one.xml"
 TWO = "https://a.test/two.xml"

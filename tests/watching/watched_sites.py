@@ -153,7 +153,7 @@ class Watch:
             is_busy = not self.task.done() and self.watcher.is_busy and self.web.gate is None
             quiet = 0 if is_busy else quiet + 1
             if is_busy:
-                await asyncio.sleep(0.0005)
+                await asyncio.sleep(0.1)  # of virtual time
 
     async def run(self, *, minutes: float = 0, hours: float = 0, days: float = 0) -> datetime:
         """Lets the time pass, and returns the time when it began."""

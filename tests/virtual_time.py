@@ -1,0 +1,73 @@
+"""An event loop whose time jumps to the next timer where nothing else could happen: delays and backoffs take no time.
+
+It jumps only while it waits for no socket, and no executor has work: what other threads or the network do takes as long
+as it takes. Its time() then is ahead of time.monotonic(); so tests read the time of the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+from concurrent.futures import ThreadPoolExecutor, thread
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class _Time:
+    """Seconds that were jumped over, in all loops of a test, and the number of calls that thread pools have not ended."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.ahead = 0.0
+        self.jobs = 0
+        submit, run = ThreadPoolExecutor.submit, thread._WorkItem.run
+
+        def counted_submit(pool: ThreadPoolExecutor, *args: Any, **kwargs: Any) -> Any:
+            self.jobs += 1
+            return submit(pool, *args, **kwargs)
+
+        def counted_run(item: Any, *context: Any) -> None:
+            try:
+                run(item, *context)  # calls the callbacks of its future, too
+            finally:
+                self.jobs -= 1
+
+        patch.setattr(ThreadPoolExecutor, "submit", counted_submit)
+        patch.setattr(thread._WorkItem, "run", counted_run)
+
+
+class _JumpingSelector(selectors.DefaultSelector):
+    def __init__(self, time: _Time) -> None:
+        super().__init__()
+        self._time = time
+
+    def select(self, timeout: float | None = None) -> list[Any]:
+        """What is ready; in place of waiting for a timer the time jumps."""
+        if timeout is None or timeout <= 0 or self._time.jobs or len(self.get_map()) > 1:  # 1: wakes the loop
+            return super().select(timeout)
+        ready = super().select(0)
+        if not ready:
+            self._time.ahead += timeout
+        return ready
+
+
+class VirtualTimeLoop(asyncio.SelectorEventLoop):
+    def __init__(self, time: _Time) -> None:
+        self._time = time
+        super().__init__(_JumpingSelector(time))
+
+    def time(self) -> float:
+        """Seconds of the monotonic clock, plus those that were jumped over."""
+        return super().time() + self._time.ahead
+
+
+@pytest.fixture
+def virtual_time() -> Iterator[None]:
+    """New event loops, also those of threads, have a time that jumps."""
+    with pytest.MonkeyPatch.context() as patch:
+        time = _Time(patch)
+        patch.setattr(asyncio.events, "new_event_loop", lambda: VirtualTimeLoop(time))
+        yield
