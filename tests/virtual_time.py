@@ -17,12 +17,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+_JOB_SECONDS = 0.005
+
+
 class _Time:
     """Seconds that were jumped over, in all loops of a test, and the number of calls that thread pools have not ended."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.ahead = 0.0
         self.jobs = 0
+        self.idle: list[asyncio.Future[None]] = []  # wait until the time could jump
         submit, run = ThreadPoolExecutor.submit, thread._WorkItem.run
 
         def counted_submit(pool: ThreadPoolExecutor, *args: Any, **kwargs: Any) -> Any:
@@ -46,10 +50,16 @@ class _JumpingSelector(selectors.DefaultSelector):
 
     def select(self, timeout: float | None = None) -> list[Any]:
         """What is ready; in place of waiting for a timer the time jumps."""
-        if timeout is None or timeout <= 0 or self._time.jobs or len(self.get_map()) > 1:  # 1: wakes the loop
+        idle = self._time.idle
+        is_due = timeout is not None and timeout <= 0
+        if is_due or len(self.get_map()) > 1:  # one wakes the loop
             return super().select(timeout)
-        ready = super().select(0)
-        if not ready:
+        if self._time.jobs:  # not for long: the end of a job is counted after it has woken the loop
+            return super().select(min(timeout or _JOB_SECONDS, _JOB_SECONDS))
+        ready = super().select(0 if idle or timeout else None)
+        if not ready and idle:
+            idle.pop().set_result(None)
+        elif not ready and timeout:
             self._time.ahead += timeout
         return ready
 
@@ -62,6 +72,12 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         """Seconds of the monotonic clock, plus those that were jumped over."""
         return super().time() + self._time.ahead
+
+    async def idle(self) -> None:
+        """Waits until the loop could but wait for a timer."""
+        future = self.create_future()
+        self._time.idle.append(future)
+        await future
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """Killed `sync` runs: their outputs together have all changes, with few repetitions.
 
-Each run appends to one file, as `>> changes.jsonl` does. SYNC_KILLS=200 kills 200 times instead of 10.
+Each run appends to one file, as `>> changes.jsonl` does. SYNC_KILLS=200 kills 200 times instead of 6.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-KILLS = int(os.environ.get("SYNC_KILLS", "10"))
+KILLS = int(os.environ.get("SYNC_KILLS", "6"))
 DOCUMENTS, PER_DOCUMENT = 6, 400
 # After a kill one document is reported again, perhaps not by the next run, if that is killed before.
 MOST_REPEATED = PER_DOCUMENT + 200

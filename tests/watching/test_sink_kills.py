@@ -1,6 +1,6 @@
 """Killed deliveries: together they deliver every change to a file, a webhook and Redis, and repeat next to none.
 
-SINK_KILLS=1000 kills 1000 times instead of 20, or 200 with --full.
+SINK_KILLS=1000 kills 1000 times instead of 30.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from change_logs import all_entries, logged, seqs_of
-from tiers import examples, needs
+from tiers import needs
 
 if TYPE_CHECKING:
     from redis_server import RedisServer
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 needs("redis")
 
-KILLS = int(os.environ.get("SINK_KILLS") or examples(200, fast=20))
+KILLS = int(os.environ.get("SINK_KILLS") or 30)
 HERE = Path(__file__).parent
 
 

@@ -1,6 +1,6 @@
 """Killed watches: together they find and deliver what a site lists, to a file, a webhook and Redis.
 
-WATCH_KILLS=1000 kills 1000 times instead of 20, or 200 with --full; WATCH_SEED=7 kills at other moments.
+WATCH_KILLS=1000 kills 1000 times instead of 30; WATCH_SEED=7 kills at other moments.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import pytest
 from change_logs import all_entries, logged, seqs_of
 from changing_site import ChangingSite
 from servers import SiteServer
-from tiers import examples, needs
+from tiers import needs
 from watched_sites import FastClock, urlset
 
 needs("redis")
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from sitemap_reader.state.change_log import LogEntry
 
-KILLS = int(os.environ.get("WATCH_KILLS") or examples(200, fast=20))
+KILLS = int(os.environ.get("WATCH_KILLS") or 30)
 SEED = int(os.environ.get("WATCH_SEED") or 20261127)
 SPEED = 5_000
 HERE = Path(__file__).parent
@@ -132,7 +132,7 @@ def test_sigterm_at_any_moment_ends_a_watch_in_order(tmp_path: Path, receiver: R
     with ChangingSite(clock, SEED) as site, SiteServer({}) as long:
         hosts = [f"{site.server.url}/", f"{long.url}/"]
         with Watches(state, hosts, clock, [str(file), receiver.url]) as watches:
-            for number in range(examples(20, fast=2)):
+            for number in range(6):
                 hangs = number % 3 == 1
                 receiver.seconds = 60.0 * hangs
                 body = urlset(*(f"{long.url}/{page}" for page in range(50_000)), lastmod=clock().replace(microsecond=0))

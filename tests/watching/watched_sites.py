@@ -1,4 +1,7 @@
-"""A watch on sites in memory, at a clock of its own: nothing waits for real time."""
+"""A watch on sites in memory, at a clock of its own: nothing waits for real time.
+
+Tests with watching() need the fixture `virtual_time`, by which the watch knows when all has been done.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from heapq import heappop, heappush
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 from change_logs import all_entries
@@ -29,9 +32,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Mapping
     from pathlib import Path
 
+    from virtual_time import VirtualTimeLoop
+
 NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
-# Of the event loop: so many lead from the end of a sleep to the next one.
-_TURNS = 20
 START = datetime(2026, 3, 2, tzinfo=UTC)
 
 
@@ -146,14 +149,11 @@ class Watch:
 
     async def settle(self) -> None:
         """Waits until no visit is under way, and the watcher sleeps."""
-        quiet = 0
-        while quiet < 2:  # after the last visit the watcher needs some turns until it sleeps
-            for _ in range(_TURNS):
-                await asyncio.sleep(0)
-            is_busy = not self.task.done() and self.watcher.is_busy and self.web.gate is None
-            quiet = 0 if is_busy else quiet + 1
-            if is_busy:
-                await asyncio.sleep(0.1)  # of virtual time
+        loop = cast("VirtualTimeLoop", asyncio.get_running_loop())
+        await loop.idle()
+        while not self.task.done() and self.watcher.is_busy and self.web.gate is None:
+            await asyncio.sleep(0.1)  # the visit waits for a delay or a limit of time
+            await loop.idle()
 
     async def run(self, *, minutes: float = 0, hours: float = 0, days: float = 0) -> datetime:
         """Lets the time pass, and returns the time when it began."""
