@@ -43,7 +43,6 @@ def _show(value):
 """
 
 
-@pytest.mark.smoke("01_one_site")
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebook_cells_run(notebook: Path, tmp_path: Path) -> None:
     texts = [source(cell) for cell in cells(notebook)]

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-_JOB_SECONDS = 0.005
+_JOB_SECONDS = 0.0005
 
 
 class _Time:
-    """Seconds that were jumped over, in all loops of a test, and the number of calls that thread pools have not ended."""
+    """The seconds that all loops of a test have jumped over, and the number of calls that run in thread pools."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.ahead = 0.0

@@ -141,7 +141,7 @@ CHECKS: dict[str, Callable[[Any], None]] = {
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
+@settings(max_examples=15)
 @given(groups=GROUPS, undated=st.integers(0, 5))
 def test_a_finding_is_true_of_its_frame(
     groups: list[tuple[int, int, str, bool]], undated: int, tmp_path_factory: pytest.TempPathFactory

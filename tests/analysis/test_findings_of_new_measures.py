@@ -54,7 +54,7 @@ def named(text: str, column: Any, values: Any) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(RECORDS, RECORDS)
 def test_findings_are_true_of_their_frames(
     tmp_path: Path, first: list[sr.UrlRecord], second: list[sr.UrlRecord]

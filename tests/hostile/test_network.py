@@ -58,11 +58,6 @@ BEFORE = [f"{SITE}/before/{number}" for number in range(3)]
 BEHIND = [f"{SITE}/behind/{number}" for number in range(3)]
 
 
-@pytest.fixture(autouse=True)
-def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sitemap_reader.frontier.host_queue.BACKOFF_SECONDS", 0.02)
-
-
 @attrs.define
 class Read:
     """The result of reading a site."""

@@ -83,7 +83,7 @@ CHANGES = st.lists(st.tuples(st.integers(0, 285), st.integers(0, 15)), max_size=
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=examples(2000))
+@settings(deadline=None, max_examples=examples(300))
 @given(unused=st.integers(0, 31), changes=CHANGES, distances=st.sampled_from(DISTANCES), body=st.binary(max_size=80),
        before=st.sampled_from([b"", BODY[:40]]))
 @example(unused=29, changes=[], distances=[1], body=bytes(9), before=b"")
@@ -103,7 +103,7 @@ def test_wrong_code_lengths(
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=examples(400))
+@settings(deadline=None, max_examples=examples(200))
 @given(start=st.integers(0, len(BODY)), length=st.sampled_from([0, 60, 3000, 70_000, 300_000]),
        level=st.sampled_from([0, 1, 9]), wbits=st.sampled_from([31, 25, 15, 9, -15, -9]),
        damage=st.lists(st.tuples(st.integers(0, 1 << 20), st.binary(max_size=2)), max_size=3), cut=st.integers(0, 20),
@@ -122,7 +122,7 @@ def test_damaged_data(
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=examples(600))
+@settings(deadline=None, max_examples=examples(300))
 @given(head=st.sampled_from(range(8)), noise=st.binary(max_size=120))
 def test_noise(head: int, noise: bytes) -> None:
     assert_same(HEADER + bytes((head,)) + noise, 1, WHOLE)

@@ -212,7 +212,6 @@ def disturbed(farm, hosts, right, tmp_path_factory):
     return out, found, killer
 
 
-@pytest.mark.smoke
 def test_killed_worker_loses_no_row(disturbed, right):
     out, found, killer = disturbed
     assert killer.killed is not None

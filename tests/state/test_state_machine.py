@@ -244,5 +244,5 @@ def _instant(day: str | None) -> str:
 
 TestMachine = Machine.TestCase
 TestMachine.settings = settings(
-    max_examples=examples(40), stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=examples(16), stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
 )
