@@ -597,6 +597,7 @@ def test_a_reader_on_two_event_loops_at_once_is_a_usage_error(options: dict[str,
     assert run(lambda: count(reader, B)) == 2, "one after the other is no fault here"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["urls", "changes"])
 def test_closing_a_reader_ends_its_streams(kind: str, tmp_path: Any) -> None:
     """One waits for an answer, one for a slot, one for its consumer, one has not begun; then nothing is sent."""

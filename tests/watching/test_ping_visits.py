@@ -200,6 +200,7 @@ def test_a_history_of_wrong_pings_is_made_good_by_right_ones(tmp_path: Path) -> 
     watched(tmp_path, main, least_interval=86_400)
 
 
+@pytest.mark.slow
 def test_wrong_pings_of_many_documents_bring_few_visits(tmp_path: Path) -> None:
     children = [f"https://a.test/{number}.xml" for number in range(60)]
 
@@ -256,6 +257,7 @@ def test_a_crawl_delay_holds_a_ping_back(tmp_path: Path) -> None:
 # --- the least interval ---
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seconds", [30.0, 60.0, 300.0])
 def test_a_sitemap_is_requested_once_in_the_least_interval_at_most(tmp_path: Path, seconds: float) -> None:
     async def main(site: Site) -> None:
@@ -271,6 +273,7 @@ def test_a_sitemap_is_requested_once_in_the_least_interval_at_most(tmp_path: Pat
 # --- when the next visit is ---
 
 
+@pytest.mark.slow
 def test_the_next_visit_is_when_it_is_reported(tmp_path: Path) -> None:
     hosts = [f"https://{name}.test/" for name in "abcd"]
 
