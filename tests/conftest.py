@@ -19,8 +19,6 @@ from tiers import FULL, examples
 from virtual_time import virtual_time  # noqa: F401 - a fixture
 from webhook_receiver import receiver  # noqa: F401 - a fixture
 
-from sitemap_reader.frontier import host_queue
-from sitemap_reader.frontier.host_queue import BACKOFF_SECONDS, SLOW_DOWN_SECONDS
 from sitemap_reader.model.internal_errors import RAISE_VARIABLE
 
 if TYPE_CHECKING:
@@ -118,20 +116,10 @@ def pytest_configure(config: pytest.Config) -> None:
             signal.signal(number, usual)
 
 
-@pytest.fixture(scope="session", autouse=True)
-def short_backoffs() -> Iterator[None]:
-    """A failed request is tried again at once, but where a test has `real_backoffs`."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(host_queue, "BACKOFF_SECONDS", 0.02)
-        patch.setattr(host_queue, "SLOW_DOWN_SECONDS", 0.1)
-        yield
-
-
 @pytest.fixture
-def real_backoffs(short_backoffs: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The times between tries are those of users."""
-    monkeypatch.setattr(host_queue, "BACKOFF_SECONDS", BACKOFF_SECONDS)
-    monkeypatch.setattr(host_queue, "SLOW_DOWN_SECONDS", SLOW_DOWN_SECONDS)
+def short_backoffs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A failed request is tried again at once."""
+    monkeypatch.setattr("sitemap_reader.frontier.host_queue.BACKOFF_SECONDS", 0.02)
 
 
 @pytest.fixture

@@ -10,8 +10,6 @@ import pytest
 
 import sitemap_reader
 
-pytestmark = pytest.mark.usefixtures("real_backoffs")
-
 PACKAGE = Path(sitemap_reader.__file__).parent
 WITH_EXAMPLES = sorted(
     ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from sitemap_reader import Report
 
+pytestmark = pytest.mark.usefixtures("short_backoffs")
+
 HTML = {"Content-Type": "text/html; charset=utf-8"}
 MENU = " ".join(f"item{number}" for number in range(30))
 

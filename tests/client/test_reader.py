@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from servers import Page, SiteServer
 
+pytestmark = pytest.mark.usefixtures("short_backoffs")
+
 XML = {"Content-Type": "application/xml"}
 WAIT_SECONDS = 10.0
 SHOP = Path(__file__).parents[2] / "corpus" / "sites" / "shop"

@@ -38,8 +38,6 @@ from sitemap_reader.model.records import Outcome, SitemapRef
 from sitemap_reader.serialize.jsonl import from_json, json_line
 from sitemap_reader.serialize.schema import UNWRITTEN
 
-pytestmark = pytest.mark.usefixtures("real_backoffs")
-
 # --- robots.txt: rules -----------------------------------------------------------------------------------
 
 

@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 
 from sitemap_reader.frontier.host_queue import HostPace, backoff, retry_after
 
-pytestmark = pytest.mark.usefixtures("real_backoffs")
-
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 
 

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
     from faultserver import Script
 
+pytestmark = pytest.mark.usefixtures("short_backoffs")
+
 MOST_SECONDS = 20.0  # for a row that takes two, on a busy machine
 FAULT = "/fault.xml"
 
