@@ -69,7 +69,7 @@ def inline_cluster():
         yield client
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(import_module("sitemap_reader.scale.harvest"), "connected", connected)
+        patch.setattr(import_module("sitemap_reader.scale.api"), "connected", connected)
         patch.setitem(sys.modules, "distributed", distributed)
         yield client
 

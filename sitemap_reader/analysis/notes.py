@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..client.keywords import PatternOptions
+from ..client.options import PatternOptions
 from ..client.summary import count_of, dropped_text, first_reason, sitemaps_of
 from ..frontier.filters import UNWANTED
 from ..model.messages import Message

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import attrs
 
-from ..client.keywords import PatternOptions, SiteOptions, checked_keywords
+from ..client.keywords import checked_keywords
+from ..client.options import PatternOptions, SiteOptions, SnapshotOptions
 from ..client.targets import find_target, is_host_name, reject_document
 from ..fetch.replay import is_recording
 from ..frontier.seeds import SCHEME
 from ..model.errors import SitemapReaderError, UsageError
+from ..model.options import part_of
 from ..serialize.arrow import require_pyarrow
 from ..serialize.dumps import DumpFile, is_dump_name, is_warc_name
 from .export import read, read_metadata
@@ -33,7 +35,6 @@ from .tables import SnapshotMetadata, as_reusable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from ..client.summary import Progress
     from ..client.targets import Target
     from ..frontier.filters import Moment
     from ..parser.normalise.scope import ScopeMode
@@ -46,15 +47,8 @@ if TYPE_CHECKING:
 _FOR_SITES = (*FILTERS, "undated", "trust_lastmod")
 
 
-@checked_keywords(SiteOptions)
-def snapshot(
-    target: Name | Iterable[Name],
-    *,
-    at: Moment | None = None,
-    on_progress: Callable[[Progress], None] | None = None,
-    show_progress: bool = True,
-    **options: Unpack[SiteOptions],
-) -> Snapshot:
+@checked_keywords(SnapshotOptions)
+def snapshot(target: Name | Iterable[Name], **options: Unpack[SnapshotOptions]) -> Snapshot:
     """Reads a site, or several at once, into the tables of a Snapshot; a target is what urls() takes, or load().
 
     Several sites are read in parallel, within the same `concurrency` in all; those of one registrable domain one after
@@ -70,7 +64,9 @@ def snapshot(
     """
     require_pyarrow("a Snapshot needs", "analysis")
     patterns = PatternOptions.__annotations__  # iterables, which are needed again for each site
-    given: dict[str, Any] = {name: as_reusable(value) if name in patterns else value for name, value in options.items()}
+    given: dict[str, Any] = {**part_of(SiteOptions, options)}
+    given |= {name: as_reusable(value) for name, value in given.items() if name in patterns}
+    at = options.get("at")
     # All targets first: an invalid one is an error before anything is read.
     base = given.get("base")
     found = [
@@ -85,7 +81,12 @@ def snapshot(
             files=files,
         )
     file_options = FileOptions(**{name: given[name] for name in ("scope", "extras", "limits") if name in given})
-    crawl = partial(read_sites, on_progress=on_progress, show_progress=show_progress, options=given)
+    crawl = partial(
+        read_sites,
+        on_progress=options.get("on_progress"),
+        show_progress=options.get("show_progress", True),
+        options=given,
+    )
     return _read(found, file_options, crawl, by_time=at == BY_NAME)
 
 

@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import attrs
 
-from ..client.keywords import KEYWORDS, PatternOptions, ReaderOptions, checked_keywords
+from ..client.keywords import checked_keywords
+from ..client.options import PatternOptions, ProgressOptions, ReaderOptions
 from ..client.summary import count_of
 from ..client.targets import Target, find_target, reject_document, reject_sitemap_file
 from ..frontier.filters import has_filter_drops, make_moment
 from ..model.errors import NothingFound, NothingReadable, UsageError
 from ..model.messages import Message
+from ..model.options import part_of, with_defaults
 from ..model.problems import CATALOGUE, Problem, report
 from ..model.records import Outcome, SitemapRef, UrlRecord
 from ..parser.normalise.urls import host, is_clean, listed_url
@@ -29,8 +31,9 @@ from ..state.state import site_name
 from .audit_filter import AuditFilter
 from .baseline import BaselineCheck, open_baseline
 from .crawled import PAGE_CODES, CrawlCheck, UnchangedContentCheck
-from .findings import SAMPLES, Findings
+from .findings import Findings
 from .occurrences import KnownFindings
+from .options import AuditOptions, ComparisonOptions, RequestOptions, RuleOptions
 from .policy import parse_codes, read_policy
 from .rule_docs import comparing, needing
 from .runner import AuditRunner
@@ -39,16 +42,12 @@ from .url_checks import UrlCheckOptions, UrlChecks, check_bar
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from ..client.summary import Progress
-    from ..frontier.filters import Moment
     from ..frontier.robots_rules import Rules
     from ..pipeline.page_fetcher import PageResponse
     from ..serialize.dumps import JsonObject
     from ..state.state import State
     from .baseline import Source
     from .findings import Check
-    from .occurrences import Occurrence
-    from .policy import Policy
     from .report import Report
     from .url_checks import CheckProgress, CheckSize
 
@@ -246,85 +245,8 @@ class DumpItems:
             yield f"not checked, as {self.name} is a dump: {', '.join(needs)}"
 
 
-# The keywords of audit() that no other function has, or that mean something else here.
-_AUDIT_KEYWORDS = {
-    **KEYWORDS,
-    "crawl": (
-        "None",
-        "Results of a crawl, the file of a crawler's export (CSV or JSON lines), to compare with the sitemaps.",
-    ),
-    "baseline": (
-        "None",
-        "An earlier dump (its file, or a Snapshot), or a state as in `state`: reports URLs that have disappeared "
-        "since.",
-    ),
-    "baseline_crawl": (
-        "None",
-        "An earlier `crawl`: reports pages whose lastmod has changed, but not their content. Needs crawl and baseline.",
-    ),
-    "state": ("None", "A state of changes(), its file or an open State: reports URLs that have disappeared since."),
-    "check_urls": (
-        "None",
-        'Fetch so many of the listed URLs, or "all", and report errors, redirects, noindex, other canonical URLs and '
-        "soft 404s; of a sample also their estimated shares of all URLs. Those that `crawl` has are not fetched.",
-    ),
-    "save_checks": ("None", "A file for the results of `check_urls`, JSON lines that `crawl` reads."),
-    "seed": ("0", "The seed of the sample of `check_urls`: the same seed and URLs give the same sample."),
-    "on_checked": ("None", "A callback for the CheckProgress of `check_urls`: done, total, seconds_left."),
-    "select": ("()", 'Codes to report, or beginnings of codes: "L" is all of hreflang, "D,L" two groups.'),
-    "ignore": ("()", "Codes not to report, as in `select`."),
-    "samples": (str(SAMPLES), "How many examples of each finding are kept; its count is exact."),
-    "known": (
-        "None",
-        "The occurrences of an earlier audit, a file of JSON lines: Finding.new counts those that it lacks.",
-    ),
-    "on_occurrence": ("None", "Called with each Occurrence: every place in which a problem was found, as it is found."),
-    "policy": (
-        "None",
-        "Severities, ignores and thresholds: the file that has them in its tables `[audit…]`, such as "
-        "sitemap-reader.toml, or a Policy. No file is looked for.",
-    ),
-    "as_of": (
-        "None",
-        "The time from which ages are computed: a date, a datetime or text; None: now, or the time of a recording.",
-    ),
-    "stop": (
-        "None",
-        "A function, called a few times a second: once it returns True, reading ends, and the Report covers the part "
-        "that was read.",
-    ),
-}
-
-
-class AuditOptions(PatternOptions, ReaderOptions, total=False):
-    """Which URLs and sitemaps audit() covers, and how it reads a site."""
-
-
-@checked_keywords(AuditOptions, meanings=_AUDIT_KEYWORDS)
-def audit(
-    source: str | os.PathLike[str] | Dump | Target,
-    *,
-    crawl: str | os.PathLike[str] | None = None,
-    baseline: str | os.PathLike[str] | Dump | State | None = None,
-    baseline_crawl: str | os.PathLike[str] | None = None,
-    state: str | os.PathLike[str] | State | None = None,
-    check_urls: CheckSize | None = None,
-    save_checks: str | os.PathLike[str] | None = None,
-    seed: int = 0,
-    select: str | Iterable[str] = (),
-    ignore: str | Iterable[str] = (),
-    samples: int = SAMPLES,
-    known: str | os.PathLike[str] | None = None,
-    policy: str | os.PathLike[str] | Policy | None = None,
-    on_occurrence: Callable[[Occurrence], None] | None = None,
-    as_of: Moment | None = None,
-    on_outcome: Callable[[Outcome], None] | None = None,
-    on_progress: Callable[[Progress], None] | None = None,
-    on_checked: Callable[[CheckProgress], None] | None = None,
-    show_progress: bool = False,
-    stop: Callable[[], bool] | None = None,
-    **options: Unpack[AuditOptions],
-) -> Report:
+@checked_keywords(AuditOptions)
+def audit(source: str | os.PathLike[str] | Dump | Target, **options: Unpack[AuditOptions]) -> Report:
     """A Report of what is wrong with the sitemaps of a site, or with those that a dump was made of.
 
     `source` is a target, as urls() takes it, or a dump: the name of a file, or what load() returns. The options
@@ -334,22 +256,15 @@ def audit(
     UsageError for values that are not allowed. Where there is no sitemap, or none can be read, the Report says so.
     """
     _check_source(source)
-    compared_with = ComparisonSources(crawl, baseline, state, baseline_crawl, check_urls, save_checks, seed)
-    rules: dict[str, Any] = {"select": select, "ignore": ignore, "samples": samples, "known": known, "policy": policy}
-    rules["on_occurrence"] = on_occurrence
-    request = AuditRequest.of(rules, compared_with, options, as_of, stop or _never_stop)
-    others: dict[str, Any] = {
-        name: each for name, each in options.items() if name not in PatternOptions.__annotations__
-    }
+    request = AuditRequest.of(part_of(RequestOptions, options))
     base = options.get("base")
     if isinstance(source, Target) or (not isinstance(source, Dump) and _is_site(source, base)):
-        reading = {"on_outcome": on_outcome, "on_progress": on_progress, "show_progress": show_progress, **others}
         target = find_target(Path(source) if isinstance(source, os.PathLike) else source, base)
-        return _audit_site(target, request, reading, on_checked)
+        return _audit_site(target, request, options)
     if not isinstance(source, Dump):
         reject_sitemap_file(os.fspath(source))
     dump = source if isinstance(source, Dump) else DumpFile(Path(source))
-    if others:
+    if others := part_of(ReaderOptions, options):
         raise UsageError(f"{', '.join(others)}: that applies to sites only, and {dump.name} is a dump")
     return audit_lines(dump.numbered(), dump.name, attrs.evolve(request, as_of=request.as_of or dump.read_at))
 
@@ -365,24 +280,17 @@ class AuditRequest:
     stop: Callable[[], bool]
 
     @classmethod
-    def of(
-        cls,
-        rules: Mapping[str, Any],
-        compared_with: ComparisonSources,
-        options: Mapping[str, Any],
-        as_of: Moment | None,
-        stop: Callable[[], bool],
-    ) -> Self:
-        """From keywords of audit(): `rules` for the Findings, and `options`, of which PatternOptions count here.
-
-        UsageError for values that are not allowed.
-        """
+    def of(cls, options: RequestOptions) -> Self:
+        """From keywords of audit(); UsageError for values that are not allowed."""
+        given = with_defaults(RequestOptions, options)
+        as_of = given["as_of"]
         moment = None if as_of is None else make_moment("as_of", as_of, datetime.now(UTC)).astimezone(UTC)
-        findings, codes = make_findings(**rules), parse_codes(rules["select"])
+        findings, codes = make_findings(**part_of(RuleOptions, given)), parse_codes(given["select"])
+        compared_with = ComparisonSources(**part_of(ComparisonOptions, given))
         compared_with.validate(codes)
-        chosen = AuditFilter.of(**{name: options.get(name) for name in PatternOptions.__annotations__})
+        chosen = AuditFilter.of(**part_of(PatternOptions, given))
         chosen.validate(codes)
-        return cls(findings, compared_with, chosen, moment, stop)
+        return cls(findings, compared_with, chosen, moment, given["stop"] or _never_stop)
 
     def apply_filters(self) -> list[str]:
         """Excludes the codes that the filters make impossible; the notes on that."""
@@ -422,23 +330,18 @@ def _is_site(source: str | os.PathLike[str], base: str | None) -> bool:
     return base is not None or not is_dump_name(os.fspath(source))
 
 
-def make_findings(
-    select: str | Iterable[str],
-    ignore: str | Iterable[str],
-    samples: int,
-    known: str | os.PathLike[str] | None = None,
-    on_occurrence: Callable[[Occurrence], None] | None = None,
-    policy: str | os.PathLike[str] | Policy | None = None,
-) -> Findings:
+def make_findings(**options: Unpack[RuleOptions]) -> Findings:
     """An empty collector; UsageError for unknown codes, a negative number of samples, and files of another kind."""
+    given = with_defaults(RuleOptions, options)
+    samples, known, policy = given["samples"], given["known"], given["policy"]
     if type(samples) is not int or samples < 0:
         raise UsageError(keyword="samples", value=samples, allowed="a number, 0 or more")
     return Findings(
-        select=parse_codes(select),
-        ignore=parse_codes(ignore),
+        select=parse_codes(given["select"]),
+        ignore=parse_codes(given["ignore"]),
         samples=samples,
         known=None if known is None else KnownFindings.read(known),
-        on_occurrence=on_occurrence,
+        on_occurrence=given["on_occurrence"],
         policy=None if policy is None else read_policy(policy),
     )
 
@@ -458,12 +361,7 @@ _STAGING_ROBOTS = (
 _STOPPED = "stopped before the end: the report covers what was read by then"
 
 
-def _audit_site(
-    target: Target,
-    request: AuditRequest,
-    reading: dict[str, Any],
-    on_checked: Callable[[CheckProgress], None] | None,
-) -> Report:
+def _audit_site(target: Target, request: AuditRequest, options: AuditOptions) -> Report:
     """The Report of a target."""
     from ..client.sync_api import batches  # a dump needs no network library
 
@@ -479,7 +377,9 @@ def _audit_site(
     extra_checks = [*compared_with.checks(findings, target.name, seeds=site_name(target.seeds))]
     url_checks = compared_with.url_checks(findings, extra_checks)
     extra_checks += [] if url_checks is None else [url_checks]
-    with batches(target, on_wait=check, **reading, **chosen.keywords) as stream:
+    reader_options = part_of(ReaderOptions, options)
+    progress: dict[str, Any] = {**part_of(ProgressOptions, options), "on_wait": check}
+    with batches(target, **progress, **reader_options, **chosen.keywords) as stream:
         runner = AuditRunner(
             target.name,
             findings,
@@ -488,7 +388,7 @@ def _audit_site(
             extra_checks=extra_checks,
             rules_of=stream.rules,
             has_headers=target.has_headers,
-            allowed_hosts=_named_hosts(target, reading),
+            allowed_hosts=_named_hosts(target, options),
             site=target.site,
         )
         try:
@@ -510,10 +410,10 @@ def _audit_site(
     checked = None
     if url_checks is not None:
         url_checks.is_local = target.replay is not None
-        notes += _check_pages(url_checks, target, stream.rules, check, on_checked, reading)
+        notes += _check_pages(url_checks, target, stream.rules, check, options)
         checked = url_checks.summary()
     result = runner.report(complete=stream.complete, notes=notes, rules=compared_with.rules(findings))
-    if reading.get("host_map") and any(finding.code == "F02" for finding in result.findings):
+    if options.get("host_map") and any(finding.code == "F02" for finding in result.findings):
         result = attrs.evolve(result, notes=(*result.notes, _STAGING_ROBOTS))
     return attrs.evolve(result, url_checks=checked)
 
@@ -523,27 +423,26 @@ def _check_pages(
     target: Target,
     rules_of: Callable[[str], Rules | None],
     check: Callable[[], None],
-    on_checked: Callable[[CheckProgress], None] | None,
-    reading: dict[str, Any],
+    options: AuditOptions,
 ) -> Iterator[str]:
     """Fetches the sample; a note if it was stopped."""
     from ..client.sync_api import page_responses
 
-    options = {name: value for name, value in reading.items() if name in ReaderOptions.__annotations__}
-    bar = check_bar() if reading.get("show_progress") else None
+    reader_options = part_of(ReaderOptions, options)
+    bar = check_bar() if options.get("show_progress") else None
 
     def fetch(urls: Sequence[str], report_progress: Callable[[], None]) -> Iterator[PageResponse]:
         def wait() -> None:
             check()
             report_progress()
 
-        with closing(page_responses(target, urls, rules_of, on_wait=wait, **options)) as responses:
+        with closing(page_responses(target, urls, rules_of, on_wait=wait, **reader_options)) as responses:
             for response in responses:
                 yield response
                 check()
 
     def report_progress(progress: CheckProgress) -> None:
-        for callback in (bar, on_checked):
+        for callback in (bar, options.get("on_checked")):
             if callback is not None:
                 callback(progress)
 
@@ -554,9 +453,9 @@ def _check_pages(
             yield "the check of URLs was stopped: shares are estimated from those checked by then"
 
 
-def _named_hosts(target: Target, reading: dict[str, Any]) -> frozenset[str]:
+def _named_hosts(target: Target, options: AuditOptions) -> frozenset[str]:
     """The hosts that the caller named, if private addresses are allowed: U14 does not report them."""
-    origins = [each for seed in target.seeds for each in seed.origins] if reading.get("allow_private") else []
+    origins = [each for seed in target.seeds for each in seed.origins] if options.get("allow_private") else []
     return frozenset(host(f"{each}/") for each in origins)
 
 

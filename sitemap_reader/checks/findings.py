@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, TypedDict
 import attrs
 
 from ..client.summary import count_of
-from ..model.problems import CATALOGUE, Problem, Severity, report
+from ..model.problems import CATALOGUE, SAMPLES_PER_CODE, Problem, Severity, report
 from ..model.url_batch import precision_of
 from ..parser.normalise.urls import comparable
 from .occurrences import Occurrence
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 # In the order of a report. Problems of severity `info` are shown as notices.
 SEVERITY_NAMES: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "notice"}
 SEVERITIES = tuple(SEVERITY_NAMES)
-SAMPLES = 5
 # What problems cost, the gravest first.
 IMPACTS = {
     "unread": "Sitemaps that cannot be read",
@@ -116,7 +115,7 @@ class Findings:
         *,
         select: Collection[str] = (),
         ignore: Collection[str] = (),
-        samples: int = SAMPLES,
+        samples: int = SAMPLES_PER_CODE,
         on_occurrence: Callable[[Occurrence], None] | None = None,
         known: KnownFindings | None = None,
         policy: Policy | None = None,

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..checks.audit import AuditRequest, ComparisonSources, audit, audit_lines
+from ..checks.audit import AuditRequest, audit, audit_lines
 from ..checks.findings import SEVERITIES
 from ..checks.html.charts import can_draw
+from ..checks.options import RequestOptions
 from ..checks.report_set import ReportSet
 from ..checks.rule_docs import explain_all
 from ..checks.url_checks import check_bar
 from ..client.targets import find_target, reject_sitemap_file
 from ..model.errors import UsageError, install_hint
+from ..model.options import part_of
 from ..serialize.dumps import STDIN, is_dump_name, numbered_objects
 from .audit_outputs import open_audit_outputs
 from .exits import Exit
@@ -25,9 +27,7 @@ from .output import display_name, is_terminal, open_input, open_outputs, screen_
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..checks.policy import Policy
     from ..checks.report import Report
-    from ..checks.url_checks import CheckSize
     from ..client.targets import Target
     from ..model.problems import Severity
     from .audit_outputs import AuditOutputs
@@ -52,24 +52,11 @@ def run(
     no_formula_guard: bool,
     fail_on: str,
     explain: str | None,
-    select: Sequence[str],
-    ignore: Sequence[str],
-    samples: int,
-    known: str | None,
-    crawl: str | None,
-    baseline: str | None,
-    state: str | None,
-    baseline_crawl: str | None,
-    as_of: str | None,
-    check_urls: CheckSize | None,
-    save_checks: str | None,
-    seed: int,
     quiet: bool,
     verbose: bool,
-    policy: Policy | None = None,
-    **reading: Any,
+    **options: Any,
 ) -> Exit:
-    """Writes the report of each TARGET or FILE; `reading` are keywords of sitemap_reader.audit()."""
+    """Writes the report of each TARGET or FILE; `options` are keywords of sitemap_reader.audit()."""
     console = Console(quiet=quiet, verbose=verbose)
     if explain is not None:
         return _explain(explain, output)
@@ -77,19 +64,11 @@ def run(
         raise UsageError("give a TARGET or a dump, or --explain CODE, FAMILY or all")
     if targets.count(STDIN) > 1:
         raise UsageError("stdin can be read once", remedy="give files for the other dumps")
-    rules: dict[str, Any] = {
-        "select": " ".join(select),
-        "ignore": " ".join(ignore),
-        "samples": samples,
-        "known": known,
-        "policy": policy,
-    }
-    reference_files = ComparisonSources(crawl, baseline, state, baseline_crawl, check_urls, save_checks, seed)
+    options |= {name: " ".join(options[name]) for name in ("select", "ignore")}
     guard = not no_formula_guard
-    shape: dict[str, Any] = {"save_checks": save_checks, "targets": len(targets), "guard": guard}
+    shape: dict[str, Any] = {"save_checks": options["save_checks"], "targets": len(targets), "guard": guard}
     with open_audit_outputs(output, format, also, findings, **shape) as outputs:
-        rules["on_occurrence"] = outputs.on_occurrence
-        auditor = _Auditor(console, outputs, rules, reference_files, as_of, reading)
+        auditor = _Auditor(console, outputs, {**options, "on_occurrence": outputs.on_occurrence})
         ended = read_each(targets, console, auditor.audit)
         report = auditor.result()
         if report is not None:
@@ -110,10 +89,7 @@ class _Auditor:
 
     console: Console
     outputs: AuditOutputs
-    rules: dict[str, Any]
-    reference_files: ComparisonSources
-    as_of: str | None
-    reading: dict[str, Any]
+    options: dict[str, Any]
     reports: list[Report] = attrs.field(factory=list)
     target: Target | None = None
     started: float = attrs.field(factory=time.monotonic)
@@ -137,27 +113,26 @@ class _Auditor:
     def audit(self, target: str) -> Exit:
         """Reads a target or a dump to its end."""
         self.outputs.site = display_name(target)
-        is_dump = self.reading["base"] is None and is_dump_name(target)
+        is_dump = self.options["base"] is None and is_dump_name(target)
         return self.file(target) if is_dump else self.site(target)
 
     def site(self, target: str) -> Exit:
         """Reads a target to its end."""
         is_stdin = target == STDIN  # with a base: otherwise that is a dump
-        source = self.target = stdin_document(self.reading) if is_stdin else find_target(target, self.reading["base"])
+        source = self.target = stdin_document(self.options) if is_stdin else find_target(target, self.options["base"])
         callbacks: dict[str, Any] = {
             "on_outcome": self.console.show_document,
             "on_progress": self.console.progress(),
             "on_checked": self.console.progress_on(check_bar()),
         }
-        given = {**self.rules, **attrs.asdict(self.reference_files), **callbacks, **self.reading}
         with self.outputs.main.interrupts.deferred():  # what was read by then is reported
-            return self._keep(audit(source, as_of=self.as_of, stop=self._stop, **given))
+            return self._keep(audit(source, stop=self._stop, **callbacks, **self.options))
 
     def file(self, file: str) -> Exit:
         """Reads a dump to its end."""
         reject_sitemap_file(file)
         name = display_name(file)
-        request = AuditRequest.of(self.rules, self.reference_files, self.reading, self.as_of, self._stop)
+        request = AuditRequest.of(part_of(RequestOptions, {**self.options, "stop": self._stop}))
         # An interrupt must end the wait for a silent pipe.
         deferred = nullcontext() if file == STDIN else self.outputs.main.interrupts.deferred()
         with open_input(file) as body, deferred:

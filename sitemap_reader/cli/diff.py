@@ -16,7 +16,7 @@ from .tables import change_header, change_lines
 
 if TYPE_CHECKING:
     from ..compare.diff import Side
-    from ..serialize.jsonl import On
+    from ..model.options import On
 
 
 def run(

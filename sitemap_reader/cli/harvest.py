@@ -13,7 +13,7 @@ from ..client.progressbar import ProgressBar
 from ..client.summary import count_of
 from ..client.terminal import is_redrawn
 from ..model.errors import StateError, UsageError
-from ..scale.harvest import harvest
+from ..scale.api import harvest
 from ..scale.hosts import read_hosts
 from ..scale.report import VERDICT_WORDS, bar_state, load_harvest
 from ..serialize.dumps import STDIN

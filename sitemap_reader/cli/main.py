@@ -96,14 +96,12 @@ def dump(**arguments: Any) -> Exit:
 @options.option(
     "Document",
     "--url",
-    metavar="URL",
     type=types.SITE_URL,
     help="URL of the document, for its relative URLs and for --scope.",
 )
 @options.option(
     "Document",
     "--content-type",
-    metavar="TYPE",
     type=types.CONTENT_TYPE,
     help="Content-Type of the document.",
 )

@@ -5,187 +5,84 @@ In: the values of the command line. Out: keywords of SitemapReader.
 
 from __future__ import annotations
 
-import functools
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..model.limits import AUTO_MODES, MIB, MOST_CRAWL_DELAY_SECONDS, MOST_DELAY_SECONDS, OPTIONS, Limits
+from ..client.options import ReaderOptions
+from ..model.limits import MIB, OPTIONS, Limits
 from . import option_types as types
 from . import options
-from .options import flag, number, option, seconds, stacked
+from .options import number, option, stacked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 _DEFAULTS = Limits()
 
-_DOCUMENT_LIMITS = (
-    option(
-        "Safety",
-        "--max-decoded-bytes",
-        metavar="SIZE",
-        type=types.SIZE,
-        callback=options.size,
-        default=f"{_DEFAULTS.max_decoded_bytes // MIB}M",
-        help="Maximum decompressed size per sitemap, such as 500M, 2G or a number of bytes.",
-    ),
-    option(
-        "Safety",
-        "--max-wire-bytes",
-        metavar="SIZE",
-        type=types.SIZE,
-        callback=options.size,
-        default_is=f"{_DEFAULTS.max_wire_bytes // MIB}M, or --max-decoded-bytes if that is more",
-        help="Maximum size per sitemap as transferred, compressed or not.",
-    ),
-    number(
-        "Safety",
-        "--max-urls",
-        default=_DEFAULTS.max_entries,
-        help="Maximum number of URLs, or children of an index, per document.",
-    ),
-)
-# keyword -> field of Limits
-_LIMITS = {name.removeprefix("--").replace("-", "_"): field for field, name in OPTIONS.items()}
 
-_CONCURRENCY = number("Network", "--concurrency", default=16, help="Maximum number of requests in flight.")
-_SITE_SECONDS = seconds(
-    "Network",
-    "--site-seconds",
-    default=_DEFAULTS.site_seconds,
-    help="Longest time for the sitemaps of one site, from its first request on; what was read by then is kept.",
+def _limit(name: str, heading: str = "Network", **changes: Any) -> Callable[[Any], Any]:
+    """The option that sets a field of Limits, after which it is named."""
+    return options.of_declaration(heading, name, OPTIONS[name], **changes)
+
+
+def _reader(name: str, heading: str = "Network", **changes: Any) -> Callable[[Any], Any]:
+    return options.keyword(heading, ReaderOptions, name, **changes)
+
+
+_SIZE: dict[str, Any] = {"metavar": "SIZE", "type": types.SIZE, "callback": options.size}
+_DOCUMENT_LIMITS = (
+    _limit("max_decoded_bytes", "Safety", default=f"{_DEFAULTS.max_decoded_bytes // MIB}M", **_SIZE),
+    _limit(
+        "max_wire_bytes",
+        "Safety",
+        default=None,
+        default_is=f"{_DEFAULTS.max_wire_bytes // MIB}M, or --max-decoded-bytes if that is more",
+        **_SIZE,
+    ),
+    _limit("max_entries", "Safety"),
 )
-_RECORD = option(
-    "Network",
-    "--record",
-    metavar="DIR|FILE.warc[.gz]",
-    type=types.FOLDER_WRITTEN,
-    help="Write every response to a folder, or to a WARC file; either can then be read as a TARGET.",
-)
-_MAP = option(
-    "Network",
-    "--map",
-    "host_map",
-    metavar="A=B",
-    type=types.ADDRESS,
-    callback=options.host_map,
-    multiple=True,
-    help="Send requests for host A to host B: https://www.example.com=https://staging.example.com. All that is written "
-    "has the URLs of A; --auth, --netrc and headers go to B only (repeatable).",
-)
+
+_CONCURRENCY = _reader("concurrency")
+_SITE_SECONDS = _limit("site_seconds")
+_RECORD = _reader("record", type=types.FOLDER_WRITTEN, metavar="DIR|FILE.warc[.gz]")
+_MAP = _reader("host_map", type=types.ADDRESS, callback=options.host_map, multiple=True, metavar="A=B")
 _NETWORK = (
     _CONCURRENCY,
-    number("Network", "--per-host", default=4, help="Maximum number of requests in flight to one host."),
-    seconds(
+    _reader("per_host"),
+    option(
         "Network",
         "--timeout",
+        metavar="SECONDS",
+        type=float,
         default=_DEFAULTS.read_seconds,
+        default_is=f"{_DEFAULTS.read_seconds:g}",
+        callback=options.seconds_value,
         help=f"Read timeout (connect timeout: {_DEFAULTS.connect_seconds:.0f} s).",
     ),
     number(
-        "Network",
-        "--retries",
-        least=0,
-        default=_DEFAULTS.tries - 1,
-        help="Retries after 5xx, resets and timeouts.",
+        "Network", "--retries", least=0, default=_DEFAULTS.tries - 1, help="Retries after 5xx, resets and timeouts."
     ),
-    seconds(
-        "Network",
-        "--max-wait",
-        default=_DEFAULTS.max_wait_seconds,
-        help="Longest Retry-After to wait for; a host that asks for more is skipped.",
-    ),
+    _limit("max_wait_seconds"),
     _SITE_SECONDS,
-    seconds(
-        "Network",
-        "--delay",
-        default=0.0,
-        help=f"Time between two requests to a host, up to {MOST_DELAY_SECONDS:g}; a longer Crawl-delay of robots.txt "
-        "replaces it.",
-    ),
-    seconds(
-        "Network",
-        "--max-crawl-delay",
-        default=_DEFAULTS.max_crawl_delay_seconds,
-        help=f"Longest Crawl-delay to obey, up to {MOST_CRAWL_DELAY_SECONDS:g}; a host that asks for more is skipped.",
-    ),
-    option(
-        "Network",
-        "-H",
-        "--header",
-        "headers",
-        metavar="'NAME: VALUE'",
-        type=types.HEADER,
-        callback=options.headers,
-        multiple=True,
-        help="Send a header, only to the site of each TARGET (repeatable).",
-    ),
-    option(
-        "Network",
-        "--auth",
-        metavar="USER:PASSWORD",
-        type=types.LOGIN,
-        callback=options.login,
-        help="Basic authentication, only for the site of each TARGET. Other users can see it in process lists; --netrc "
-        "avoids that.",
-    ),
-    flag(
-        "Network",
-        "--netrc",
-        type=types.LOGINS_SWITCH,
-        help="Read logins by host from the file named by $NETRC, or from ~/.netrc.",
-    ),
+    _reader("delay"),
+    _limit("max_crawl_delay_seconds"),
+    _reader("headers", type=types.HEADER, callback=options.headers, multiple=True),
+    _reader("auth", type=types.LOGIN),
+    _reader("netrc", type=types.LOGINS_SWITCH),
     option("Network", "--netrc-file", type=types.NETRC, help="Read logins by host from this netrc file."),
-    option(
-        "Network",
-        "-A",
-        "--user-agent",
-        metavar="TEXT",
-        type=types.USER_AGENT,
-        callback=options.header_text,
-        default_is="sitemap-reader/VERSION",
-        help="User-Agent header, also matched against robots.txt groups.",
-    ),
-    option(
-        "Network",
-        "--proxy",
-        metavar="URL",
-        type=types.ADDRESS,
-        help="HTTP proxy for all requests; it resolves the host names.",
-    ),
-    option(
-        "Network",
-        "--cacert",
-        type=types.CERTIFICATES,
-        default_is="the system's certificates",
-        help="Trust only the certificates in this PEM file.",
-    ),
-    flag("Network", "--insecure", type=types.TRUST_SWITCH, help="Do not verify TLS certificates."),
-    flag("Network", "--no-robots", help="Ignore Disallow rules and Crawl-delay of robots.txt."),
-    option(
-        "Network",
-        "--probe",
-        type=click.Choice(AUTO_MODES),
-        default="auto",
-        help="Try well-known paths such as /sitemap.xml; auto: only if robots.txt names no readable sitemap.",
-    ),
+    _reader("user_agent", type=types.USER_AGENT, callback=options.header_text, default_is="sitemap-reader/VERSION"),
+    _reader("proxy", type=types.ADDRESS, metavar="URL"),
+    _reader("cacert", type=types.CERTIFICATES, default_is="the system's certificates"),
+    _reader("insecure", type=types.TRUST_SWITCH),
+    _reader("obey_robots"),
+    _reader("probe"),
     _RECORD,
     _MAP,
-    number(
-        "Safety",
-        "--max-depth",
-        least=0,
-        default=_DEFAULTS.max_index_depth,
-        help="Maximum nesting depth of indexes.",
-    ),
+    _limit("max_index_depth", "Safety", type=click.IntRange(0)),
     *_DOCUMENT_LIMITS,
-    flag(
-        "Safety",
-        "--allow-private",
-        type=types.TRUST_SWITCH,
-        help="Allow private, loopback and link-local addresses.",
-    ),
+    _reader("allow_private", "Safety", type=types.TRUST_SWITCH),
 )
 
 document_limits = stacked(*_DOCUMENT_LIMITS)
@@ -193,7 +90,7 @@ document_limits = stacked(*_DOCUMENT_LIMITS)
 
 def limits(kwargs: dict[str, Any], **others: Any) -> Limits:
     """Removes the options of limits from `kwargs` and returns them as Limits, with the fields `others`."""
-    fields = {field: kwargs.pop(name) for name, field in _LIMITS.items() if name in kwargs}
+    fields = {name: kwargs.pop(name) for name in OPTIONS if name in kwargs}
     if fields.get("max_wire_bytes", 0) is None:
         fields["max_wire_bytes"] = max(_DEFAULTS.max_wire_bytes, fields["max_decoded_bytes"])
     return Limits(**fields, **others)
@@ -203,7 +100,7 @@ def _network(decorators: Iterable[Callable[[Any], Any]]) -> Callable[[Callable[.
     """Adds these options; the function gets their values as keywords of SitemapReader."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(function)
+        @wraps(function)
         def with_keywords(**kwargs: Any) -> Any:
             _convert(kwargs)
             return function(**kwargs)

@@ -47,12 +47,13 @@ class Text(click.types.StringParamType):
     """A text of a kind. `toml` are its types in a config file, which `form` describes.
 
     `has_url`: it may be a URL with a login, which does not belong into a file. `instead` of a secret in a file is what
-    to give on the command line.
+    to give on the command line. `metavar` stands for the value in the help.
     """
 
     def __init__(
         self,
         kind: Kind,
+        metavar: str | None = None,
         *,
         toml: tuple[type, ...] = (str,),
         form: str = "a text",
@@ -60,6 +61,7 @@ class Text(click.types.StringParamType):
         instead: str = "",
     ) -> None:
         self.kind = kind
+        self.metavar = metavar
         self.toml = toml
         self.form = form
         self.has_url = has_url
@@ -96,36 +98,36 @@ class TrustChoice(click.Choice[str]):
 
 
 # What a file that was only found may set freely: a text of these names no file and no address that gets a request.
-CODES = Text(Kind.SETTING)
-FIELD_NAMES = Text(Kind.SETTING)
-COUNT = Text(Kind.SETTING)  # a number, or all
-SHARD = Text(Kind.SETTING)
-ROTATION = Text(Kind.SETTING)
-CONTENT_TYPE = Text(Kind.SETTING)
+CODES = Text(Kind.SETTING, "CODES")
+FIELD_NAMES = Text(Kind.SETTING, "NAMES")
+COUNT = Text(Kind.SETTING, "N|all")  # a number, or all
+SHARD = Text(Kind.SETTING, "I/N")
+ROTATION = Text(Kind.SETTING, "WHEN")
+CONTENT_TYPE = Text(Kind.SETTING, "TYPE")
 COMMAND = Text(Kind.SETTING)
 # It is sent to the same hosts as before, without control characters, and also selects the group of robots.txt.
-USER_AGENT = Text(Kind.SETTING)
+USER_AGENT = Text(Kind.SETTING, "TEXT")
 # URLs that others are compared with.
-SITE_URL = Text(Kind.SETTING, has_url=True)
-SIZE = Text(Kind.SETTING, toml=(str, int), form='a size such as "500M", or a number of bytes')
-WHEN = Text(Kind.SETTING, toml=(str, date), form="a date, or an age such as 7d")
+SITE_URL = Text(Kind.SETTING, "URL", has_url=True)
+SIZE = Text(Kind.SETTING, "SIZE", toml=(str, int), form='a size such as "500M", or a number of bytes')
+WHEN = Text(Kind.SETTING, "WHEN", toml=(str, date), form="a date, or an age such as 7d")
 SWITCH = Switch(Kind.SETTING)
 
-REGEX = Text(Kind.PATTERN)
+REGEX = Text(Kind.PATTERN, "REGEX")
 TARGET = FileName(Kind.TARGET, has_url=True)
 FILE_READ = FileName(Kind.READ)
 FILE_WRITTEN = FileName(Kind.WRITTEN)
-FOLDER_WRITTEN = FileName(Kind.FOLDER)
-SINK = Text(Kind.ADDRESS)
-ADDRESS = Text(Kind.ADDRESS, has_url=True)
-LISTEN = Text(Kind.LISTEN)
+FOLDER_WRITTEN = FileName(Kind.FOLDER, "DIR")
+SINK = Text(Kind.ADDRESS, "SINK")
+ADDRESS = Text(Kind.ADDRESS, "ADDRESS", has_url=True)
+LISTEN = Text(Kind.LISTEN, "HOST:PORT")
 TRUST_SWITCH = Switch(Kind.TRUST)
-SERVER_NAME = Text(Kind.TRUST)
+SERVER_NAME = Text(Kind.TRUST, "NAME")
 CERTIFICATES = FileName(Kind.TRUST)
 LOGINS_SWITCH = Switch(Kind.LOGINS)
 NETRC = FileName(Kind.LOGINS)
-LOGIN = Text(Kind.SECRET, instead="--auth USER:PASSWORD or --netrc")
-HEADER = Text(Kind.SECRET, instead='-H "Authorization: $TOKEN"')
+LOGIN = Text(Kind.SECRET, "USER:PASSWORD", instead="--auth USER:PASSWORD or --netrc")
+HEADER = Text(Kind.SECRET, "'NAME: VALUE'", instead='-H "Authorization: $TOKEN"')
 
 # Types of click whose values can only be a setting.
 _SETTINGS = (click.types.IntParamType, click.types.FloatParamType, click.Choice)

@@ -9,13 +9,26 @@ from __future__ import annotations
 import math
 import re
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from ..checks.options import AuditOptions
+from ..client.options import (
+    ChangesOptions,
+    FilterOptions,
+    PatternOptions,
+    QueryOptions,
+    ReaderOptions,
+    RemovalOptions,
+    SnapshotOptions,
+    SyncOptions,
+)
 from ..model.errors import UsageError
-from ..model.limits import AUTO_MODES, GIB, KIB, MIB, MOST_CRAWL_DELAY_SECONDS, MOST_DELAY_SECONDS
+from ..model.limits import GIB, KIB, MIB, MOST_CRAWL_DELAY_SECONDS, MOST_DELAY_SECONDS
+from ..model.messages import Keyword
+from ..model.options import Option, options_of
+from ..scale.options import HarvestOptions
 from ..serialize.writers import FORMATS
 from . import option_types as types
 from .command import GroupedOption
@@ -38,7 +51,7 @@ _BYTES = re.compile(r"([0-9]{1,18}) *(|[kmg])(?:i?b)?", re.IGNORECASE)
 _UNITS = {"": 1, "k": KIB, "m": MIB, "g": GIB}
 
 
-_MOST_SECONDS = {"delay": MOST_DELAY_SECONDS, "max_crawl_delay": MOST_CRAWL_DELAY_SECONDS}
+_MOST_SECONDS = {"delay": MOST_DELAY_SECONDS, "max_crawl_delay_seconds": MOST_CRAWL_DELAY_SECONDS}
 
 
 def seconds_value(context: click.Context, param: click.Parameter, seconds: float) -> float:
@@ -95,49 +108,6 @@ def header_text(context: click.Context, param: click.Parameter, text: str | None
     return text
 
 
-def login(context: click.Context, param: click.Parameter, text: str | None) -> str | None:
-    """`USER:PASSWORD`; the error does not repeat malformed text: it may be a secret."""
-    from ..fetch.request_headers import make_headers
-
-    with _as_bad_parameter(context, param):
-        make_headers((), text)
-    return text
-
-
-def regexes(context: click.Context, param: click.Parameter, patterns: tuple[str, ...]) -> tuple[str, ...]:
-    """Regular expressions of Python's re, unchanged."""
-    from ..frontier.filters import make_patterns
-
-    with _as_bad_parameter(context, param):
-        make_patterns(str(param.name), patterns)
-    return patterns
-
-
-def when(context: click.Context, param: click.Parameter, text: str | None) -> str | None:
-    """A date or an age such as 7d, unchanged."""
-    from ..frontier.filters import make_moment
-
-    with _as_bad_parameter(context, param):
-        if text is not None:
-            make_moment(str(param.name), text, datetime.now(UTC))
-    return text
-
-
-def when_read(context: click.Context, param: click.Parameter, text: str | None) -> str | None:
-    """A date, an age, or the word name, unchanged."""
-    return text if text == "name" else when(context, param, text)
-
-
-def base_url(context: click.Context, param: click.Parameter, text: str | None) -> str | None:
-    """The URL of a folder or a file, unchanged."""
-    from ..client.local_sites import clean_base
-
-    with _as_bad_parameter(context, param):
-        if text is not None:
-            clean_base(text)
-    return text
-
-
 def host_map(context: click.Context, param: click.Parameter, pairs: tuple[str, ...]) -> dict[str, str] | None:
     """`https://www.example.com=https://staging.example.com` -> production: staging; None without any."""
     from ..fetch.host_map import HostMap
@@ -162,8 +132,6 @@ def _as_bad_parameter(context: click.Context, param: click.Parameter) -> Iterato
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
 
-# The values of parser/normalise/scope.py, repeated so that --help does not import it; a test compares them.
-SCOPES = ("protocol", "host", "domain", "any")
 # Formats of tables.
 ROWS_FORMATS = ("table", "tsv", "csv", "jsonl")
 
@@ -175,6 +143,7 @@ OCCURRENCE_FORMATS = ("csv", "jsonl", "parquet")
 def option(heading: str, *names: str, default_is: str | None = None, **kwargs: Any) -> Callable[[Function], Function]:
     """A click option under a heading of the help; `default_is` describes the default in words."""
     kwargs["show_default"] = default_is or True
+    kwargs.setdefault("metavar", getattr(kwargs.get("type"), "metavar", None))
     return click.option(*names, cls=GroupedOption, heading=heading, **kwargs)
 
 
@@ -198,13 +167,58 @@ def number(heading: str, *names: str, least: int = 1, most: int | None = None, *
     return option(heading, *names, metavar="N", type=click.IntRange(least, most), **kwargs)
 
 
-def seconds(
-    heading: str, name: str, *, default: float, callback: Callable[..., float] = seconds_value, **kwargs: Any
-) -> Callable[[Any], Any]:
-    """An option that takes a time in seconds."""
-    default_is = "none" if math.isinf(default) else f"{default:g}"
-    kwargs |= {"metavar": "SECONDS", "type": float, "default_is": default_is}
-    return option(heading, name, default=default, callback=callback, **kwargs)
+def keyword(heading: str, options: type, name: str, **changes: Any) -> Callable[[Any], Any]:
+    """The option of a keyword of the library; `changes` are what click needs besides its declaration.
+
+    A switch that is on by default has an option that turns it off, and is named after that.
+    """
+    declared = options_of(options)[name]
+    if declared.choices:
+        changes = {"type": click.Choice(declared.choices), "default": declared.option.default, **changes}
+    elif declared.type == int | None:
+        changes = {**_WHOLE_NUMBER, **changes}
+    return of_declaration(heading, name, declared.option, **changes)
+
+
+_WHOLE_NUMBER: dict[str, Any] = {"metavar": "N", "type": click.IntRange(1)}
+
+
+def of_declaration(heading: str, name: str, declared: Option, **changes: Any) -> Callable[[Any], Any]:
+    """keyword() for what is declared elsewhere, such as a limit."""
+    default, names = declared.default, declared.flags.split() or [f"--{name.replace('_', '-')}"]
+    given: dict[str, Any] = {
+        "help": _help(declared, is_repeatable="multiple" in changes),
+        "callback": _checked(declared),
+    }
+    if isinstance(default, bool):
+        given |= {"is_flag": True, "type": types.SWITCH, "default_is": "off"}
+        name = names[0].removeprefix("--").replace("-", "_") if default else name
+    elif isinstance(default, int):
+        given |= {**_WHOLE_NUMBER, "default": default}
+    elif isinstance(default, float):
+        default_is = "none" if math.isinf(default) else f"{default:g}"
+        given |= {"metavar": "SECONDS", "type": float, "default_is": default_is, "callback": seconds_value}
+        given["default"] = default
+    return option(heading, name, *names, **{**given, **changes})
+
+
+def _checked(declared: Option) -> Callable[..., Any]:
+    """The callback that has the library check a value, and returns it unchanged."""
+
+    def callback(context: click.Context, param: click.Parameter, value: Any) -> Any:
+        with _as_bad_parameter(context, param):
+            declared.check(str(param.name), value)
+        return value
+
+    return callback
+
+
+def _help(declared: Option, *, is_repeatable: bool) -> str:
+    """The help that the library has, about options."""
+    text = declared.text(lambda name: as_option(Keyword(name)))
+    if declared.default is True:
+        text = f"Do not {text[0].lower()}{text[1:]}"
+    return f"{text.removesuffix('.')} (repeatable)." if is_repeatable else text
 
 
 output_file = option(
@@ -256,7 +270,6 @@ def record_format(default: str) -> Callable[[Any], Any]:
         option(
             "Output",
             "--fields",
-            metavar="NAMES",
             type=types.FIELD_NAMES,
             default_is="all",
             help="Write only these fields, in this order: loc,lastmod,images.loc",
@@ -265,63 +278,31 @@ def record_format(default: str) -> Callable[[Any], Any]:
     )
 
 
-unique = flag("Output", "--unique", help="Write each URL once, however many sitemaps list it.")
+unique = keyword("Output", QueryOptions, "unique")
+_NO_BASE = "TARGETs are hosts, URLs or recordings"
+base = keyword("Input", ReaderOptions, "base", type=types.SITE_URL, default_is=_NO_BASE)
 
 
 def scope(default: str | None, default_is: str | None = None) -> Callable[[Any], Any]:
     """--scope, with the default of the command; `default_is` describes None."""
-    return option(
-        "Filter",
-        "--scope",
-        type=click.Choice(SCOPES),
-        default=default,
-        default_is=default_is,
-        help="URLs that a sitemap may list: by the protocol's host and path rules, on its host, on its domain, or any.",
-    )
+    return keyword("Filter", ReaderOptions, "scope", default=default, default_is=default_is)
 
 
-base = option(
-    "Input",
-    "--base",
-    metavar="URL",
-    type=types.SITE_URL,
-    callback=base_url,
-    default_is="TARGETs are hosts, URLs or recordings",
-    help="Read TARGET, a folder or a file on the disk, as the site that will be at URL, without any request; - is then "
-    "one document on stdin.",
-)
 verbosity = stacked(_QUIET, _VERBOSE)
 table_output = stacked(output_file, table_format("table on a terminal, else tsv"), verbosity)
 quiet = flag("Output", "-q", "--quiet", help="Show errors only: no summary.")
 verbose = flag("Output", "-v", "--verbose", help="Show a line for each document that was read.")
 
-changed_on = option(
-    "Filter",
-    "--on",
-    type=click.Choice(["any", "lastmod"]),
-    default="any",
-    help="What counts as an update: any field that the site states, or the lastmod alone.",
-)
-state = option(
-    "State",
-    "--state",
-    type=types.FILE_WRITTEN,
-    required=True,
-    default_is="must be given",
-    help="SQLite file with what earlier runs found; created if missing.",
-)
+_REQUIRED: dict[str, Any] = {"required": True, "default_is": "must be given"}
+
+changed_on = keyword("Filter", SyncOptions, "on")
+state = keyword("State", ChangesOptions, "state", type=types.FILE_WRITTEN, **_REQUIRED)
+accept_removals = keyword("State", RemovalOptions, "accept_removals")
 sync_options = stacked(
-    option(
-        "State",
-        "--trust-lastmod",
-        type=click.Choice(AUTO_MODES),
-        default="auto",
-        help="Whether to skip the request for a sitemap whose index lastmod is unchanged; auto: if the dates of that "
-        "index proved accurate, for at most a day.",
-    ),
-    flag("State", "--dry-run", help="Write the changes, but do not store them in FILE."),
-    flag("State", "--full", help="Read everything again; needed after a change of --scope or other filters."),
-    flag("State", "--accept-removals", help="Write removals at once, also most of the URLs, or all of a sitemap."),
+    keyword("State", SyncOptions, "trust_lastmod"),
+    keyword("State", SyncOptions, "dry_run"),
+    keyword("State", SyncOptions, "full"),
+    accept_removals,
     flag("State", "--history", help="Only list the runs stored in FILE, those of the TARGETs or of all sites."),
 )
 harvest = stacked(
@@ -329,51 +310,21 @@ harvest = stacked(
         "Output",
         "-o",
         "--output",
-        metavar="DIR",
         type=types.FOLDER_WRITTEN,
-        required=True,
-        default_is="must be given",
         help="Folder for the tables; created if missing.",
+        **_REQUIRED,
     ),
-    flag("Output", "--resume", help="Continue the harvest in DIR with the missing shards."),
+    keyword("Output", HarvestOptions, "resume"),
     flag("Output", "-q", "--quiet", help="Show errors only: no progress, no summary."),
     flag("Output", "-v", "--verbose", help="Name all hosts that were skipped or cut short, not only the first ones."),
-    flag(
-        "State",
-        "--state",
-        help="Write only what is new, updated and removed since the last harvest in DIR, whose tables move to "
-        "DIR/earlier. The state is kept in DIR/state.",
-    ),
-    flag("State", "--accept-removals", help="Write removals at once, also most of a host's URLs, or all of a sitemap."),
-    option(
-        "Workers",
-        "--scheduler",
-        metavar="ADDRESS",
-        type=types.ADDRESS,
-        default_is="workers on this machine",
-        help="Address of a Dask scheduler, such as tcp://10.0.0.1:8786; its workers must see DIR under the same name.",
-    ),
-    number("Workers", "--workers", default_is="cores", help="Worker processes on this machine."),
-    number(
-        "Workers",
-        "--shards",
-        most=99_999,
-        default_is="by the number of hosts",
-        help="Number of parts into which the hosts are divided.",
-    ),
-    number(
-        "Workers",
-        "--hosts-at-once",
-        default=50,
-        help="Hosts of a shard that are read at the same time; a local worker reads two shards at once.",
-    ),
-    seconds(
-        "Safety",
-        "--host-seconds",
-        default=1800.0,
-        help="Longest time to wait for one host; the URLs read by then are kept.",
-    ),
-    number("Safety", "--host-urls", default=10_000_000, help="Stop reading a host after N URLs; those are kept."),
+    keyword("State", HarvestOptions, "state"),
+    accept_removals,
+    keyword("Workers", HarvestOptions, "scheduler", type=types.ADDRESS, default_is="workers on this machine"),
+    keyword("Workers", HarvestOptions, "workers", default_is="cores"),
+    keyword("Workers", HarvestOptions, "shards", type=click.IntRange(1, 99_999), default_is="by the number of hosts"),
+    keyword("Workers", HarvestOptions, "hosts_at_once"),
+    keyword("Safety", HarvestOptions, "host_seconds"),
+    keyword("Safety", HarvestOptions, "host_urls"),
 )
 findings = stacked(
     option(
@@ -400,7 +351,7 @@ findings = stacked(
         help="Also write every occurrence to FILE, as CSV, JSON lines or Parquet by its suffix.",
     ),
     _FORMULA_GUARD,
-    number("Output", "--samples", least=0, default=5, help="Show N examples of each finding."),
+    keyword("Output", AuditOptions, "samples", type=click.IntRange(0)),
     option(
         "Output",
         "--fail-on",
@@ -409,166 +360,55 @@ findings = stacked(
         help="Exit with 1 if there is a finding of this severity or a worse one; with --known a new one. "
         "info is notice.",
     ),
-    option(
-        "Output",
-        "--known",
-        type=types.FILE_READ,
-        help="Findings of an earlier audit, as its --findings FILE.jsonl wrote them: count what is new since.",
-    ),
+    keyword("Output", AuditOptions, "known", type=types.FILE_READ),
 )
+_NOW = "now; for a recording, when it was made"
 rules = stacked(
-    option(
-        "Rules",
-        "--select",
-        metavar="CODES",
-        type=types.CODES,
-        multiple=True,
-        default_is="all",
-        help="Only these rules, such as D03,U07; a letter selects a family, such as L for hreflang (repeatable).",
-    ),
-    option(
-        "Rules",
-        "--ignore",
-        metavar="CODES",
-        type=types.CODES,
-        multiple=True,
-        help="All rules but these (repeatable).",
-    ),
-    option(
-        "Rules",
-        "--as-of",
-        metavar="WHEN",
-        type=types.WHEN,
-        callback=when,
-        default_is="now; for a recording, when it was made",
-        help="Time from which ages are computed, such as 2026-11-01 or 7d.",
-    ),
+    keyword("Rules", AuditOptions, "select", type=types.CODES, multiple=True, default_is="all"),
+    keyword("Rules", AuditOptions, "ignore", type=types.CODES, multiple=True),
+    keyword("Rules", AuditOptions, "as_of", type=types.WHEN, default_is=_NOW),
     option(
         "Rules",
         "--explain",
-        metavar="CODES",
         type=types.CODES,
         help="Explain codes (D03), families (D) or all, without an audit: the rule, why it matters, how to fix it.",
     ),
 )
 reference_files = stacked(
-    option(
-        "Against",
-        "--crawl",
-        type=types.FILE_READ,
-        help="Results of a crawl, CSV or JSONL, with url, status, canonical, noindex and hash; or an export of "
-        "Screaming Frog, Katana (-jsonl) or advertools.",
-    ),
-    option(
-        "Against",
-        "--baseline",
-        metavar="DUMP",
-        type=types.FILE_READ,
-        help="Earlier dump: report if most URLs, or whole sitemaps, have disappeared since.",
-    ),
-    option("Against", "--state", type=types.FILE_READ, help="State file of sync, in place of --baseline."),
-    option(
-        "Against",
-        "--baseline-crawl",
-        type=types.FILE_READ,
-        help="Crawl at the time of --baseline; with --crawl, report pages whose lastmod changed, but not their hash.",
-    ),
+    keyword("Against", AuditOptions, "crawl", type=types.FILE_READ),
+    keyword("Against", AuditOptions, "baseline", type=types.FILE_READ, metavar="DUMP"),
+    keyword("Against", AuditOptions, "state", type=types.FILE_READ),
+    keyword("Against", AuditOptions, "baseline_crawl", type=types.FILE_READ),
 )
 config_file = stacked(
     option("Settings", "--config", type=types.FILE_READ, default_is="the nearest file", help="The config file."),
     flag("Settings", "--check", help="Only list what is wrong with the file; exit with 2 if anything is."),
 )
 url_checks = stacked(
-    option(
-        "Pages",
-        "--check-urls",
-        metavar="N|all",
-        type=types.COUNT,
-        callback=check_size,
-        help="Fetch a sample of N listed URLs, or all: report errors, redirects, noindex, canonicals and soft 404s, "
-        "and estimate their shares. URLs that --crawl has are not fetched. Needs the extra pages.",
-    ),
-    option(
-        "Pages",
-        "--save-checks",
-        type=types.FILE_WRITTEN,
-        help="Write the results to FILE as JSONL, which --crawl reads.",
-    ),
-    option("Pages", "--seed", metavar="N", type=int, default=0, help="Seed of the sample of --check-urls."),
+    keyword("Pages", AuditOptions, "check_urls", type=types.COUNT, callback=check_size),
+    keyword("Pages", AuditOptions, "save_checks", type=types.FILE_WRITTEN),
+    keyword("Pages", AuditOptions, "seed", type=int, metavar="N"),
 )
 exit_code = flag("Output", "--exit-code", help="Exit with 1 if there is a difference.")
 
-limit = number("Output", "--limit", default_is="no limit", help="Stop after N URLs.")
+limit = keyword("Output", QueryOptions, "limit", default_is="no limit")
+extras = keyword("Output", ReaderOptions, "extras")
 
-extras = flag("Output", "--extras", help="Also write elements of unknown namespaces, as extras of their URL.")
-
-_DATES = stacked(
-    option(
-        "Filter",
-        "--since",
-        metavar="WHEN",
-        type=types.WHEN,
-        callback=when,
-        default_is="no bound",
-        help="Only URLs with a lastmod at or after WHEN: a date such as 2026-05-31, or an age such as 7d or 12h. "
-        "Also skips sitemaps whose index lastmod is older: see --trust-lastmod.",
-    ),
-    option(
-        "Filter",
-        "--until",
-        metavar="WHEN",
-        type=types.WHEN,
-        callback=when,
-        default_is="no bound",
-        help="Only URLs with a lastmod at or before WHEN; a date includes its whole day.",
-    ),
-    option(
-        "Filter",
-        "--undated",
-        type=click.Choice(["keep", "drop"]),
-        default="keep",
-        help="With --since or --until: keep or drop URLs without a lastmod.",
-    ),
-    option(
-        "Filter",
-        "--trust-lastmod",
-        type=click.Choice(AUTO_MODES),
-        default="auto",
-        help="Whether --since skips sitemaps whose index lastmod is older: auto first reads up to three of them, and "
-        "skips the rest if these agree with the index; always skips all of them; never reads them all.",
-    ),
-)
-
-
-def _patterns(name: str, help: str) -> Callable[[Any], Any]:
-    return option(
-        "Filter",
-        name,
-        metavar="REGEX",
-        type=types.REGEX,
-        multiple=True,
-        callback=regexes,
-        help=f"{help} (repeatable).",
-    )
-
-
+_PATTERN: dict[str, Any] = {"type": types.REGEX, "multiple": True}
 url_patterns = stacked(
-    _patterns("--include", "Only URLs matching this regex"),
-    _patterns("--exclude", "Exclude URLs matching this regex"),
-    _patterns("--follow", "Follow only child sitemaps whose URL matches"),
-    _patterns("--no-follow", "Skip sitemaps whose URL matches, even if robots.txt names them"),
+    *(keyword("Filter", PatternOptions, name, **_PATTERN) for name in PatternOptions.__annotations__),
     scope("protocol"),
 )
-url_query = stacked(_DATES, url_patterns)
+_BOUND: dict[str, Any] = {"type": types.WHEN, "default_is": "no bound"}
+url_query = stacked(
+    keyword("Filter", FilterOptions, "since", **_BOUND),
+    keyword("Filter", FilterOptions, "until", **_BOUND),
+    keyword("Filter", FilterOptions, "undated"),
+    keyword("Filter", FilterOptions, "trust_lastmod"),
+    url_patterns,
+)
 comparison = stacked(
-    option(
-        "Comparison",
-        "--at",
-        metavar="WHEN",
-        type=types.WHEN,
-        callback=when_read,
-        help="When files were read, from which ages are computed: a date, or name: the date in each file's name.",
-    ),
+    keyword("Comparison", SnapshotOptions, "at", type=types.WHEN),
     scope(None, "protocol; any for files"),
 )
 

@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
+from ..watching.options import WatchOptions
 from . import option_types as types
-from .options import flag, number, option, seconds, stacked
+from .options import accept_removals, flag, keyword, number, option, stacked
 
-_SECRETS = "$SITEMAP_READER_WEBHOOK_SECRET"
 _TOKEN = "$SITEMAP_READER_TOKEN"  # noqa: S105 - the name of a variable
 
+_TO_STDOUT = "stdout, unless there is --listen"
+_BUDGETS = ("budget", "host_budget", "least_interval", "sites_at_once")
+
 watch = stacked(
-    option(
-        "Output",
-        "--to",
-        "--webhook",
-        "sinks",
-        metavar="SINK",
-        type=types.SINK,
-        multiple=True,
-        default_is="stdout, unless there is --listen",
-        help="Where changes go: a file, - (stdout), https://… (a webhook, whose requests are signed with the secret in "
-        f"{_SECRETS}) or redis://HOST/0?stream=NAME (repeatable).",
-    ),
+    keyword("Output", WatchOptions, "sinks", type=types.SINK, multiple=True, default_is=_TO_STDOUT),
     option(
         "Output",
         "--rotate",
-        metavar="WHEN",
         type=types.ROTATION,
         default_is="never",
         help="Begin a new file daily, or at a size such as 100M; the old one gets a name with its time.",
@@ -37,29 +28,13 @@ watch = stacked(
         help="Keep trying to deliver a change to a webhook for N hours, then append it to a file beside the state.",
     ),
     flag("Output", "--redeliver", help="Deliver the changes in those files once more, and end."),
-    number("Budget", "--budget", default=3_600, help="Requests an hour, to all hosts."),
-    number("Budget", "--host-budget", default=120, help="Requests an hour to the hosts of one domain."),
-    seconds(
-        "Budget",
-        "--least-interval",
-        default=60,
-        help="Seconds between two requests for the same sitemap, if the budget permits so many; a ping does not wait.",
-    ),
-    number("Budget", "--sites-at-once", default=50, help="Sites that are visited at the same time."),
-    option(
-        "State",
-        "--shard",
-        metavar="I/N",
-        type=types.SHARD,
-        default_is="all HOSTS",
-        help="Watch the I-th of N parts of HOSTS; --state is a folder then, with a file for each part.",
-    ),
-    flag("State", "--accept-removals", help="Write removals at once, also most of a site's URLs, or all of a sitemap."),
+    *(keyword("Budget", WatchOptions, name) for name in _BUDGETS),
+    keyword("State", WatchOptions, "shard", type=types.SHARD, default_is="all HOSTS"),
+    accept_removals,
     number("State", "--keep-days", default=7, help="Days for which delivered changes can be read again by /changes."),
     option(
         "Server",
         "--listen",
-        metavar="HOST:PORT",
         type=types.LISTEN,
         default_is="no server",
         help="Serve /ping, /changes, /sites, /healthz, /metrics and a page; other machines need the token in "
@@ -77,7 +52,6 @@ watch = stacked(
         "Server",
         "--server-name",
         "server_names",
-        metavar="NAME",
         type=types.SERVER_NAME,
         multiple=True,
         help="Host name under which the server is reached, as by a proxy (repeatable).",

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from ..model.options import part_of, with_defaults
+from .options import QueryOptions, ReaderOptions
 from .progressbar import ProgressBar
 from .query import UrlQuery
 from .summary import Progress
-from .sync_api import reader_and_rest
+from .sync_api import reader_of
 from .thread_bridge import Bridge
 
 if TYPE_CHECKING:
@@ -28,8 +30,6 @@ if TYPE_CHECKING:
     from ..model.url_batch import UrlBatch
     from .streams import CrawlRun
     from .targets import Target
-
-_CONCURRENCY, _PER_HOST = 16, 4  # the defaults of SitemapReader
 
 
 class SitesReader:
@@ -51,8 +51,8 @@ class SitesReader:
         self._targets, self._names = targets, names
         self._groups = _groups_by_domain(targets)
         self._at_once = 1 if options.get("record") else _sites_at_once(len(self._groups), options)
-        self._reader, self._query = reader_and_rest(options)  # type: ignore[arg-type] # it has the keys of UrlsOptions
-        UrlQuery(**self._query).plan_fields(datetime.now(UTC))
+        self._reader, self._query = reader_of(options), UrlQuery(**part_of(QueryOptions, options))
+        self._query.plan_fields(datetime.now(UTC))
         self._on_item, self._on_progress = on_item, on_progress
         self._show_progress = show_progress
         self._finished = Progress()
@@ -96,7 +96,7 @@ class SitesReader:
                 await self._read_site(number, put)
 
     async def _read_site(self, number: int, put: Callable[[Any], Awaitable[None]]) -> None:
-        query = UrlQuery(**self._query, on_item=partial(self._on_item, number))
+        query = self._query.changed(on_item=partial(self._on_item, number))
         run = self._reader.crawl_run(self._targets[number], query)
         await put((number, run, ()))
         await run.crawl.run(lambda batch: put((number, run, batch)))
@@ -153,11 +153,8 @@ def _groups_by_domain(targets: Sequence[Target]) -> list[list[int]]:
 
 def _sites_at_once(groups: int, options: dict[str, Any]) -> int:
     """How many sites leave each the requests at once that one host may have."""
-    concurrency, per_host = options.get("concurrency", _CONCURRENCY), options.get("per_host", _PER_HOST)
-    if not all(isinstance(number, int) and number > 0 for number in (concurrency, per_host)):
-        return 1  # SitemapReader reports it
-    at_once: int = min(groups, concurrency // per_host)
-    return max(1, at_once)
+    given = with_defaults(ReaderOptions, part_of(ReaderOptions, options))
+    return max(1, min(groups, given["concurrency"] // given["per_host"]))
 
 
 def _add_progress(total: Progress, part: Progress) -> None:

@@ -10,7 +10,7 @@ import logging
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, Unpack, get_args
+from typing import TYPE_CHECKING, Any, Self, Unpack
 from weakref import WeakSet
 
 import attrs
@@ -19,50 +19,42 @@ from ..fetch.client import AiohttpFetcher, Response
 from ..fetch.host_map import HostMap, MappedFetcher
 from ..fetch.request_headers import RequestHeaders, make_headers
 from ..frontier.frontier import Frontier, Plan
-from ..frontier.revalidation import DocumentCache, Trust
+from ..frontier.revalidation import DocumentCache
 from ..model.errors import FetchError, UsageError
-from ..model.limits import AUTO_MODES, Limits, checked_limits
+from ..model.options import part_of, positive, with_defaults
 from ..model.url_batch import UrlBatch
-from ..parser.normalise.scope import SCOPE_MODES
 from ..pipeline.crawl import CallbackError, Crawl
 from ..pipeline.feedparser_process import feedparser_fallback
 from ..pipeline.pacing import Pacing
 from ..pipeline.page_fetcher import PageFetcher
-from ..serialize.jsonl import COMPARED
-from ..version import __version__
-from .keywords import CHANGES_KEYWORDS, QueryOptions, ReaderOptions, SyncOptions, checked_keywords, is_async
+from .keywords import checked_keywords, is_async
+from .options import USER_AGENT, ItemOptions, QueryOptions, SessionOptions, StateSyncOptions, SyncOptions
 from .progressbar import ProgressBar
-from .query import UrlQuery, check_choice, check_positive, check_seconds
+from .query import UrlQuery
 from .streams import AsyncStream, ChangeRun, CrawlRun
 from .targets import Target, find_target, read_netrc, recorder
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-
-    import aiohttp
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 
     from ..fetch.client import Fetcher
-    from ..fetch.request_headers import Logins
     from ..frontier.robots_rules import Rules
-    from ..frontier.seeds import Probe, Seed
-    from ..model.records import Candidate, Change, Item, UrlRecord
-    from ..parser.dialects.feed_fallback import FeedFallback
-    from ..parser.normalise.scope import ScopeMode
+    from ..frontier.seeds import Seed
+    from ..model.records import Candidate, Change, UrlRecord
     from ..pipeline.executor import ParseExecutor
     from ..state.state import State
     from ..state.sync import StateSync, SyncPlan
-
-USER_AGENT = f"sitemap-reader/{__version__}"
+    from .summary import Progress
 
 _TLS_LOG = logging.getLogger("sitemap_reader.tls")
 _TLS_LOG.addHandler(logging.NullHandler())  # otherwise Python prints to stderr where logging is not configured
 
 
 _METHOD_KEYWORDS = {
-    "its urls()": (*QueryOptions.__annotations__,),
-    "its changes()": ("state", *SyncOptions.__annotations__),
+    "its urls()": QueryOptions.__annotations__,
+    "its changes()": StateSyncOptions.__annotations__,
 }
-_READER_KEYWORDS = {"SitemapReader": (*ReaderOptions.__annotations__, "session")}
+_READER_KEYWORDS = {"SitemapReader": SessionOptions.__annotations__}
 
 
 class SitemapReader:
@@ -73,53 +65,30 @@ class SitemapReader:
     for all its streams together. A stream that is not read on keeps others waiting for a second at most.
     """
 
-    @checked_keywords(elsewhere=_METHOD_KEYWORDS)
-    def __init__(
-        self,
-        *,
-        user_agent: str = USER_AGENT,
-        headers: Mapping[str, str] | Iterable[tuple[str, str]] = (),
-        scope: ScopeMode = "protocol",
-        probe: Probe = "auto",
-        obey_robots: bool = True,
-        allow_private: bool = False,
-        auth: str | tuple[str, str] | None = None,
-        netrc: bool | str | Path | Logins = False,
-        proxy: str | None = None,
-        cacert: str | Path | None = None,
-        insecure: bool = False,
-        concurrency: int = 16,
-        per_host: int = 4,
-        delay: float = 0.0,
-        limits: Limits = Limits(),  # noqa: B008 - frozen
-        session: aiohttp.ClientSession | None = None,
-        fetcher: Fetcher | None = None,
-        extras: bool = False,
-        feed_fallback: FeedFallback | None = feedparser_fallback,
-        record: str | Path | None = None,
-        base: str | None = None,
-        host_map: Mapping[str, str] | None = None,
-    ) -> None:
+    @checked_keywords(SessionOptions, elsewhere=_METHOD_KEYWORDS)
+    def __init__(self, **options: Unpack[SessionOptions]) -> None:
         """Opens no connection yet. UsageError for values that are not allowed."""
-        check_choice("scope", scope, SCOPE_MODES)
-        check_choice("probe", probe, AUTO_MODES)
+        given = self._options = with_defaults(SessionOptions, {"feed_fallback": feedparser_fallback, **options})
+        record, session, fetcher, limits = given["record"], given["session"], given["fetcher"], given["limits"]
         if record == "":  # an unset shell variable; Path("") is the working directory
             raise UsageError(
                 "record is the name of a folder or a WARC file, and empty", remedy="leave it out, or name one"
             )
-        check_positive(concurrency=concurrency, per_host=per_host, tries=checked_limits(limits).tries)
+        positive("tries", limits.tries)
         own_fetcher = None if fetcher is None else _CallersFetcher(_checked_fetcher(fetcher))
+        user_agent = given["user_agent"]
         if session is not None and user_agent == USER_AGENT:
             user_agent = getattr(session, "headers", {}).get("User-Agent", USER_AGENT)
         self._plan = Plan(
-            scope=scope,
-            probe=probe,
-            obey_robots=obey_robots,
+            scope=given["scope"],
+            probe=given["probe"],
+            obey_robots=given["obey_robots"],
             user_agent=user_agent,
             sends_user_agent=fetcher is None,
-            concurrency=concurrency,
-            per_host=per_host,
-            delay_seconds=check_seconds("delay", delay),
+            concurrency=given["concurrency"],
+            per_host=given["per_host"],
+            delay_seconds=float(given["delay"]),
+            extras=given["extras"],
             limits=limits,
         )
         self._pacing = Pacing(self._plan)
@@ -127,21 +96,18 @@ class SitemapReader:
         self._network = AiohttpFetcher(
             user_agent=user_agent,
             limits=limits,
-            allow_private=allow_private,
-            proxy=proxy,
-            cacert=cacert,
-            insecure=insecure,
+            allow_private=given["allow_private"],
+            proxy=given["proxy"],
+            cacert=given["cacert"],
+            insecure=given["insecure"],
             session=session,
         )
-        if insecure:
+        if given["insecure"]:
             _TLS_LOG.warning("TLS certificates are not verified (insecure=True)")
-        self._headers = make_headers(headers, auth, read_netrc(netrc))
+        self._headers = make_headers(given["headers"], given["auth"], read_netrc(given["netrc"]))
         self._fetcher: Fetcher = own_fetcher or self._network
-        self._extras = extras
-        self._fallback = feed_fallback
         self._record = Path(record) if record is not None else None
-        self._base = base
-        self._host_map = HostMap.of(host_map)
+        self._host_map = HostMap.of(given["host_map"])
 
     async def __aenter__(self) -> Self:
         await self._network.__aenter__()
@@ -169,10 +135,8 @@ class SitemapReader:
         """
         return AsyncStream(self.crawl_run(target, UrlQuery(**query)))
 
-    @checked_keywords(SyncOptions, meanings=CHANGES_KEYWORDS, elsewhere=_READER_KEYWORDS)
-    def changes(
-        self, target: str | Path | Target, *, state: State | str | Path, **options: Unpack[SyncOptions]
-    ) -> AsyncStream[Change]:
+    @checked_keywords(StateSyncOptions, elsewhere=_READER_KEYWORDS)
+    def changes(self, target: str | Path | Target, **options: Unpack[StateSyncOptions]) -> AsyncStream[Change]:
         """A stream of the URLs that are new, updated or removed since the last run, by the record in `state`.
 
         Sitemaps that are unchanged are not read again. A URL that is new in a run is reported once, by the first
@@ -185,18 +149,17 @@ class SitemapReader:
         need `full`. A change is delivered when the next one is requested; what was not is found again in the next
         run. StateError, at once, for a file that cannot be used.
         """
-        return AsyncStream(self.change_run(target, state, options))
+        return AsyncStream(self.change_run(target, options["state"], part_of(SyncOptions, options)))
 
-    @checked_keywords(elsewhere=_READER_KEYWORDS)
-    async def discover(
-        self, target: str | Path | Target, *, on_item: Callable[[Item], None] | None = None
-    ) -> list[Candidate]:
+    @checked_keywords(ItemOptions, elsewhere=_READER_KEYWORDS)
+    async def discover(self, target: str | Path | Target, **options: Unpack[ItemOptions]) -> list[Candidate]:
         """Where the target's sitemaps are, and how each was found; reads no more of each than its beginning.
 
         What robots.txt names and the target itself are always listed; well-known paths only if they hold a sitemap,
         or if the host refused them or robots.txt: then with the status, and a `problem`.
         """
-        crawl = self._crawl(find_target(target, self._base), sniff_only=True, descend=False)
+        on_item = options.get("on_item")
+        crawl = self._crawl(find_target(target, self._options["base"]), sniff_only=True, descend=False)
         async with aclosing(crawl.batches()) as batches:
             async for batch in batches:
                 for item in batch:
@@ -218,7 +181,7 @@ class SitemapReader:
     ) -> CrawlRun:
         """The CrawlRun that a stream of URLs reads; what `already_read` has (URL -> format) is not requested again."""
         plan = query.plan_fields(datetime.now(UTC))
-        found = find_target(target, self._base)
+        found = find_target(target, self._options["base"])
         crawl = self._crawl(
             found,
             frontier=frontier,
@@ -226,7 +189,10 @@ class SitemapReader:
             **plan,
         )
         return CrawlRun(
-            found.name, crawl, query.summary_builder(), query.guarded(query.on_progress), _progress_bar(query)
+            found.name,
+            crawl,
+            query.summary_builder(),
+            *_progress(query),
         )
 
     def change_run(self, target: str | Path | Target, state: State | str | Path, options: SyncOptions) -> ChangeRun:
@@ -256,7 +222,7 @@ class SitemapReader:
         rest: dict[str, Any] = {**options}
         on_document, plan = rest.pop("on_document", None), make_sync_plan(rest)
         query = UrlQuery(**rest)
-        found = find_target(target, self._base)
+        found = find_target(target, self._options["base"])
         plan_fields = query.plan_fields(plan.clock())
         state_sync = StateSync(state, site_name(found.seeds), self.state_settings(query), plan)
         with _closed_on_error(state_sync):
@@ -272,8 +238,7 @@ class SitemapReader:
                 found.name,
                 crawl,
                 query.summary_builder(),
-                query.guarded(query.on_progress),
-                _progress_bar(query),
+                *_progress(query),
                 state_sync=state_sync,
                 on_document=query.guarded(on_document),
             )
@@ -300,13 +265,12 @@ class SitemapReader:
 
     def state_settings(self, query: UrlQuery) -> dict[str, Any]:
         """The settings under which a state was written, as JSON values; with others nothing can be compared with it."""
-        return {"scope": self._plan.scope, "extras": self._extras, **query.settings()}
+        return {"scope": self._plan.scope, "extras": self._plan.extras, **query.settings()}
 
     def _crawl(
         self,
         target: Target,
         *,
-        sniff_only: bool = False,
         frontier: Callable[[Sequence[Seed], Plan], Frontier] = Frontier,
         wrap: Callable[[Fetcher], Fetcher] = lambda fetcher: fetcher,
         executor: ParseExecutor | None = None,
@@ -326,9 +290,7 @@ class SitemapReader:
         crawl = Crawl(
             frontier(seeds, plan),
             fetcher,
-            extras=self._extras,
-            feed_fallback=self._fallback,
-            sniff_only=sniff_only,
+            feed_fallback=self._options["feed_fallback"],
             polite=target.replay is None,
             reported=target.reported,
             headers=None if target.replay else self._request_headers(seeds),
@@ -423,15 +385,15 @@ def _closed_on_error(state_sync: StateSync) -> Iterator[None]:
         raise
 
 
-def _progress_bar(query: UrlQuery) -> ProgressBar | None:
-    return ProgressBar() if query.show_progress else None
+def _progress(query: UrlQuery) -> tuple[Callable[[Progress], None] | None, ProgressBar | None]:
+    """The guarded callback for the progress, and the bar."""
+    return query.guarded(query.options["on_progress"]), ProgressBar() if query.options["show_progress"] else None
 
 
 def make_sync_plan(options: dict[str, Any]) -> SyncPlan:
     """Takes the fields of a SyncPlan out of `options`; UsageError for values that are not allowed."""
     from ..state.sync import SyncPlan  # here: reading alone needs no database
 
-    plan = SyncPlan(**{name: options.pop(name) for name in attrs.fields_dict(SyncPlan) if name in options})
-    check_choice("trust_lastmod", plan.trust_lastmod, get_args(Trust))
-    check_choice("on", plan.on, COMPARED)
-    return plan
+    with_defaults(SyncOptions, part_of(SyncOptions, options))  # its checks
+    given = {name: options.pop(name) for name in attrs.fields_dict(SyncPlan) if name in options}
+    return SyncPlan(**given)

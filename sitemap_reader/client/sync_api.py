@@ -10,31 +10,30 @@ from contextlib import closing
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
-from .keywords import CHANGES_KEYWORDS, ChangesOptions, ReaderOptions, UrlsOptions, checked_keywords
+from ..model.options import part_of
+from .keywords import checked_keywords
+from .options import ChangesOptions, DiscoverOptions, ItemOptions, QueryOptions, ReaderOptions, SyncOptions, UrlsOptions
 from .query import UrlQuery
 from .reader import SitemapReader
 from .streams import Stream
 from .thread_bridge import Bridge, run_in_thread
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Generator, Sequence
+    from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
     from pathlib import Path
 
     from ..frontier.robots_rules import Rules
-    from ..model.records import Candidate, Change, Item, UrlRecord
+    from ..model.records import Candidate, Change, UrlRecord
     from ..model.url_batch import UrlBatch
     from ..pipeline.document_parser import Batch
     from ..pipeline.page_fetcher import PageResponse
     from ..state.diff_rules import ChangePiece
-    from ..state.state import State
     from .streams import ChangeRun, CrawlRun
     from .targets import Target
 
 
 @checked_keywords(UrlsOptions)
-def urls(
-    target: str | Path | Target, *, on_wait: Callable[[], None] | None = None, **options: Unpack[UrlsOptions]
-) -> Stream[UrlRecord]:
+def urls(target: str | Path | Target, **options: Unpack[UrlsOptions]) -> Stream[UrlRecord]:
     """A stream of every URL of a site, a document or a recording, each yielded as soon as it is read.
 
     `target` is a host, a URL, or a folder or WARC file that `record` has written. Needs no event loop, and works inside
@@ -42,23 +41,19 @@ def urls(
     An exception in a callback ends the run, and is raised to the caller unchanged. SitemapReader.urls() is for asyncio.
     """
     run, reader = _crawl_run(target, options)
-    return Stream(run, reader.close, on_wait, run.records)
+    return Stream(run, reader.close, options.get("on_wait"), run.records)
 
 
-def url_batches(
-    target: str | Path | Target, *, on_wait: Callable[[], None] | None = None, **options: Unpack[UrlsOptions]
-) -> Stream[UrlBatch]:
+def url_batches(target: str | Path | Target, **options: Unpack[UrlsOptions]) -> Stream[UrlBatch]:
     """urls() as UrlBatches, many URLs at a time."""
     run, reader = _crawl_run(target, options)
-    return Stream(run, reader.close, on_wait, run.url_batches)
+    return Stream(run, reader.close, options.get("on_wait"), run.url_batches)
 
 
-def batches(
-    target: str | Path | Target, *, on_wait: Callable[[], None] | None = None, **options: Unpack[UrlsOptions]
-) -> Stream[Batch]:
+def batches(target: str | Path | Target, **options: Unpack[UrlsOptions]) -> Stream[Batch]:
     """The batches of a crawl: UrlBatches, references, problems and outcomes, in document order."""
     run, reader = _crawl_run(target, options)
-    return Stream(run, reader.close, on_wait, run.items)
+    return Stream(run, reader.close, options.get("on_wait"), run.items)
 
 
 def page_responses(
@@ -88,73 +83,55 @@ def page_responses(
             yield from cast("list[PageResponse]", batch)
 
 
-@checked_keywords(ChangesOptions, meanings=CHANGES_KEYWORDS)
-def changes(
-    target: str | Path | Target,
-    *,
-    state: State | str | Path,
-    on_wait: Callable[[], None] | None = None,
-    **options: Unpack[ChangesOptions],
-) -> Stream[Change]:
+@checked_keywords(ChangesOptions)
+def changes(target: str | Path | Target, **options: Unpack[ChangesOptions]) -> Stream[Change]:
     """A stream of the URLs that are new, updated or removed since the last run, by the record in `state`.
 
     SitemapReader.changes() is the same for asyncio, and its help has the rules. A thread reads while the stream is
     iterated; the end of the stream or of its `with` block joins it, and closes a state that was given as a path.
     """
-    run, reader = _change_run(target, state, options)
+    run, reader = _change_run(target, options)
     return Stream(
         run,
         reader.close,
-        on_wait,
+        options.get("on_wait"),
         lambda batch: chain.from_iterable(run.pieces(batch)),
         lambda: chain.from_iterable(run.last_pieces()),
     )
 
 
-def change_pieces(
-    target: str | Path | Target,
-    *,
-    state: State | str | Path,
-    on_wait: Callable[[], None] | None = None,
-    **options: Unpack[ChangesOptions],
-) -> Stream[ChangePiece]:
+def change_pieces(target: str | Path | Target, **options: Unpack[ChangesOptions]) -> Stream[ChangePiece]:
     """changes(), many at a time: new URLs as UrlBatches, the others as lists."""
-    run, reader = _change_run(target, state, options)
-    return Stream(run, reader.close, on_wait, run.change_pieces, run.last_change_pieces)
+    run, reader = _change_run(target, options)
+    return Stream(run, reader.close, options.get("on_wait"), run.change_pieces, run.last_change_pieces)
 
 
-@checked_keywords(ReaderOptions)
-def discover(
-    target: str | Path | Target, *, on_item: Callable[[Item], None] | None = None, **options: Unpack[ReaderOptions]
-) -> list[Candidate]:
+@checked_keywords(DiscoverOptions)
+def discover(target: str | Path | Target, **options: Unpack[DiscoverOptions]) -> list[Candidate]:
     """Where the target's sitemaps are, and how each was found; reads no more of each than its beginning.
 
     What robots.txt names and the target itself are always listed; well-known paths only if they hold a sitemap, or if
     the host refused them or robots.txt: then with the status, and a `problem`. Callbacks run in another thread.
     """
-    reader = SitemapReader(**options)
+    reader = reader_of(options)
 
     async def run() -> list[Candidate]:
         async with reader:
-            return await reader.discover(target, on_item=on_item)
+            return await reader.discover(target, **part_of(ItemOptions, options))
 
     return run_in_thread(run)
 
 
 def _crawl_run(target: str | Path | Target, options: UrlsOptions) -> tuple[CrawlRun, SitemapReader]:
-    reader, query = reader_and_rest(options)
-    return reader.crawl_run(target, UrlQuery(**query)), reader
+    reader = reader_of(options)
+    return reader.crawl_run(target, UrlQuery(**part_of(QueryOptions, options))), reader
 
 
-def _change_run(
-    target: str | Path | Target, state: State | str | Path, options: ChangesOptions
-) -> tuple[ChangeRun, SitemapReader]:
-    reader, sync_options = reader_and_rest(options)
-    return reader.change_run(target, state, sync_options), reader  # type: ignore[arg-type]
+def _change_run(target: str | Path | Target, options: ChangesOptions) -> tuple[ChangeRun, SitemapReader]:
+    reader = reader_of(options)
+    return reader.change_run(target, options["state"], part_of(SyncOptions, options)), reader
 
 
-def reader_and_rest(options: UrlsOptions | ChangesOptions) -> tuple[SitemapReader, dict[str, Any]]:
-    """A reader with its own keywords, and the other keywords."""
-    rest: dict[str, Any] = {**options}
-    reading = {name: rest.pop(name) for name in ReaderOptions.__annotations__ if name in rest}
-    return SitemapReader(**reading), rest
+def reader_of(options: Mapping[str, object]) -> SitemapReader:
+    """A reader with those of these keywords that are its own."""
+    return SitemapReader(**part_of(ReaderOptions, options))

@@ -45,6 +45,8 @@ def read_netrc(given: bool | str | os.PathLike[str] | Logins | None) -> Logins:
     """
     if given is None or given is False or isinstance(given, Logins):
         return given or Logins()
+    if given is not True and not isinstance(given, str | os.PathLike):
+        raise UsageError(keyword="netrc", value=given, allowed="True or the name of a netrc file")
     path = Path(os.environ.get("NETRC") or Path.home() / ".netrc") if given is True else Path(given)
     try:
         entries = netrc(None if path == Path.home() / ".netrc" else path).hosts

@@ -24,7 +24,7 @@ from ..model.errors import UsageError
 from ..model.records import Change, ChangeCounts, UrlRecord
 from ..model.url_batch import UrlBatch
 from ..serialize.dumps import SQLITE, Dump, checked, numbered_objects, open_file, record_at
-from ..serialize.jsonl import ALWAYS, COMPARED, STATED, On, from_json, json_line, stamp, to_dict
+from ..serialize.jsonl import ALWAYS, COMPARED, STATED, from_json, json_line, stamp, to_dict
 from ..serialize.schema import REMOVED
 from ..state.rows import Listing, RowColumns, columns_of, nested_digests, newest_listing, record_of, with_rows
 from ..state.schema import temp_database_errors, temporary_database
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Iterator, Sequence
 
+    from ..model.options import On
     from ..model.records import SitemapRef
     from ..serialize.dumps import JsonObject
 

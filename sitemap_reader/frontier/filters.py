@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, get_args
 from urllib.parse import unquote
 
 import attrs
 
 from ..model.errors import UsageError
 from ..model.linear_pattern import LIFTED, MOST_LIMITED, LimitedPattern, LinearPattern, linear
+from ..model.options import Undated as Undated
+from ..model.options import check_choice
 from ..parser.normalise.dates import parse_date, period_end
 
 if TYPE_CHECKING:
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
     from ..model.records import Outcome, SitemapRef, UrlRecord
 
 
-Undated = Literal["keep", "drop"]
 Moment = str | date | datetime | timedelta
 
 _AGO = re.compile(r"(\d{1,6})\s*([smhdw])")
@@ -61,8 +62,7 @@ def make_window(since: Moment | None, until: Moment | None, undated: Undated, no
 
     Text is a date as sitemaps write it, or an age such as `12h`, `7d`, `2w`.
     """
-    if undated not in ("keep", "drop"):
-        raise UsageError(keyword="undated", value=undated, allowed="keep or drop")
+    check_choice("undated", undated, get_args(Undated))
     start = None if since is None else _period("since", since, now)[0]
     end = None if until is None else _period("until", until, now)[1]
     if start is not None and end is not None and start >= end:

@@ -35,6 +35,8 @@ class Plan:
     concurrency: int = 16
     per_host: int = 4
     delay_seconds: float = 0.0  # between the starts of two requests to a host; a longer Crawl-delay replaces it
+    extras: bool = False  # elements without a field are kept
+    sniff_only: bool = False  # a document is read until its format is known, and gives no records
     descend: bool = True  # False: the candidates only, not their children
     cache: DocumentCache = attrs.field(factory=DocumentCache)  # of an earlier crawl
     limits: Limits = attrs.field(factory=Limits)

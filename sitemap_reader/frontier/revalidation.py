@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from ..model.limits import AutoMode
+from ..model.options import AutoMode
 from ..model.records import Outcome
 from ..parser.normalise.dates import period_end
 from .http_date import http_date

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 import attrs
 
 from ..model.errors import UsageError
-from ..model.limits import AutoMode
+from ..model.options import AutoMode
 from ..parser.normalise.urls import clean_url, host, origin, without_credentials, without_userinfo
 
 Probe = AutoMode

@@ -7,11 +7,12 @@ protocol are only reported (S03, F08).
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, get_args
+from typing import Any
 
 import attrs
 
 from .errors import UsageError
+from .options import Option
 from .problems import Problem, counted, report
 
 KIB = 1024
@@ -20,10 +21,6 @@ GIB = 1024 * MIB
 
 # What is read from a socket or a file at once.
 CHUNK_BYTES = 64 * KIB
-
-# The values of `probe` and `trust_lastmod`.
-AutoMode = Literal["auto", "always", "never"]
-AUTO_MODES: tuple[AutoMode, ...] = get_args(AutoMode)
 
 # sitemaps.org protocol, "Sitemap file location": 50,000 URLs and 50 MiB (52,428,800 bytes) unpacked.
 PROTOCOL_MAX_ENTRIES = 50_000
@@ -42,9 +39,9 @@ MOST_DELAY_SECONDS = 3_600.0  # of the caller's own delay
 _MOST_GZIP_LAYERS = 100  # each is a stage of decompression
 
 
-def _limit(default: float, meaning: str) -> Any:
-    """A field with its meaning, which completes the docstring of Limits."""
-    return attrs.field(default=default, metadata={"meaning": meaning})
+def _limit(default: float, meaning: str, flags: str = "") -> Any:
+    """A field with its meaning, and the option of the command line that sets it, if there is one."""
+    return attrs.field(default=default, metadata={"option": Option(meaning, default, flags=flags)})
 
 
 @attrs.frozen
@@ -52,9 +49,13 @@ class Limits:
     """Safety limits; each name ends in its unit, or says what it counts."""
 
     # one document
-    max_wire_bytes: int = _limit(200 * MIB, "as they are sent, packed or not")
-    max_decoded_bytes: int = _limit(200 * MIB, "unpacked, of one document")
-    max_entries: int = _limit(1_000_000, "of one document")
+    max_wire_bytes: int = _limit(
+        200 * MIB, "Maximum size of one document as it is sent, compressed or not.", "--max-wire-bytes"
+    )
+    max_decoded_bytes: int = _limit(200 * MIB, "Maximum decompressed size of one document.", "--max-decoded-bytes")
+    max_entries: int = _limit(
+        1_000_000, "Maximum number of URLs, or children of an index, of one document.", "--max-urls"
+    )
     max_entry_bytes: int = _limit(4 * MIB, "of one entry, with its tags")
     max_entry_elements: int = _limit(20_000, "of one entry")
     max_entry_problems: int = _limit(1_000, "reported of one entry, each with its text")
@@ -78,18 +79,23 @@ class Limits:
     fallback_memory_bytes: int = _limit(512 * MIB, "of feedparser's process")
 
     # one site
-    max_index_depth: int = _limit(5, "indexes below each other")
+    max_index_depth: int = _limit(5, "Maximum nesting depth of indexes.", "--max-depth")
     max_documents: int = _limit(100_000, "known ones, of one site")
     max_site_bytes: int = _limit(10 * GIB, "decoded, all documents together")
     site_seconds: float = _limit(
-        math.inf, "from its first request on, but for those in which it waits for the caller or other streams"
+        math.inf,
+        "Longest time for the sitemaps of one site, from its first request on, but for that in which it waits for the "
+        "caller or other streams; what was read by then is kept.",
+        "--site-seconds",
     )
     max_proof_hosts: int = _limit(100, "whose robots.txt is fetched only because an index or sitemap lists URLs there")
     max_robots_bytes: int = _limit(500 * KIB, "RFC 9309 2.5")
     max_robots_redirects: int = _limit(5, "RFC 9309 2.3.1.2")
     max_redirects: int = _limit(10, "of one document")
     max_crawl_delay_seconds: float = _limit(
-        30.0, "a host that states more is skipped; MOST_CRAWL_DELAY_SECONDS at most"
+        30.0,
+        f"Longest Crawl-delay to obey, up to {MOST_CRAWL_DELAY_SECONDS:g}; a host that asks for more is skipped.",
+        "--max-crawl-delay",
     )
 
     # one request
@@ -98,7 +104,9 @@ class Limits:
     document_seconds: float = _limit(300.0, "network time of one document: all its tries, heads and bodies")
     min_bytes_per_second: int = _limit(KIB, "measured once min_rate_after_seconds have passed")
     min_rate_after_seconds: float = _limit(30.0, "also for a response's head, beyond connect_seconds and read_seconds")
-    max_wait_seconds: float = _limit(60.0, "the longest Retry-After that is waited for")
+    max_wait_seconds: float = _limit(
+        60.0, "Longest Retry-After to wait for; a host that asks for more is skipped.", "--max-wait"
+    )
     tries: int = _limit(3, "of one request, the first included")
 
     def __attrs_post_init__(self) -> None:
@@ -120,7 +128,7 @@ def _help_text() -> str:
     lines = []
     for field in attrs.fields(Limits):
         default = f"{field.default:,}".removesuffix(".0")
-        lines += [f"    {field.name}: {field.type} = {default}", f"        {field.metadata['meaning']}"]
+        lines += [f"    {field.name}: {field.type} = {default}", f"        {field.metadata['option'].help}"]
     return "\n".join(lines)
 
 
@@ -136,15 +144,9 @@ def checked_limits(limits: object) -> Limits:
     raise UsageError(keyword="limits", value=limits, allowed="a Limits", remedy=f"give limits=Limits({fields})")
 
 
-# Field -> the command-line option that sets it
-OPTIONS = {
-    "max_wire_bytes": "--max-wire-bytes",
-    "max_decoded_bytes": "--max-decoded-bytes",
-    "max_entries": "--max-urls",
-    "max_index_depth": "--max-depth",
-    "max_wait_seconds": "--max-wait",
-    "max_crawl_delay_seconds": "--max-crawl-delay",
-    "site_seconds": "--site-seconds",
+# Field -> its Option, for those that the command line sets.
+OPTIONS: dict[str, Option] = {
+    each.name: each.metadata["option"] for each in attrs.fields(Limits) if each.metadata["option"].flags
 }
 
 
@@ -154,7 +156,7 @@ def advice(field: str, to: str = "go on") -> str:
     >>> advice("max_entries"), advice("max_redirects", "follow more")
     ('raise max_entries (--max-urls) to go on', 'raise max_redirects to follow more')
     """
-    option = f" ({OPTIONS[field]})" if field in OPTIONS else ""
+    option = f" ({OPTIONS[field].flags})" if field in OPTIONS else ""
     return f"raise {field}{option} to {to}"
 
 

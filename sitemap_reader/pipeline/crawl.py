@@ -64,10 +64,9 @@ _SHORT_NUMBER = re.compile("[0-9]{1,9}")
 class Crawl:
     """One crawl, from its seeds to its end: run() passes its batches on, or batches() yields them, once.
 
-    `sniff_only` stops reading each document once its format is known, and yields no records. `polite=False` is for
-    replays: delays are skipped, in their order. `reported` items come first. `headers` decides which of the caller's
-    headers a request gets: see fetch/request_headers.py. A `shared_executor` is the caller's, who closes it. Crawls
-    with one `pacing` share its slots.
+    `polite=False` is for replays: delays are skipped, in their order. `reported` items come first. `headers` decides
+    which of the caller's headers a request gets: see fetch/request_headers.py. A `shared_executor` is the caller's, who
+    closes it. Crawls with one `pacing` share its slots.
 
     After Limits.site_seconds the crawl ends: requests are cancelled, their documents have no Outcome, and `over_time`
     is the Problem that says so, its last item. By stop() it ends in the same way, without a Problem: `is_stopped`.
@@ -75,9 +74,7 @@ class Crawl:
 
     frontier: Frontier
     _fetcher: Fetcher
-    _extras: bool = False
     _feed_fallback: FeedFallback | None = None
-    _sniff_only: bool = False
     _polite: bool = True
     _reported: Sequence[Problem | Outcome] = ()
     _headers: RequestHeaders | None = None
@@ -349,14 +346,8 @@ class Crawl:
         await self._pass_on(request, parser, batch, final=True)
 
     def _parser(self, request: DocumentRequest, response: Response) -> DocumentParser:
-        return DocumentParser(
-            request,
-            self.frontier.plan,
-            response.headers,
-            extras=self._extras,
-            asks_fallback=self._feed_fallback is not None,
-            sniff_only=self._sniff_only,
-        )
+        asks_fallback = self._feed_fallback is not None
+        return DocumentParser(request, self.frontier.plan, response.headers, asks_fallback=asks_fallback)
 
     def _count_wire_bytes(self, wire_bytes: int) -> None:
         self.bytes_wire += wire_bytes

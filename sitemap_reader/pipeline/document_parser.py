@@ -52,7 +52,7 @@ class DocumentParser:
     These calls run in threads, one at a time: see ParseExecutor. due() then says which of their items to pass on now.
 
     The items of an earlier try, which ended at the `resume` point of the request, are not returned again; with `reread`
-    only what that reading dropped is. `sniff_only` stops once the format is known, and returns no URLs.
+    only what that reading dropped is.
     `asks_fallback`: a feed fallback will be called if needed.
 
     `items` counts what the SitemapParser returned. `has_yielded`: a URL or a child was among that, selected or not.
@@ -66,9 +66,7 @@ class DocumentParser:
         plan: Plan,
         headers: Mapping[str, str],
         *,
-        extras: bool = False,
         asks_fallback: bool = False,
-        sniff_only: bool = False,
     ) -> None:
         document, resume, reread = request.document, request.resume, request.reread
         self._parser = SitemapParser(
@@ -80,7 +78,7 @@ class DocumentParser:
             authorities=document.authorities,
             child_scope="any",  # the frontier checks URL scope: it knows about robots.txt files of other hosts
             limits=plan.limits,
-            extras=extras,
+            extras=plan.extras,
             feed_fallback=self._stored_answer if asks_fallback else None,
             prefix=resume.prefix if resume else None,
             _reports_robots_page=False,  # the frontier does: it knows what else was found
@@ -89,7 +87,7 @@ class DocumentParser:
         self._selection = plan.selection
         self._skipped = resume.items if resume else 0
         self._former = reread.former if reread else None
-        self._sniff_only = sniff_only and not document.is_robots
+        self._sniff_only = plan.sniff_only and not document.is_robots
         self._takes_every_record = plan.selection == Selection() and reread is None and not self._sniff_only
         self._closing: Iterator[list[Item]] = iter(())
         self._answer: FallbackAnswer | None = None

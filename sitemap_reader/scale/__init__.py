@@ -3,7 +3,6 @@
 In: a list of hosts. Out: a folder of Parquet files, summed up by a Harvest. Imports client/ and the layers below it.
 """
 
-from .harvest import harvest
-from .report import Harvest, HarvestProgress, SkippedHost, load_harvest
+import lazy_loader
 
-__all__ = ["Harvest", "HarvestProgress", "SkippedHost", "harvest", "load_harvest"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -33,10 +33,9 @@ from .shard import harvest_shard
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from .config import HarvestConfig
     from .folder import HarvestFolder, HarvestPlan
-    from .options import HarvestConfig
-    from .report import HarvestProgress
-    from .shard import ShardProgress
+    from .report import HarvestProgress, ShardProgress
 
 
 LOOPBACK = "127.0.0.1"

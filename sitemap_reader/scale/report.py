@@ -17,11 +17,26 @@ from ..client.progressbar import BarState, size_of
 from ..client.summary import count_of
 from ..model.errors import UsageError
 from .folder import INCOMPLETE, SUMS, HarvestFolder
-from .shard import ShardProgress
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
+
+
+@attrs.define
+class ShardProgress:
+    """Counts of one shard so far; of hosts that are `not_whole` something may be missing."""
+
+    hosts: int = 0
+    urls: int = 0
+    bytes_wire: int = 0
+    not_whole: int = 0
+
+    @classmethod
+    def of(cls, manifest: Mapping[str, Any]) -> ShardProgress:
+        """The counts in a manifest."""
+        not_whole = sum(manifest["verdicts"].get(name, 0) for name in INCOMPLETE)
+        return cls(manifest["hosts"], manifest["urls"], manifest["bytes_wire"], not_whole)
 
 
 @attrs.frozen

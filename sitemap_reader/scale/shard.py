@@ -26,17 +26,18 @@ from ..model.internal_errors import internal_error
 from ..model.problems import report
 from ..pipeline.crawl import first_failure
 from ..pipeline.thread_pool import ThreadPool
-from .folder import INCOMPLETE, NAMED, SUMS, HostRow, ShardWriter
+from .folder import NAMED, SUMS, HostRow, ShardWriter
 from .hosts import by_domain
+from .report import ShardProgress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator
 
     from ..client.streams import CrawlRun
     from ..pipeline.document_parser import Batch
     from ..state.diff_rules import ChangePiece
+    from .config import HarvestConfig
     from .folder import HarvestFolder, HostVerdict
-    from .options import HarvestConfig
 
 
 @attrs.frozen
@@ -58,7 +59,7 @@ class _HostReader:
         started, read_at = time.monotonic(), datetime.now(UTC)
         async with SitemapReader(**self._config.reader_options) as reader:
             run = await self._worker_thread.run(self._crawl_run, reader)
-            run.crawl.end_after(self._config.host_seconds, _remedy("host_seconds"))
+            run.crawl.end_after(self._config.hosts["host_seconds"], _remedy("host_seconds"))
             verdict, why = await self._read_run(run)
         summary = run.summary()
         return HostRow(
@@ -80,7 +81,7 @@ class _HostReader:
         site, state = site_target(self._target), self._writer.state
         if state is None:
             return reader.crawl_run(site, UrlQuery(**options))
-        options["accept_removals"] = self._config.accept_removals
+        options["accept_removals"] = self._config.hosts["accept_removals"]
         return reader.change_run(site, state, options)  # type: ignore[arg-type] # with the keys of SyncOptions
 
     async def _read_run(self, run: CrawlRun) -> tuple[HostVerdict, str | None]:
@@ -109,7 +110,7 @@ class _HostReader:
                     # A defect in reading one host must not end the shard.
                     return "failed", internal_error(exc)
                 await self._worker_thread.run(self._write_batch, run, batch)
-                if self._progress.urls > self._config.host_urls:
+                if self._progress.urls > self._config.hosts["host_urls"]:
                     message = f"after {self._progress.urls:,} URLs: reading stops here; {_remedy('host_urls')}"
                     await self._worker_thread.run(run.count, [report("S16", message, sitemap=self._target)])
                     return "given_up", message
@@ -156,22 +157,6 @@ def _verdict(run: CrawlRun) -> tuple[HostVerdict, str | None]:
 PROGRESS_SECONDS = 1.0
 
 
-@attrs.define
-class ShardProgress:
-    """Counts of one shard so far; of hosts that are `not_whole` something may be missing."""
-
-    hosts: int = 0
-    urls: int = 0
-    bytes_wire: int = 0
-    not_whole: int = 0
-
-    @classmethod
-    def of(cls, manifest: Mapping[str, Any]) -> ShardProgress:
-        """The counts in a manifest."""
-        not_whole = sum(manifest["verdicts"].get(name, 0) for name in INCOMPLETE)
-        return cls(manifest["hosts"], manifest["urls"], manifest["bytes_wire"], not_whole)
-
-
 def harvest_shard(
     folder: HarvestFolder,
     shard: int,
@@ -205,7 +190,7 @@ class _ShardReader:
     async def read(self) -> dict[str, Any]:
         """Reads all hosts, then publishes the files; the manifest."""
         started = time.monotonic()
-        shared_by = self._config.hosts_at_once if self._config.state else None
+        shared_by = self._config.hosts["hosts_at_once"] if self._config.hosts["state"] else None
         writer = ShardWriter(self._folder, self._number, state_shared_by=shared_by)
         try:
             await self._read_all(writer)
@@ -228,7 +213,7 @@ class _ShardReader:
             async with asyncio.TaskGroup() as ticking:
                 ticks = ticking.create_task(self._report_regularly(writer))
                 async with asyncio.TaskGroup() as tasks:
-                    for _ in range(min(self._config.hosts_at_once, len(self._domains))):
+                    for _ in range(min(self._config.hosts["hosts_at_once"], len(self._domains))):
                         tasks.create_task(self._read_some(writer, waiting))
                 ticks.cancel()
         except* Exception as group:

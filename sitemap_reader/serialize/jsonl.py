@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from functools import cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Required, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Required, get_args, get_origin
 
 import attrs
 import orjson
@@ -25,6 +25,7 @@ from .schema import COUNTS, NESTED, REMOVED, SOMETIMES, TYPES, is_object, item_o
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from ..model.options import On
     from .schema import Line, ShortProblem
 
     Maker = Callable[[Any], Any]
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
 _LINE = orjson.OPT_APPEND_NEWLINE | orjson.OPT_UTC_Z
 # The fields that a site states for a URL; not its place (sitemap, line, site) nor its problems.
-On = Literal["any", "lastmod"]
 ALWAYS = ("lastmod", "lastmod_precision", "changefreq", "priority")
 STATED = (*ALWAYS, *NESTED)
 COMPARED: dict[On, tuple[str, ...]] = {"any": STATED, "lastmod": ("lastmod", "lastmod_precision")}

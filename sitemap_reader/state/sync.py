@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from ..frontier.revalidation import DocumentCache, Trust
+    from ..model.options import On
     from ..pipeline.document_parser import Batch
-    from ..serialize.jsonl import On
     from .diff_rules import ChangePiece
     from .documents import DocumentRow, StoredDocument
 

@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from datetime import datetime
 
+    from ..model.options import On
     from ..model.records import UrlRecord
-    from ..serialize.jsonl import On
     from .diff_rules import ChangePiece, DocumentChanges
     from .document_buffer import DocumentBuffer
     from .documents import DocumentRow

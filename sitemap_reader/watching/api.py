@@ -6,32 +6,32 @@ In: hosts, a state, budgets and the keywords of changes(). Out: a stream of Watc
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import threading
 from contextlib import closing, suppress
 from pathlib import Path
-from types import NoneType
 from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 
-from ..client.keywords import CHANGES_KEYWORDS, PatternOptions, ReaderOptions, checked_keywords
+from ..client.keywords import checked_keywords
+from ..client.options import PatternOptions, SyncOptions
 from ..client.query import UrlQuery
-from ..client.reader import make_sync_plan
-from ..client.sync_api import reader_and_rest
+from ..client.sync_api import reader_of
 from ..client.targets import site_target
 from ..client.thread_bridge import Bridge
 from ..model.errors import StateError, UsageError
+from ..model.options import part_of, with_defaults
 from ..scale.folder import part_name
 from ..scale.hosts import domain_of, read_hosts, shard_of
 from ..serialize.jsonl import from_json
 from ..state.state import State, site_name
 from ..state.sync import settings_difference
-from .budget import LEAST_INTERVAL_SECONDS, Budget
+from .budget import Budget
+from .options import PlanOptions, WatchOptions
 from .service import SinkPlan, run_watch
 from .sink_targets import sinks_of
 from .sinks import DeliveryFailed
 from .tasks import first_of
-from .watcher import KEEP_LOG, SITES_AT_ONCE, Watcher, WatchPlan
+from .watcher import KEEP_LOG, Watcher, WatchPlan
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -40,80 +40,16 @@ if TYPE_CHECKING:
     from ..client.targets import Target
     from ..model.records import WatchedChange
     from ..scale.hosts import HostList
-    from ..serialize.jsonl import On
     from ..state.change_log import LogEntry
     from .sinks import Sink
     from .visit import Visit
     from .watched_site import WatchedSite
 
-# Requests an hour.
-BUDGET = 3_600
-HOST_BUDGET = 120
 _SHARD = re.compile(r"([0-9]{1,6})/([0-9]{1,6})")
-_SYNC = ("trust_lastmod", "on", "accept_removals")
 
 
-class WatchOptions(PatternOptions, ReaderOptions, total=False):
-    """The keywords of watch() that it shares with changes()."""
-
-    on: On
-    accept_removals: bool
-
-
-# Those of watch() that are not in CHANGES_KEYWORDS, or mean something else there.
-_KEYWORDS: Mapping[str, tuple[str, str]] = {
-    **CHANGES_KEYWORDS,
-    "state": (
-        "",
-        "The name of the state file, which is created if it does not exist, and is locked until the watch has ended; "
-        "with `shard` that of a folder.",
-    ),
-    "budget": (f"{BUDGET}", "The most requests an hour, to all hosts."),
-    "host_budget": (f"{HOST_BUDGET}", "The most requests an hour to the hosts of one registrable domain."),
-    "least_interval": (
-        f"{LEAST_INTERVAL_SECONDS:g}",
-        "Seconds, from 1 to 86,400, between two requests for the same sitemap; a ping does not wait for them.",
-    ),
-    "shard": (
-        "None",
-        '"3/16" is the third of sixteen parts of the hosts, by their registrable domains; `state` is a folder then, '
-        "with a file for each part, as in the folder of a harvest.",
-    ),
-    "sites_at_once": (f"{SITES_AT_ONCE}", "The most sites that are visited at the same time."),
-    "name": (
-        '"python"',
-        "The name under which the state keeps how far the loop is; a new one begins with the next change.",
-    ),
-    "sinks": (
-        "()",
-        "What receives the changes, too, each as far as it gets: sr.watching.Sinks, or texts: a path, - for stdout, "
-        "https://… for a webhook, or redis://…. A webhook that a text names is not signed; sr.watching.WebhookSink "
-        "takes secrets.",
-    ),
-}
-
-_VALUES: Mapping[str, tuple[tuple[type, ...], str]] = {
-    "state": ((str, os.PathLike), "the name of a file"),
-    "name": ((str,), "text"),
-    "shard": ((str, NoneType), "text such as 3/16"),
-    "sites_at_once": ((int,), "a whole number"),
-}
-
-
-@checked_keywords(WatchOptions, meanings=_KEYWORDS, values=_VALUES)
-def watch(
-    hosts: str | Path | Iterable[str],
-    *,
-    state: str | Path,
-    budget: float = BUDGET,
-    host_budget: float = HOST_BUDGET,
-    least_interval: float = LEAST_INTERVAL_SECONDS,
-    shard: str | None = None,
-    sites_at_once: int = SITES_AT_ONCE,
-    name: str = "python",
-    sinks: Iterable[Sink | str | Path] = (),
-    **options: Unpack[WatchOptions],
-) -> WatchStream:
+@checked_keywords(WatchOptions)
+def watch(hosts: str | Path | Iterable[str], **options: Unpack[WatchOptions]) -> WatchStream:
     """Changes of sites as they are found, without end: close the stream, or leave its `with` block.
 
     `hosts` is a file with one a line, or the hosts themselves. Each sitemap is requested again when that pays: by how
@@ -128,54 +64,40 @@ def watch(
     are raised in the loop or by run(). UsageError for values that are not allowed; StateError, at once, for a file that
     cannot be used.
     """
-    listed = sinks_of(sinks, name)
-    watcher = make_watcher(
-        read_hosts(hosts),
-        state,
-        budget=budget,
-        host_budget=host_budget,
-        least_interval=least_interval,
-        shard=shard,
-        sites_at_once=sites_at_once,
-        **options,
-    )
-    return WatchStream(watcher, name, listed)
+    given = with_defaults(WatchOptions, options)
+    sinks = sinks_of(given["sinks"], given["name"])
+    watcher = make_watcher(read_hosts(hosts), given["state"], **part_of(PlanOptions, options))
+    return WatchStream(watcher, given["name"], sinks)
 
 
 def make_watcher(
     hosts: HostList,
     state: str | Path,
     *,
-    budget: float,
-    host_budget: float,
-    least_interval: float = LEAST_INTERVAL_SECONDS,
-    shard: str | None = None,
-    sites_at_once: int = SITES_AT_ONCE,
     keep_log: timedelta = KEEP_LOG,
     survives_errors: bool = False,
     on_visit: Callable[[WatchedSite, Visit], None] | None = None,
-    **options: Any,
+    **options: Unpack[PlanOptions],
 ) -> Watcher:
-    """A Watcher, and its state, which is open from here on; the arguments are those of watch() and of WatchPlan."""
-    if sites_at_once < 1:
+    """A Watcher, and its state, which is open from here on; `keep_log`, and what follows, are of WatchPlan."""
+    given = with_defaults(PlanOptions, options)
+    if given["sites_at_once"] < 1:
         raise UsageError(
-            f"at most {sites_at_once} sites at once are none", keyword="sites_at_once", remedy="give 1 or more"
+            f"at most {given['sites_at_once']} sites at once are none", keyword="sites_at_once", remedy="give 1 or more"
         )
-    reader, sync = reader_and_rest(options)  # type: ignore[arg-type]
-    make_sync_plan(dict(sync))  # raises for wrong values
-    query = {name: value for name, value in sync.items() if name not in _SYNC}
-    settings = reader.state_settings(UrlQuery(**query))
+    reader, sync = reader_of(options), part_of(SyncOptions, options)
+    settings = reader.state_settings(UrlQuery(**part_of(PatternOptions, options)))
     plan = WatchPlan(
-        Budget(budget, host_budget, least_interval),
+        Budget(given["budget"], given["host_budget"], given["least_interval"]),
         reader,
         sync,
-        sites_at_once,
+        given["sites_at_once"],
         keep_log,
         on_visit,
         survives_errors=survives_errors,
     )
-    targets, path = _of_shard(hosts, state, shard)
-    opened = State(path, create=True, shared_by=max(2, sites_at_once))
+    targets, path = _of_shard(hosts, state, given["shard"])
+    opened = State(path, create=True, shared_by=max(2, given["sites_at_once"]))
     try:
         _check_settings(opened, targets, settings)
     except BaseException:

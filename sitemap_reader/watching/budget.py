@@ -11,11 +11,11 @@ from typing import Final
 import attrs
 
 from ..model.errors import UsageError
+from .options import LEAST_INTERVAL_SECONDS as LEAST_INTERVAL_SECONDS
 
 HOUR: Final = 3600.0
 _BURST_SECONDS: Final = 900.0  # of a budget may be used at once
 _MIN_BURST: Final = 4.0  # requests
-LEAST_INTERVAL_SECONDS: Final = 60.0
 _MOST_LEAST_INTERVAL_SECONDS: Final = 86_400.0
 
 

@@ -27,6 +27,7 @@ from ..state.change_log import ChangeLog
 from ..state.state import State, site_name
 from ..state.watch_data import WatchData
 from .change_feed import ChangeFeed
+from .options import SITES_AT_ONCE
 from .schedule import Schedule
 from .status import Counters, Health, SinkStatus, SitePage, SiteQuery, SiteStatus, Totals, select_sites
 from .tasks import end, first_of
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from .delivery import Delivery
     from .pings import Ping
 
-SITES_AT_ONCE: Final = 50
 MAX_ADDED_SITES: Final = 10_000  # by pings
 KEEP_LOG: Final = timedelta(days=7)
 STATE_RETRY_SECONDS: Final = 30.0

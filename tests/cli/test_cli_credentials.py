@@ -246,7 +246,7 @@ def test_insecure_is_reported_once(site: SiteServer, tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_repr_or_exception_shows_credentials(walled: SiteServer, tmp_path: Path, kind: str) -> None:
     from sitemap_reader.client.targets import find_target
-    from sitemap_reader.scale.options import make_config
+    from sitemap_reader.scale.config import make_config
 
     target, _ = given(kind, walled.url, tmp_path)
     keywords: dict[str, Any] = {
@@ -271,7 +271,7 @@ def test_no_repr_or_exception_shows_credentials(walled: SiteServer, tmp_path: Pa
     reader = shown[1]
     shown += [vars(reader), vars(reader._network)]
     chosen = {"state": False, "accept_removals": False, "hosts_at_once": 1, "host_seconds": 1.0, "host_urls": 1}
-    shown.append(make_config(keywords, **chosen))
+    shown.append(make_config({**keywords, **chosen}))
     texts = [text for each in shown for text in (repr(each), str(each))]
     assert not [text for text in texts for form in FORMS if form.decode() in text]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import inspect
 import logging
 import sys
 from importlib import import_module
@@ -13,10 +12,8 @@ import pytest
 from inline_cluster import inline_cluster
 from kit import robots, run, urlset
 
-import sitemap_reader as sr
 from sitemap_reader.cli.exits import Exit
 from sitemap_reader.cli.harvest import _ProgressLines
-from sitemap_reader.cli.main import main
 from sitemap_reader.cli.messages import Console
 from sitemap_reader.scale import HarvestProgress
 from sitemap_reader.scale.cluster import HarvestTasks
@@ -281,7 +278,7 @@ def test_interrupted_before_it_begins_a_harvest_does_not_report_the_one_before(h
 
     host = site("a")
     assert harvest([host], "--state").exit_code == Exit.COMPLETE
-    monkeypatch.setattr(import_module("sitemap_reader.scale.harvest"), "connected", interrupted)
+    monkeypatch.setattr(import_module("sitemap_reader.scale.api"), "connected", interrupted)
     result = harvest([host], "--state")
     assert (result.exit_code, lines(result)) == (Exit.INTERRUPTED, ["partial: interrupted (exit 130)"])
 
@@ -312,10 +309,3 @@ def test_another_list_is_not_resumed(harvest, site):
     result = harvest([site("b")], "--resume")
     assert result.exit_code == Exit.USAGE
     assert "has another list of hosts; resume it with that" in result.stderr
-
-
-def test_defaults_of_the_command_are_those_of_the_function():
-    defaults = {param.name: param.default for param in main.commands["harvest"].params}
-    parameters = inspect.signature(sr.scale.harvest).parameters
-    for name in ("hosts_at_once", "host_seconds", "host_urls"):
-        assert defaults[name] == parameters[name].default

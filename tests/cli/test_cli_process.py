@@ -14,11 +14,9 @@ from cli_runs import BROKEN, PROGRAM, SHOP, process
 from kit import dump, run, urlset
 from tiers import needs
 
-from sitemap_reader.cli import options
 from sitemap_reader.cli.exits import Exit
 from sitemap_reader.cli.main import main
 from sitemap_reader.cli.messages import Console
-from sitemap_reader.parser.normalise.scope import SCOPE_MODES
 
 pytestmark = pytest.mark.slow
 
@@ -184,10 +182,6 @@ def test_help_that_cannot_be_written_is_exit_6(arguments: list[str]) -> None:
     assert done.returncode == 6
     assert done.stderr.startswith("error: cannot write")
     assert len(done.stderr.splitlines()) == 1
-
-
-def test_the_choices_of_options_are_those_that_the_reader_knows() -> None:
-    assert options.SCOPES == SCOPE_MODES
 
 
 # --- modules of the working folder ---

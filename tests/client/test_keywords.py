@@ -1,4 +1,4 @@
-"""help() of each function that reads a site lists its keywords, with type, default and meaning."""
+"""Each keyword is declared once: help(), signatures and the command line say the same of it."""
 
 from __future__ import annotations
 
@@ -7,73 +7,141 @@ import pydoc
 import re
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from types import NoneType
+from typing import TYPE_CHECKING, Any, get_args
 
 import attrs
+import click
 import pytest
 
 import sitemap_reader as sr
-from sitemap_reader.client.keywords import (
-    CHANGES_KEYWORDS,
-    KEYWORDS,
-    ChangesOptions,
-    QueryOptions,
-    ReaderOptions,
-    SiteOptions,
-    SyncOptions,
-    UrlsOptions,
-)
+from sitemap_reader.checks.options import AuditOptions
+from sitemap_reader.cli.main import main
+from sitemap_reader.client import options
 from sitemap_reader.client.query import UrlQuery
+from sitemap_reader.model.options import options_of
+from sitemap_reader.scale.options import HarvestOptions
 from sitemap_reader.state.sync import SyncPlan
+from sitemap_reader.watching.options import WatchOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 # Function -> the TypedDict of its **options.
-FUNCTIONS: list[tuple[Callable[..., Any], type | None]] = [
-    (sr.urls, UrlsOptions),
-    (sr.changes, ChangesOptions),
-    (sr.discover, ReaderOptions),
-    (sr.snapshot, SiteOptions),
-    (sr.audit, ReaderOptions),
-    (sr.SitemapReader, None),
-    (sr.SitemapReader.urls, QueryOptions),
-    (sr.SitemapReader.changes, SyncOptions),
-    (sr.SitemapReader.discover, None),
+FUNCTIONS: list[tuple[Callable[..., Any], type]] = [
+    (sr.urls, options.UrlsOptions),
+    (sr.changes, options.ChangesOptions),
+    (sr.discover, options.DiscoverOptions),
+    (sr.snapshot, options.SnapshotOptions),
+    (sr.audit, AuditOptions),
+    (sr.watch, WatchOptions),
+    (sr.scale.harvest, HarvestOptions),
+    (sr.SitemapReader, options.SessionOptions),
+    (sr.SitemapReader.urls, options.QueryOptions),
+    (sr.SitemapReader.changes, options.StateSyncOptions),
+    (sr.SitemapReader.discover, options.ItemOptions),
+]
+of_each_function = pytest.mark.parametrize(
+    ("function", "declared"), FUNCTIONS, ids=[each.__qualname__ for each, _ in FUNCTIONS]
+)
+
+
+def in_one_line(text: str) -> str:
+    return " ".join(re.sub(r"(?m)^ *\| ?", "", text).split())
+
+
+@of_each_function
+def test_help_has_type_default_and_meaning_of_each_keyword(function: Callable[..., Any], declared: type) -> None:
+    text = in_one_line(pydoc.plain(pydoc.render_doc(function)))
+    for name, each in options_of(declared).items():
+        default = "" if each.is_required else f" = {each.default_text}"
+        assert in_one_line(f"{name}: {each.type_text}{default} {each.option.help}") in text
+
+
+@of_each_function
+def test_keywords_are_in_the_signature(function: Callable[..., Any], declared: type) -> None:
+    """Notebooks complete them there."""
+    parameters = inspect.signature(function).parameters
+    keywords = {name: each for name, each in parameters.items() if each.kind is inspect.Parameter.KEYWORD_ONLY}
+    assert keywords.keys() == options_of(declared).keys()
+    assert not any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters.values())
+    for name, each in options_of(declared).items():
+        assert keywords[name].annotation == each.type_text
+        assert (keywords[name].default is inspect.Parameter.empty) == each.is_required
+        assert each.is_required or repr(keywords[name].default) == each.default_text
+
+
+@of_each_function
+def test_defaults_and_their_texts_agree_with_the_types(function: Callable[..., Any], declared: type) -> None:
+    for name, each in options_of(declared).items():
+        default = each.option.default
+        if isinstance(each.type, type):
+            assert isinstance(default, (int, float) if each.type is float else each.type), name
+        if each.choices:
+            assert default in each.choices, name
+        if default is None and not each.is_required and name != "clock":
+            assert NoneType in get_args(each.type) or each.type_text.endswith("| None"), name
+        if name not in ("user_agent", "feed_fallback", "clock") and not each.is_required:
+            assert eval(each.default_text, {"Limits": sr.Limits}) == default, name  # noqa: S307
+
+
+def test_defaults_of_a_sync_are_those_declared() -> None:
+    declared = options_of(options.SyncOptions)
+    for field in attrs.fields(SyncPlan):
+        if field.name not in ("is_due", "clock"):
+            assert field.default == declared[field.name].option.default
+
+
+def test_a_query_has_each_keyword() -> None:
+    assert UrlQuery(limit=3).options.keys() == options_of(options.QueryOptions).keys()
+
+
+# --- the command line ---
+
+# Command -> the functions, one of which declares its keywords.
+COMMANDS: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("dump", "parse", "tree", "stats", "convert"), (options.UrlsOptions,)),
+    **dict.fromkeys(("sync", "diff"), (options.ChangesOptions,)),
+    "discover": (options.DiscoverOptions,),
+    "compare": (options.SnapshotOptions,),
+    "audit": (AuditOptions,),
+    "harvest": (HarvestOptions,),
+    "watch": (WatchOptions, options.ChangesOptions),
+}
+SHARED = [
+    (command, param, declared)
+    for command, kinds in COMMANDS.items()
+    for param in main.commands[command].params
+    if isinstance(param, click.Option)
+    for declared in [options_of(kind)[param.name] for kind in kinds if param.name in options_of(kind)][-1:]
 ]
 
 
-def keywords_of(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    parameters = inspect.signature(function).parameters
-    return {name: each for name, each in parameters.items() if each.kind is inspect.Parameter.KEYWORD_ONLY}
+@pytest.mark.parametrize(
+    ("command", "param", "declared"), SHARED, ids=[f"{command} {param.name}" for command, param, _ in SHARED]
+)
+def test_a_command_says_what_help_says(command: str, param: click.Option, declared: Any) -> None:
+    flags = declared.option.flags.split() or [f"--{param.name}".replace("_", "-")]
+    assert param.opts == flags
+    said = re.sub(r"--([a-z-]+)", lambda found: found[1].replace("-", "_"), param.help or "")
+    meant = re.sub(r"`(\w+)`", lambda found: {"headers": "header"}.get(found[1], found[1]), declared.option.help)
+    meant = re.sub(r"--([a-z-]+)", lambda found: found[1].replace("-", "_"), meant)
+    assert said.removesuffix(" (repeatable).").removesuffix(".") == meant.removesuffix(".")
 
 
-@pytest.mark.parametrize(("function", "options"), FUNCTIONS, ids=[each.__qualname__ for each, _ in FUNCTIONS])
-def test_help_lists_each_keyword(function: Callable[..., Any], options: type | None) -> None:
-    text = re.sub(r"(?m)^ *\| ?", "", pydoc.plain(pydoc.render_doc(function)))
-    names = {*keywords_of(function), *(options.__annotations__ if options else ())}
-    assert [name for name in sorted(names) if not re.search(rf"(?m)^ +{name}: \S.*\n +\S", text)] == []
+def test_most_options_of_dump_are_keywords() -> None:
+    shared = {param.name for command, param, _ in SHARED if command == "dump"}
+    assert len(shared) > 20
+    assert {"scope", "since", "proxy", "headers", "host_map", "unique"} <= shared
 
 
-def test_defaults_in_the_tables_are_those_of_the_functions() -> None:
-    reading = {name: parameter.default for name, parameter in keywords_of(sr.SitemapReader).items()}
-    query, plan = ({each.name: each.default for each in attrs.fields(kind)} for kind in (UrlQuery, SyncPlan))
-    changes = {name: {**query, **plan, "on_document": None}[name] for name in SyncOptions.__annotations__}
-    urls = {name: query[name] for name in QueryOptions.__annotations__} | {"on_wait": None}
-    for table, defaults in [(KEYWORDS, {**reading, **urls}), (CHANGES_KEYWORDS, {**reading, **changes})]:
-        for name, used in defaults.items():
-            default, _ = table[name]
-            if name == "user_agent":
-                assert (default, used) == ('"sitemap-reader/VERSION"', f"sitemap-reader/{sr.__version__}")
-            elif name == "feed_fallback":
-                assert default == used.__name__
-            elif name != "clock":
-                assert eval(default, {"Limits": sr.Limits}) == used, name  # noqa: S307
+def test_an_option_that_turns_off_says_so() -> None:
+    (param,) = [each for each in main.commands["dump"].params if each.name == "no_robots"]
+    said, meant = getattr(param, "help", ""), options_of(options.ReaderOptions)["obey_robots"].option.help
+    assert said == f"Do not {meant[0].lower()}{meant[1:]}"
 
 
-def test_options_of_the_reader_are_its_keywords() -> None:
-    assert {*ReaderOptions.__annotations__, "session"} == {*keywords_of(sr.SitemapReader)}
-
+# --- the functions ---
 
 SYNC = [sr.urls, sr.changes, sr.discover, sr.audit, sr.snapshot, sr.watch, sr.scale.harvest]
 
@@ -81,39 +149,16 @@ SYNC = [sr.urls, sr.changes, sr.discover, sr.audit, sr.snapshot, sr.watch, sr.sc
 @pytest.mark.parametrize("function", SYNC)
 def test_a_session_is_for_a_reader_of_its_loop_only(function: Callable[..., Any]) -> None:
     assert "session" not in inspect.signature(function).parameters
-    assert "session" not in (function.__doc__ or "").replace("(but for session,", "")
+    assert "session" not in (function.__doc__ or "").replace("but for session,", "")
     remedy = r"session, which belongs to the loop .* `async with SitemapReader\(session="
     with pytest.raises(sr.UsageError, match=remedy):
         function("example.com", session=object())
     assert "session" in inspect.signature(sr.SitemapReader).parameters
 
 
-def test_options_of_a_query_are_its_fields() -> None:
-    assert {*QueryOptions.__annotations__} == {each.name for each in attrs.fields(UrlQuery) if each.init}
-    of_a_watch = {"is_due"}
-    assert {each.name for each in attrs.fields(SyncPlan)} - of_a_watch < {*SyncOptions.__annotations__}
-
-
-@pytest.mark.parametrize(
-    ("function", "options", "own"),
-    [
-        (sr.urls, UrlsOptions, {"on_wait"}),
-        (sr.changes, ChangesOptions, {"state", "on_wait"}),
-        (sr.discover, ReaderOptions, {"on_item"}),
-        (sr.SitemapReader.urls, QueryOptions, set()),
-        (sr.SitemapReader.changes, SyncOptions, {"state"}),
-    ],
-)
-def test_options_are_in_the_signature(function: Callable[..., Any], options: type, own: set[str]) -> None:
-    """Notebooks complete them there."""
-    parameters = keywords_of(function)
-    assert {*parameters} == {*options.__annotations__, *own}
-    assert not any(
-        each.kind is inspect.Parameter.VAR_KEYWORD for each in inspect.signature(function).parameters.values()
-    )
-    table = CHANGES_KEYWORDS if "state" in own else KEYWORDS
-    for name in options.__annotations__:
-        assert repr(parameters[name].default) == (table[name][0] or "...")
+def test_a_keyword_that_is_needed_is_named() -> None:
+    with pytest.raises(TypeError, match=r"^changes\(\) needs the keyword state$"):
+        sr.changes("example.com")  # type: ignore[call-arg]
 
 
 @pytest.mark.slow

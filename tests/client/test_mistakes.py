@@ -57,9 +57,9 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
     (lambda: sr.urls("a.example", limits={"tries": 1}), LIMITS),  # type: ignore[arg-type]
     (lambda: sr.parse(b"", limits={"tries": 1}), LIMITS),  # type: ignore[arg-type]
     (lambda: sr.fetch.AiohttpFetcher(user_agent="a", limits={"tries": 1}), LIMITS),  # type: ignore[arg-type]
-    (lambda: sr.urls("a.example", delay=-1), "delay must be a number of seconds, 0 or more, not -1"),
-    (lambda: sr.urls("a.example", delay="1"), "delay must be a number of seconds, 0 or more, not '1'"),  # type: ignore[typeddict-item]
-    (lambda: sr.urls("a.example", delay=1e9), "delay must be 3600 seconds or less, not 1000000000.0"),
+    (lambda: sr.urls("a.example", delay=-1), "delay is a number of seconds from 0 to 3600, not -1"),
+    (lambda: sr.urls("a.example", delay="1"), "delay is a number of seconds from 0 to 3600, not '1'"),  # type: ignore[typeddict-item]
+    (lambda: sr.urls("a.example", delay=1e9), "delay is a number of seconds from 0 to 3600, not 1000000000.0"),
     (lambda: sr.urls("a.example", limits=3), "limits is a Limits, not 3; give limits=Limits(tries=1)"),  # type: ignore[arg-type]
     (lambda: sr.urls("a.example", headers="X: y"), 'headers is a dict, not text: give headers={"X": "…"}'),  # type: ignore[arg-type]
     (lambda: sr.urls("a.example", headers=["X: y"]), PAIRS),  # type: ignore[list-item]

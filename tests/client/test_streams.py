@@ -185,9 +185,9 @@ def test_limit_counts_each_url_once_where_that_is_wanted(read: Read) -> None:
 
 @both
 def test_limit_below_one_raises_at_once(read: Read) -> None:
-    with pytest.raises(sr.UsageError, match="limit must be 1 or more, not 0"):
+    with pytest.raises(sr.UsageError, match="limit is a whole number, 1 or more, not 0"):
         read(SHOP, limit=0)
-    with pytest.raises(sr.UsageError, match="limit must be 1 or more, not '5'"):
+    with pytest.raises(sr.UsageError, match="limit is a whole number, 1 or more, not '5'"):
         read(SHOP, limit="5")
 
 

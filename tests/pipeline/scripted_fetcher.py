@@ -108,16 +108,12 @@ def start(
     target: str,
     fetcher: Played,
     *,
-    sniff_only: bool = False,
-    extras: bool = False,
     feed_fallback: FeedFallback | None = None,
     **plan: Any,
 ) -> Crawl:
     return Crawl(
         Frontier([parse_target(target)], Plan(**plan), jitter=lambda: 0.0),
         fetcher,
-        sniff_only=sniff_only,
-        extras=extras,
         feed_fallback=feed_fallback,
         polite=False,
         clock=fetcher.clock,

@@ -9,27 +9,18 @@ from hostfarm import changed_locs
 from pyarrow import parquet as pq
 
 from sitemap_reader.model.limits import Limits
+from sitemap_reader.scale.config import make_config
 from sitemap_reader.scale.folder import TABLES, HarvestFolder, HarvestPlan
-from sitemap_reader.scale.harvest import HOST_SECONDS, HOST_URLS, HOSTS_AT_ONCE
 from sitemap_reader.scale.hosts import read_hosts, sharded
-from sitemap_reader.scale.options import make_config
 from sitemap_reader.scale.shard import harvest_shard
 from sitemap_reader.serialize.jsonl import stamp
 
 HASTY = Limits(tries=1, read_seconds=20.0)
-_OF_A_HARVEST = {
-    "state": False,
-    "accept_removals": False,
-    "hosts_at_once": HOSTS_AT_ONCE,
-    "host_seconds": HOST_SECONDS,
-    "host_urls": HOST_URLS,
-}
 
 
 def config_of(**keywords):
     """The HarvestConfig of keywords, for hosts on loopback with one try."""
-    chosen = {name: keywords.pop(name, value) for name, value in _OF_A_HARVEST.items()}
-    return make_config({"allow_private": True, "limits": HASTY, **keywords}, **chosen)
+    return make_config({"allow_private": True, "limits": HASTY, **keywords})
 
 
 def lay_out(path, hosts, config, *, shards=1):

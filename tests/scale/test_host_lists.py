@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sitemap_reader as sr
+from sitemap_reader.scale.config import make_config
 from sitemap_reader.scale.folder import HarvestFolder
 from sitemap_reader.scale.hosts import HostList, by_domain, domain_of, read_hosts, shard_of, sharded
-from sitemap_reader.scale.options import make_config
 
 
 @pytest.fixture
@@ -212,9 +212,7 @@ def test_plan_gives_back_its_hosts(folder, given_hosts):
 
 def config(**keywords):
     limits = {"hosts_at_once": 5, "host_seconds": 60.0, "host_urls": 100}
-    chosen = {name: keywords.pop(name) for name in [*keywords] if name in limits}
-    state = keywords.pop("state", False)
-    return make_config(keywords, state=state, accept_removals=False, **{**limits, **chosen})
+    return make_config({**limits, **keywords})
 
 
 @pytest.mark.parametrize(
@@ -222,7 +220,7 @@ def config(**keywords):
     [
         ({"hosts_at_once": 0}, "hosts_at_once"),
         ({"host_urls": 0}, "host_urls"),
-        ({"host_seconds": 0}, "host_seconds must be more than 0, not 0"),
+        ({"host_seconds": 0}, "host_seconds is a number of seconds, more than 0, not 0"),
         ({"host_seconds": float("nan")}, "host_seconds must be more than 0, not nan"),
         ({"record": "x"}, "record belongs to one process"),
         ({"fetcher": object()}, "fetcher belongs to one process"),

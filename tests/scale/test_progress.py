@@ -6,8 +6,7 @@ import attrs
 import pytest
 
 from sitemap_reader.client.progressbar import BarState
-from sitemap_reader.scale.report import HarvestProgress, ProgressTracker, bar_state
-from sitemap_reader.scale.shard import ShardProgress
+from sitemap_reader.scale.report import HarvestProgress, ProgressTracker, ShardProgress, bar_state
 
 
 def reported(shard, worker="a", **counts):

@@ -17,7 +17,6 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self, cast
 
-import attrs
 from crawlee import Request, service_locator
 from crawlee.events import Event
 from crawlee.request_loaders import RequestLoader
@@ -26,13 +25,14 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSeriali
 from pydantic.alias_generators import to_camel
 
 from ...client.dedupe import UrlSet
-from ...client.keywords import FilterOptions, PatternOptions
-from ...client.query import UrlQuery, check_positive
+from ...client.options import FilterOptions, PatternOptions
+from ...client.query import UrlQuery
 from ...client.reader import SitemapReader, make_sync_plan
 from ...client.streams import AsyncStream
 from ...client.summary import CrawlLog, SummaryBuilder
 from ...client.targets import find_target
 from ...model.errors import PartialRead, ReadError, UsageError
+from ...model.options import positive
 from ...model.problems import Problem, Problems
 from ...model.records import Change, Outcome, SitemapRef, UrlRecord
 from ...parser.content.sniff import SITEMAP_FORMATS, Format
@@ -111,7 +111,7 @@ class SitemapReaderLoader(RequestLoader):
         **options: Any,
     ) -> None:
         """Reads nothing yet. UsageError for invalid values."""
-        check_positive(max_buffer_size=max_buffer_size)
+        positive("max_buffer_size", max_buffer_size)
         if persist_state_key == "":
             raise UsageError("persist_state_key is empty", remedy="leave it out, or name one")
         wanted: dict[str, Any] = {name: options.pop(name) for name in _QUERY_KEYWORDS if name in options}
@@ -129,7 +129,7 @@ class SitemapReaderLoader(RequestLoader):
             raise UsageError("there is no target: name a host, a URL or a folder")
         self._names = [find_target(target).name for target in self._targets]
         self._reader, self._owns_reader = reader or SitemapReader(**options), reader is None
-        dates = {name: str(getattr(self._query, name)) for name in _DATES}
+        dates = {name: str(self._query.options[name]) for name in _DATES}  # type: ignore[literal-required]
         settings = {"targets": self._names, **dates, **self._reader.state_settings(self._query)}
         self._value = LoaderState(settings=settings)
         self._state = state
@@ -283,7 +283,7 @@ class SitemapReaderLoader(RequestLoader):
             run = self._reader.change_run(target, self._state, {**self._sync_options, **callbacks})  # type: ignore[typeddict-item]
             run.before_delivery = self._wait_for_delivery
             return AsyncStream(run)
-        query = attrs.evolve(self._query, unique=self._value.given_marks, **callbacks)
+        query = self._query.changed(unique=self._value.given_marks, **callbacks)
         return AsyncStream(self._reader.crawl_run(target, query, already_read={**self._value.documents_given}))
 
     def _put(self, item: UrlRecord | Change) -> None:
@@ -315,8 +315,8 @@ class SitemapReaderLoader(RequestLoader):
             self.outcomes.append(item)
         elif isinstance(item, SitemapRef):
             self._indexes.add(item.sitemap)
-        if self._query.on_item is not None:
-            self._query.on_item(item)
+        if (on_item := self._query.options["on_item"]) is not None:
+            on_item(item)
 
     def _mark_documents(self, _: object) -> None:
         """At the end of a batch, when its URLs are queued: marks the sitemaps that were read whole, but no index."""

@@ -14,9 +14,9 @@ from typing import Literal, NamedTuple, get_args
 import attrs
 
 from ...model.errors import UsageError
+from ...model.options import ScopeMode as ScopeMode
 from .urls import DEFAULT_PORTS, clean_url, comparable, host, origin, registrable_domain, without_userinfo
 
-ScopeMode = Literal["protocol", "host", "domain", "any"]
 DropReason = Literal["scheme", "host", "port", "path"]
 SCOPE_MODES: tuple[ScopeMode, ...] = get_args(ScopeMode)
 

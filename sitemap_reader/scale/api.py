@@ -15,80 +15,54 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import attrs
 
-from ..client.keywords import SiteOptions, checked_keywords
+from ..client.keywords import checked_keywords
 from ..client.progressbar import ProgressBar
-from ..client.query import check_positive
 from ..client.summary import count_of
 from ..model.errors import UsageError
+from ..model.options import with_defaults
 from ..serialize.jsonl import stamp
 from ..state.sync import settings_difference
 from .cluster import HarvestTasks, connected, require_dask, shards_at_once
+from .config import make_config
 from .folder import HarvestFolder, HarvestPlan
 from .hosts import HostList, read_hosts, sharded
-from .options import make_config
+from .options import HarvestOptions
 from .report import bar_state, load_harvest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
-    from .options import HarvestConfig
-    from .report import Harvest, HarvestProgress
+    from .config import HarvestConfig
+    from .report import Harvest
 
-HOSTS_AT_ONCE = 50
-HOST_SECONDS = 1_800.0
-HOST_URLS = 10_000_000
 # Some minutes of work: at the end of a shard its slowest host is waited for.
 _HOSTS_OF_A_SHARD = 5_000
 _AT_ONCE_UNKNOWN = 8  # where no worker has connected yet
 
 
-@checked_keywords(SiteOptions, meanings={})
+@checked_keywords(HarvestOptions)
 def harvest(
-    hosts: str | Path | Iterable[str] | HostList,
-    output: str | Path,
-    *,
-    shards: int | None = None,
-    scheduler: str | None = None,
-    workers: int | None = None,
-    state: bool = False,
-    accept_removals: bool = False,
-    resume: bool = False,
-    hosts_at_once: int = HOSTS_AT_ONCE,
-    host_seconds: float = HOST_SECONDS,
-    host_urls: int = HOST_URLS,
-    on_progress: Callable[[HarvestProgress], None] | None = None,
-    show_progress: bool = False,
-    **options: Unpack[SiteOptions],
+    hosts: str | Path | Iterable[str] | HostList, output: str | Path, **options: Unpack[HarvestOptions]
 ) -> Harvest:
     """Reads the sitemaps of many hosts into a folder: urls/, sitemaps/, problems/ and hosts/, a Parquet file a shard.
 
     `hosts` is a file with one a line, or the hosts themselves. All hosts of a registrable domain are of one shard, and
-    read one after the other. `scheduler` is the address of Dask's, whose workers see the folder under the same name;
-    without it there are `workers` processes here (as many as cores), which listen on 127.0.0.1 alone.
+    read one after the other. A worker waits for each host no longer than `host_seconds` in all, and takes hardly more
+    than `host_urls` of it: then the host is skipped, and its URLs so far are kept.
 
-    A worker reads `hosts_at_once` of a shard. It waits for each no longer than `host_seconds` in all, and takes hardly
-    more than `host_urls` of it: then the host is skipped, and its URLs so far are kept. `resume` does the shards that
-    are not done. With `state` the URLs are changes since the last harvest in the same folder, whose tables go to
-    earlier/; `accept_removals` is as in changes(). `options` are the keywords of SitemapReader (but for session,
-    fetcher, record) and the filters of urls(); an age such as since="7d" counts from now,
-    also when the harvest is resumed later.
+    With `state` the URLs are changes since the last harvest in the same folder. The keywords of SitemapReader are taken
+    but for session, fetcher and record; an age such as since="7d" counts from now, also when the harvest is resumed
+    later.
 
     A shard that could not be done is in Harvest.failed. UsageError for what cannot be carried out; OSError, or
     StateError, where the folder cannot be written: the shards that were done by then stay, and `resume` does the rest.
     """
     require_dask()
-    check_positive(shards=shards, workers=workers)
     if not str(output):
         raise UsageError("output is the name of a folder, and empty")
     now = datetime.now(UTC)
-    config = make_config(
-        dict(options),
-        state=state,
-        accept_removals=accept_removals,
-        hosts_at_once=hosts_at_once,
-        host_seconds=host_seconds,
-        host_urls=host_urls,
-    )
+    given, config = with_defaults(HarvestOptions, options), make_config(options)
+    shards, resume, on_progress = given["shards"], given["resume"], given["on_progress"]
     folder = HarvestFolder(Path(output).absolute())
     listed = hosts if isinstance(hosts, HostList) else read_hosts(hosts)
     previous = folder.plan()
@@ -98,10 +72,10 @@ def harvest(
     started = time.monotonic()
     in_this_run: dict[str, Any] = {}
     if plan is None or folder.clean_up(plan.shards):
-        with connected(scheduler, workers) as client:
+        with connected(given["scheduler"], given["workers"]) as client:
             if plan is None:
                 plan = _new_plan(folder, previous, listed, config, shards or _shards_for(listed, client), now)
-            with ProgressBar("hosts", bar_state) if show_progress else nullcontext() as bar:
+            with ProgressBar("hosts", bar_state) if given["show_progress"] else nullcontext() as bar:
                 callbacks = [callback for callback in (bar, on_progress) if callback is not None]
                 tasks = HarvestTasks(client, folder, plan, config, callbacks)
                 tasks.run()
@@ -146,7 +120,7 @@ def _check_new(folder: HarvestFolder, previous: HarvestPlan | None, config: Harv
             path=folder.path,
             count=count,
         )
-    if not (config.state and previous.has_state):
+    if not (config.hosts["state"] and previous.has_state):
         raise UsageError(f"{folder.path} holds a harvest that is done", remedy="name another folder")
     wanted = {**config.followed(), "shards": shards or previous.shards}
     _check_settings(previous, wanted, f"what {folder.path} remembers")

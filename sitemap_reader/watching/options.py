@@ -1,0 +1,83 @@
+"""The keywords of watch(): types for type checkers, and an Option of each, as in client/options.py."""
+
+import os
+from types import NoneType
+from typing import TYPE_CHECKING, Annotated, TypedDict
+
+from ..client.options import PatternOptions, ReaderOptions, UpdateOptions
+from ..model.options import TEXT, Option, one_of_types
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from .sinks import Sink
+
+BUDGET, HOST_BUDGET = 3_600, 120  # requests an hour
+LEAST_INTERVAL_SECONDS = 60.0
+SITES_AT_ONCE = 50
+
+
+class WatchState(TypedDict):
+    """The keyword that watch() needs."""
+
+    state: Annotated[
+        "str | Path",
+        Option(
+            "The name of the state file, which is created if it does not exist, and is locked until the watch has "
+            "ended; with `shard` that of a folder.",
+            check=one_of_types("the name of a file", str, os.PathLike),
+        ),
+    ]
+
+
+class PlanOptions(PatternOptions, UpdateOptions, ReaderOptions, total=False):
+    """What is watched, and how many requests that takes: all keywords that do not say where changes go."""
+
+    budget: Annotated[float, Option("Requests an hour, to all hosts.", BUDGET)]
+    host_budget: Annotated[float, Option("Requests an hour to the hosts of one registrable domain.", HOST_BUDGET)]
+    least_interval: Annotated[
+        float,
+        Option(
+            "Seconds, from 1 to 86,400, between two requests for the same sitemap, if the budget permits so many; a "
+            "ping does not wait.",
+            LEAST_INTERVAL_SECONDS,
+            shown=f"{LEAST_INTERVAL_SECONDS:g}",
+        ),
+    ]
+    sites_at_once: Annotated[
+        int,
+        Option("Sites that are visited at the same time.", SITES_AT_ONCE, check=one_of_types("a whole number", int)),
+    ]
+    shard: Annotated[
+        str | None,
+        Option(
+            "Watch a part of the hosts, by their registrable domains: 3/16 is the third of sixteen. `state` is a "
+            "folder then, with a file for each part, as in the folder of a harvest.",
+            check=one_of_types("text such as 3/16", str, NoneType),
+        ),
+    ]
+
+
+class WatchOptions(WatchState, PlanOptions, total=False):
+    """The keywords of watch()."""
+
+    name: Annotated[
+        str,
+        Option(
+            "The name under which the state keeps how far the loop is; a new one begins with the next change.",
+            "python",
+            check=TEXT,
+        ),
+    ]
+    sinks: Annotated[
+        "Iterable[Sink | str | Path]",
+        Option(
+            "Where changes go, each as far as it gets: a file, - (stdout), https://… (a webhook) or "
+            "redis://HOST/0?stream=NAME. A command signs the requests of a webhook with the secret in "
+            "$SITEMAP_READER_WEBHOOK_SECRET.",
+            (),
+            in_python="Also sr.watching.Sinks; of these WebhookSink takes secrets.",
+            flags="--to --webhook",
+        ),
+    ]
