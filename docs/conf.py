@@ -15,7 +15,7 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 
 from sitemap_reader import __version__
-from sitemap_reader.client.keywords import ReaderOptions
+from sitemap_reader.client.options import ReaderOptions
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx

@@ -11,10 +11,11 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from click.shell_completion import CompletionItem
 
     from ..model.messages import Keyword
 
@@ -79,6 +80,8 @@ class FileName(Text):
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Has the shell complete file names."""
+        from click.shell_completion import CompletionItem  # here: few commands complete anything
+
         return [CompletionItem(incomplete, type="file")]
 
 

@@ -68,7 +68,7 @@ class SitemapReader:
     @checked_keywords(SessionOptions, elsewhere=_METHOD_KEYWORDS)
     def __init__(self, **options: Unpack[SessionOptions]) -> None:
         """Opens no connection yet. UsageError for values that are not allowed."""
-        given = self._options = with_defaults(SessionOptions, {"feed_fallback": feedparser_fallback, **options})
+        given = with_defaults(SessionOptions, {"feed_fallback": feedparser_fallback, **options})
         record, session, fetcher, limits = given["record"], given["session"], given["fetcher"], given["limits"]
         if record == "":  # an unset shell variable; Path("") is the working directory
             raise UsageError(
@@ -106,6 +106,7 @@ class SitemapReader:
             _TLS_LOG.warning("TLS certificates are not verified (insecure=True)")
         self._headers = make_headers(given["headers"], given["auth"], read_netrc(given["netrc"]))
         self._fetcher: Fetcher = own_fetcher or self._network
+        self._fallback, self._base = given["feed_fallback"], given["base"]
         self._record = Path(record) if record is not None else None
         self._host_map = HostMap.of(given["host_map"])
 
@@ -159,7 +160,7 @@ class SitemapReader:
         or if the host refused them or robots.txt: then with the status, and a `problem`.
         """
         on_item = options.get("on_item")
-        crawl = self._crawl(find_target(target, self._options["base"]), sniff_only=True, descend=False)
+        crawl = self._crawl(find_target(target, self._base), sniff_only=True, descend=False)
         async with aclosing(crawl.batches()) as batches:
             async for batch in batches:
                 for item in batch:
@@ -181,7 +182,7 @@ class SitemapReader:
     ) -> CrawlRun:
         """The CrawlRun that a stream of URLs reads; what `already_read` has (URL -> format) is not requested again."""
         plan = query.plan_fields(datetime.now(UTC))
-        found = find_target(target, self._options["base"])
+        found = find_target(target, self._base)
         crawl = self._crawl(
             found,
             frontier=frontier,
@@ -222,7 +223,7 @@ class SitemapReader:
         rest: dict[str, Any] = {**options}
         on_document, plan = rest.pop("on_document", None), make_sync_plan(rest)
         query = UrlQuery(**rest)
-        found = find_target(target, self._options["base"])
+        found = find_target(target, self._base)
         plan_fields = query.plan_fields(plan.clock())
         state_sync = StateSync(state, site_name(found.seeds), self.state_settings(query), plan)
         with _closed_on_error(state_sync):
@@ -290,7 +291,7 @@ class SitemapReader:
         crawl = Crawl(
             frontier(seeds, plan),
             fetcher,
-            feed_fallback=self._options["feed_fallback"],
+            feed_fallback=self._fallback,
             polite=target.replay is None,
             reported=target.reported,
             headers=None if target.replay else self._request_headers(seeds),

@@ -61,7 +61,7 @@ BREAK, SEVERAL, OPEN, TWICE = "line break is missing", "several URLs in", "where
     [
         (f"Sitemap: Sitemap: {A}", [A], TWICE),
         ("Sitemap: sitemap : /a.xml", ["/a.xml"], TWICE),
-        *((f"Sitemap: {A}{between}{B}", [A, B], SEVERAL) for between in (",", ";", "|", " | ", " ;", ",  ", " ", "\u2028")),
+        *((f"Sitemap: {A}{sep}{B}", [A, B], SEVERAL) for sep in (",", ";", "|", " | ", " ;", ",  ", " ", "\u2028")),
         (f"Sitemap: {A}?x=1, {B}", [f"{A}?x=1", B], SEVERAL),
         (f'Sitemap: "{A}","{B}"', [A, B], "quotes"),
         # a line break is missing

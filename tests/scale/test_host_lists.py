@@ -221,7 +221,7 @@ def config(**keywords):
         ({"hosts_at_once": 0}, "hosts_at_once"),
         ({"host_urls": 0}, "host_urls"),
         ({"host_seconds": 0}, "host_seconds is a number of seconds, more than 0, not 0"),
-        ({"host_seconds": float("nan")}, "host_seconds must be more than 0, not nan"),
+        ({"host_seconds": float("nan")}, "host_seconds is a number of seconds, more than 0, not nan"),
         ({"record": "x"}, "record belongs to one process"),
         ({"fetcher": object()}, "fetcher belongs to one process"),
         ({"since": "7d", "state": True}, "give one of them"),
