@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from kit import pieces
 from scripted_fetcher import (
     HOST,
     MAP,
@@ -61,8 +62,7 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize("size", [1, 7, 1 << 20])
 def test_bytes_become_records_then_an_outcome(size: int) -> None:
     body = many(20)
-    pieces = [body[start : start + size] for start in range(0, len(body), size)]
-    items, fetcher = read(SITE, {ROBOTS: robots(MAP), MAP: page(*pieces)})
+    items, fetcher = read(SITE, {ROBOTS: robots(MAP), MAP: page(*pieces(body, size))})
     assert [record.loc for record in of(UrlRecord, items)] == [f"{SITE}/page/{number}" for number in range(20)]
     assert isinstance(items[-1], Outcome)
     outcome = outcome_of(MAP, items)
@@ -216,8 +216,7 @@ def test_received_part_is_read_where_fetch_converts_the_error_of_the_body(header
 def test_body_longer_than_its_content_length_is_not_buffered() -> None:
     async def main() -> int:
         body = many(2_000)
-        pieces = [body[start : start + 1_000] for start in range(0, len(body), 1_000)]
-        fetcher = Played({MAP: page(*pieces, headers={"content-length": "9"})})
+        fetcher = Played({MAP: page(*pieces(body, 1_000), headers={"content-length": "9"})})
         async for batch in start(MAP, fetcher).batches():
             if of(UrlRecord, batch):
                 return fetcher.pages[MAP][0].taken
@@ -245,8 +244,7 @@ def test_well_known_path_with_a_sitemap_is_reported() -> None:
 
 def test_sniffing_reads_no_further_than_the_format() -> None:
     body = many(5000)
-    pieces = [body[start : start + 1000] for start in range(0, len(body), 1000)]
-    fetcher = Played({ROBOTS: robots(MAP), MAP: page(*pieces)})
+    fetcher = Played({ROBOTS: robots(MAP), MAP: page(*pieces(body, 1000))})
     run = start(SITE, fetcher, sniff_only=True, descend=False)
     items = asyncio.run(everything(run))
     assert of(UrlRecord, items) == []
@@ -268,9 +266,8 @@ def test_document_that_needs_no_more_bytes_is_closed() -> None:
 def test_slow_consumer_slows_the_network() -> None:
     async def main() -> int:
         body = many(20_000)
-        pieces = [body[start : start + 16_384] for start in range(0, len(body), 16_384)]
-        assert len(pieces) > 60
-        fetcher = Played({MAP: page(*pieces)})
+        assert len(pieces(body, 16_384)) > 60
+        fetcher = Played({MAP: page(*pieces(body, 16_384))})
         batches = start(MAP, fetcher).batches()
         async for batch in batches:
             if of(UrlRecord, batch):
@@ -423,9 +420,8 @@ def test_many_problems_before_the_first_entry_are_reported_once() -> None:
 @pytest.mark.parametrize(("seconds", "complete"), [(9.9, True), (10.1, False)])
 def test_document_seconds_limits_network_time(seconds: float, complete: bool) -> None:
     body = many(2000)
-    pieces = [body[start : start + 20_000] for start in range(0, len(body), 20_000)]
-    limits = Limits(document_seconds=10.0 * len(pieces), tries=1)
-    items, _ = read(MAP, {MAP: page(*pieces, seconds=seconds)}, limits=limits)
+    limits = Limits(document_seconds=10.0 * len(pieces(body, 20_000)), tries=1)
+    items, _ = read(MAP, {MAP: page(*pieces(body, 20_000), seconds=seconds)}, limits=limits)
     assert outcome_of(MAP, items).complete is complete
     messages = [problem.message for problem in of(Problem, items) if problem.code == "F04"]
     assert [("document_seconds" in message) for message in messages] == ([] if complete else [True])
@@ -487,7 +483,7 @@ def test_site_seconds_ends_a_crawl_in_order(seconds: float, ends: bool) -> None:
 @pytest.mark.slow
 def test_time_of_the_consumer_does_not_count_as_time_of_the_site() -> None:
     async def main() -> list[Any]:
-        fetcher = Played({MAP: page(*[many(500)[at : at + 2_000] for at in range(0, 40_000, 2_000)], prompt=True)})
+        fetcher = Played({MAP: page(*pieces(many(500), 2_000), prompt=True)})
         items = []
         async with asyncio.timeout(10):
             async for batch in start(MAP, fetcher, limits=Limits(site_seconds=0.5)).batches():
@@ -517,9 +513,8 @@ def test_a_stopwatch_counts_no_pause_however_many_overlap() -> None:
 def test_transfer_below_the_minimum_rate_is_ended(rate: int, complete: bool) -> None:
     body = many(800)
     body += b" " * (-len(body) % 10_000)
-    pieces = [body[start : start + 10_000] for start in range(0, len(body), 10_000)]
     limits = Limits(min_bytes_per_second=rate, min_rate_after_seconds=25.0, document_seconds=1e6, tries=1)
-    items, _ = read(MAP, {MAP: page(*pieces, seconds=10.0)}, limits=limits)
+    items, _ = read(MAP, {MAP: page(*pieces(body, 10_000), seconds=10.0)}, limits=limits)
     assert outcome_of(MAP, items).complete is complete
     assert ("min_bytes_per_second" in str([problem.message for problem in of(Problem, items)])) is not complete
 
@@ -527,8 +522,7 @@ def test_transfer_below_the_minimum_rate_is_ended(rate: int, complete: bool) -> 
 def test_time_of_the_consumer_does_not_count_as_network_time() -> None:
     async def main() -> list[Any]:
         body = many(2000)
-        pieces = [body[at : at + 10_000] for at in range(0, len(body), 10_000)]
-        fetcher = Played({MAP: page(*pieces, prompt=True)})
+        fetcher = Played({MAP: page(*pieces(body, 10_000), prompt=True)})
         items = []
         async with asyncio.timeout(10):
             async for batch in start(MAP, fetcher, limits=Limits(document_seconds=50.0, tries=1)).batches():
