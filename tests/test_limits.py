@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -279,7 +280,8 @@ def test_help_describes_every_field(field: str) -> None:
     each = attrs.fields_dict(sr.Limits)[field]
     (at,) = [number for number, line in enumerate(lines) if line.startswith(f"    {field}: ")]
     assert lines[at].endswith(f" = {each.default:,}".removesuffix(".0"))
-    assert lines[at + 1].strip() == each.metadata["meaning"] != ""
+    text = " ".join(line.strip() for line in takewhile(lambda line: line.startswith("        "), lines[at + 1 :]))
+    assert text == each.metadata["option"].help != ""
 
 
 @pytest.mark.parametrize("field", ELSEWHERE)

@@ -132,7 +132,7 @@ def test_text_of_a_site_is_escaped_in_tables(format: str) -> None:
 @pytest.mark.parametrize("words", HOSTILE_WORDS)
 def test_words_that_no_record_has_are_an_error_in_printable_text(words: dict[str, Any]) -> None:
     line = refusal("stats", "-", stdin=json.dumps({**HOSTILE, **words}))
-    assert line.startswith("error: stdin:1: URL record, ")
+    assert line.startswith("error: stdin:1: ")
     assert line.isprintable()
 
 
@@ -154,8 +154,8 @@ def test_a_dump_without_a_url_exits_4(tmp_path: Path) -> None:
         ("sitemap.xml.gz", gz(urlset(f"{A}/")), "is a file: `sitemap-reader parse"),
         ("urls.txt", f"{A}/\n".encode(), "that is a list of URLs"),
         ("cut.jsonl", f'{LINE}\n{{"loc": "htt'.encode(), ":2: the last line is cut"),
-        ("odd.jsonl", f'{LINE}\n\n{{"loc": "{A}", "lastmod": "yesterday"}}\n'.encode(), ":3: URL record, lastmod: "),
-        ("number.jsonl", f'{{"loc": "{A}", "priority": "high"}}\n'.encode(), ":1: URL record, priority: "),
+        ("odd.jsonl", f'{LINE}\n\n{{"loc": "{A}", "lastmod": "yesterday"}}\n'.encode(), ":3: URL record: Invalid RFC3339 encoded datetime - at `$.lastmod`"),
+        ("number.jsonl", f'{{"loc": "{A}", "priority": "high"}}\n'.encode(), ":1: URL record: Expected `float | null`, got `str`"),
     ],
 )
 def test_invalid_dump_is_a_usage_error(name: str, body: bytes, reported: str, tmp_path: Path) -> None:

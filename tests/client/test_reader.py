@@ -588,7 +588,7 @@ def test_invalid_options_are_refused_at_once(options: dict[str, Any]) -> None:
 
 
 def test_invalid_limits_are_refused_at_once() -> None:
-    with pytest.raises(sr.UsageError, match="tries must be 1 or more, not 0"):
+    with pytest.raises(sr.UsageError, match="tries is a whole number, 1 or more, not 0"):
         sr.urls("https://shop.example", limits=sr.Limits(tries=0))
 
 
