@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from kit import Items, Site, index, robots, urlset
 
 import sitemap_reader as sr
-from sitemap_reader.client.summary import SummaryBuilder
 from sitemap_reader import FetchError
+from sitemap_reader.client.summary import SummaryBuilder
 from sitemap_reader.frontier.frontier import Frontier, Plan
 from sitemap_reader.frontier.robots_rules import parse_rules
 from sitemap_reader.frontier.seeds import parse_target
