@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from sitemap_reader.parser import TAG_RULES, parse_date
 from sitemap_reader.parser.dialects import extensions as values
-from sitemap_reader.parser.dialects.extensions import TAG_RULES
-from sitemap_reader.parser.normalise.dates import parse_date
 
 from .peers import Question, ask, version_of
 from .readers import VALUES
@@ -26,7 +25,7 @@ from .tables import aligned, markdown, write_page
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from sitemap_reader.parser.dialects.extensions import TagRule
+    from sitemap_reader.parser import TagRule
 
 NAMESPACES = "".join(
     f' xmlns:{prefix}="{namespace}"'

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import attrs
 from generated import DAMAGES, damaged
 
-from sitemap_reader.parser.normalise.urls import clean_url
+from sitemap_reader.parser import clean_url
 
 from .peers import OURS, Answer, Question, ask, version_of
 from .readers import READERS

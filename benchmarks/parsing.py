@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from xml.parsers import expat
 
 from sitemap_reader import SitemapParser, UrlRecord
-from sitemap_reader.model.url_batch import UrlBatch
+from sitemap_reader.model import UrlBatch
 
 from .rows import BATCHES, EXPAT, RECORDS, SPLIT, UNPACK
 

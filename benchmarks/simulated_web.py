@@ -105,7 +105,7 @@ def fast_session() -> aiohttp.ClientSession:
     """A session that connects to 127.0.0.1 for every name; it needs a running event loop."""
     import aiohttp
 
-    from sitemap_reader.fetch.client import guarded_connector
+    from sitemap_reader.fetch import guarded_connector
 
     connector = guarded_connector(allow_private=True, resolver=_Loopback())
     return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar(), trust_env=False)

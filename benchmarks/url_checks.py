@@ -19,10 +19,8 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import sitemap_reader as sr
-from sitemap_reader.checks.crawled import PAGE_CODES
-from sitemap_reader.checks.estimates import StratumCounts, estimate
-from sitemap_reader.checks.rule_docs import explain
-from sitemap_reader.checks.url_sample import UrlSample
+from sitemap_reader import explain
+from sitemap_reader.checks import PAGE_CODES, StratumCounts, UrlSample, estimate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

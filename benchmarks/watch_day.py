@@ -32,13 +32,10 @@ from typing import TYPE_CHECKING
 import attrs
 
 import sitemap_reader as sr
-from sitemap_reader.client.reader import SitemapReader
-from sitemap_reader.client.targets import site_target
-from sitemap_reader.state.state import State
-from sitemap_reader.watching.budget import Budget
-from sitemap_reader.watching.file_sink import FileSink
-from sitemap_reader.watching.service import SinkPlan, run_watch
-from sitemap_reader.watching.watcher import Watcher, WatchPlan
+from sitemap_reader import SitemapReader
+from sitemap_reader.client import site_target
+from sitemap_reader.state import State
+from sitemap_reader.watching import Budget, FileSink, SinkPlan, Watcher, WatchPlan, run_watch
 
 from .simulated_web import FastClock, Page, fast_session, served, sitemap_index, url_entry, urlset
 from .tables import aligned
@@ -46,7 +43,7 @@ from .tables import aligned
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from sitemap_reader.state.change_log import LogEntry
+    from sitemap_reader.state import LogEntry
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
 # Articles by hour of the day, UTC: few at night, a morning edition, a long afternoon.

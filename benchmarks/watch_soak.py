@@ -31,21 +31,17 @@ from zlib import crc32
 
 import attrs
 
-from sitemap_reader.client.reader import SitemapReader
-from sitemap_reader.client.targets import site_target
-from sitemap_reader.state.state import State
-from sitemap_reader.watching.budget import Budget
-from sitemap_reader.watching.file_sink import FileSink
-from sitemap_reader.watching.service import SinkPlan, run_watch
-from sitemap_reader.watching.watcher import Watcher, WatchPlan
+from sitemap_reader import SitemapReader
+from sitemap_reader.client import site_target
+from sitemap_reader.state import State
+from sitemap_reader.watching import Budget, FileSink, SinkPlan, Watcher, WatchPlan, run_watch
 
 from .simulated_web import FastClock, Page, fast_session, served, sitemap_index, url_entry, urlset
 from .tables import aligned
 
 if TYPE_CHECKING:
-    from sitemap_reader.state.change_log import LogEntry
-    from sitemap_reader.watching.visit import Visit
-    from sitemap_reader.watching.watched_site import WatchedSite
+    from sitemap_reader.state import LogEntry
+    from sitemap_reader.watching import Visit, WatchedSite
 
 HOUR, DAY = 3600.0, 86_400.0
 PAST_DAYS, LATER_DAYS = 20, 20  # of changes, before and after the start of the run

@@ -36,9 +36,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 import sitemap_reader as sr
-from sitemap_reader.watching.budget import Budget
-from sitemap_reader.watching.rates import DAY, HOUR, ChangeRate, Prior, SignalRecord, prior_for
-from sitemap_reader.watching.schedule import Schedule
+from sitemap_reader.watching import DAY, HOUR, Budget, ChangeRate, Prior, Schedule, SignalRecord, prior_for
 
 from .tables import aligned
 

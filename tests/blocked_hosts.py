@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import attrs
 from kit import Site, robots, urlset
 
-from sitemap_reader.frontier.seeds import WELL_KNOWN
+from sitemap_reader.frontier import WELL_KNOWN
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,13 +12,13 @@ import attrs
 import kit
 
 import sitemap_reader as sr
-from sitemap_reader.state.rows import moment
+from sitemap_reader.state import moment
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
     from pathlib import Path
 
-    from sitemap_reader.model.records import Change, Outcome, UrlRecord
+    from sitemap_reader import Change, Outcome, UrlRecord
 
 SITE = "https://shop.example"
 INDEX = f"{SITE}/index.xml"

@@ -19,7 +19,7 @@ from tiers import FULL, examples
 from virtual_time import virtual_time  # noqa: F401 - a fixture
 from webhook_receiver import receiver  # noqa: F401 - a fixture
 
-from sitemap_reader.model.internal_errors import RAISE_VARIABLE
+from sitemap_reader.model import RAISE_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

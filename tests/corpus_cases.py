@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from sitemap_reader import Limits, UrlRecord, iter_parse, json_line, parse
-from sitemap_reader.model.errors import FallbackFailed
-from sitemap_reader.pipeline.feedparser_main import read_links
+from sitemap_reader import FallbackFailed, Limits, UrlRecord, iter_parse, json_line, parse
+from sitemap_reader.pipeline import read_links
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from sitemap_reader.model.records import Item
+    from sitemap_reader import Item
     from sitemap_reader.pipeline import FallbackResult
 
 CORPUS = Path(__file__).parent.parent / "corpus"

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 
 import attrs
 
-from sitemap_reader.fetch.client import Response
-from sitemap_reader.model.errors import FetchError
+from sitemap_reader import FetchError
+from sitemap_reader.fetch import Response
 
 
 @attrs.define

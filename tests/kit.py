@@ -19,7 +19,7 @@ from servers import SiteServer
 
 import sitemap_reader as sr
 from sitemap_reader.fetch import Response
-from sitemap_reader.parser.content.decoder import Decoder
+from sitemap_reader.parser import Decoder
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping

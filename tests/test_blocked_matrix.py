@@ -40,16 +40,16 @@ from kit import Site, run, urlset
 from servers import SiteServer, free_port
 
 import sitemap_reader as sr
-from sitemap_reader.cli.exits import worst
+from sitemap_reader.cli import worst
 from sitemap_reader.cli.harvest import _codes
-from sitemap_reader.fetch.replay import ReplayFetcher
-from sitemap_reader.frontier.seeds import WELL_KNOWN
+from sitemap_reader.fetch import ReplayFetcher
+from sitemap_reader.frontier import WELL_KNOWN
 
 sys.path += [str(Path(__file__).parent / name) for name in ("scale", "watching")]
 
 import watched_sites
 
-from sitemap_reader.watching.status import SiteQuery
+from sitemap_reader.watching import SiteQuery
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -284,8 +284,7 @@ def test_harvest_distinguishes_blocked_from_nothing(
     harvests = pytest.importorskip("harvests")
     import attrs
 
-    from sitemap_reader.scale.report import load_harvest
-    from sitemap_reader.scale.shard import harvest_shard
+    from sitemap_reader.scale import harvest_shard, load_harvest
 
     config = harvests.config_of()
     folder = harvests.lay_out(tmp_path / "out", [SITE], config)

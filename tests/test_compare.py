@@ -21,11 +21,10 @@ from hypothesis import strategies as st
 from kit import NS, Site, robots
 
 import sitemap_reader as sr
-from sitemap_reader.analysis.sources import load
+from sitemap_reader import Change, ChangeCounts, diff, load
 from sitemap_reader.compare import diff as comparison
-from sitemap_reader.compare.diff import COMPARED, STATED, diff
-from sitemap_reader.model.records import Change, ChangeCounts
-from sitemap_reader.serialize.schema import keys_of, line_type
+from sitemap_reader.compare.diff import COMPARED, STATED
+from sitemap_reader.serialize import keys_of, line_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

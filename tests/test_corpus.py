@@ -17,7 +17,7 @@ from sitemap_reader import Outcome, Problem, SitemapRef, UrlRecord
 if TYPE_CHECKING:
     from corpus_cases import Case
 
-    from sitemap_reader.model.records import Item
+    from sitemap_reader import Item
 
 CASES = cases()
 ROOT = Path(__file__).parent.parent

@@ -17,7 +17,7 @@ from certificates import OF_ANOTHER_HOST, tls_contexts
 from servers import SiteServer
 
 import sitemap_reader as sr
-from sitemap_reader.frontier.seeds import basic
+from sitemap_reader.frontier import basic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -197,10 +197,7 @@ def _recorded(target: str, options: dict[str, Any], folder: Path) -> None:
 
 def _harvest(target: str, options: dict[str, Any], folder: Path) -> None:
     pytest.importorskip("pyarrow")
-    from sitemap_reader.scale.config import make_config
-    from sitemap_reader.scale.folder import HarvestFolder, HarvestPlan
-    from sitemap_reader.scale.hosts import read_hosts, sharded
-    from sitemap_reader.scale.shard import harvest_shard
+    from sitemap_reader.scale import HarvestFolder, HarvestPlan, harvest_shard, make_config, read_hosts, sharded
 
     config = make_config({**options, "hosts_at_once": 1, "host_seconds": 20.0, "host_urls": 100})
     listed, laid = read_hosts([target]), HarvestFolder(folder / "harvest")

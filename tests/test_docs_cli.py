@@ -12,7 +12,7 @@ import sys
 import pytest
 from docs_runs import ROOT
 
-from sitemap_reader.cli.exits import PRECEDENCE, Exit
+from sitemap_reader.cli import PRECEDENCE, Exit
 from sitemap_reader.cli.main import main
 
 TEXT = (ROOT / "docs" / "cli.md").read_text("utf-8")

@@ -12,7 +12,7 @@ import pytest
 from docs_runs import NOT_TRIED, PAGES, ROOT, RUNNABLE, blocks, differences, steps, tried
 from generated import DAMAGES
 
-from sitemap_reader.frontier.seeds import WELL_KNOWN
+from sitemap_reader.frontier import WELL_KNOWN
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,11 +10,9 @@ import pytest
 from kit import Site, feed, index, robots, run, urlset
 
 import sitemap_reader as sr
-from sitemap_reader.frontier.frontier import Frontier
-from sitemap_reader.model.internal_errors import RAISE_VARIABLE
-from sitemap_reader.parser.content.decoder import Decoder
-from sitemap_reader.parser.normalise.entry import Normaliser
-from sitemap_reader.parser.xml.recovery.tolerant_parser import TolerantParser
+from sitemap_reader.frontier import Frontier
+from sitemap_reader.model import RAISE_VARIABLE
+from sitemap_reader.parser import Decoder, Normaliser, TolerantParser
 from sitemap_reader.pipeline import crawl
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from generated.entries import DATE_FORMS, Entry, index_xml, open_document, write
 from kit import run
 
 import sitemap_reader as sr
-from sitemap_reader.model.url_batch import batched
-from sitemap_reader.statistics.collector import Statistics
+from sitemap_reader.model import batched
+from sitemap_reader.statistics import Statistics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from generated.entries import Date
 
-    from sitemap_reader.statistics.facts import Fact
+    from sitemap_reader.statistics import Fact
 
 pytest.importorskip("pandas")
 

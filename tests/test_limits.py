@@ -11,8 +11,8 @@ import attrs
 import pytest
 
 import sitemap_reader as sr
-from sitemap_reader.model.errors import FallbackFailed
-from sitemap_reader.model.limits import advice
+from sitemap_reader import FallbackFailed
+from sitemap_reader.model import advice
 
 TESTS = Path(__file__).parent
 URL = "https://example.com/sitemap.xml"

@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import sitemap_reader as sr
-from sitemap_reader.cli import output
-from sitemap_reader.cli.exits import Interrupts
-from sitemap_reader.client.targets import find_target
-from sitemap_reader.fetch import replay
-from sitemap_reader.fetch.replay import replay_path
+from sitemap_reader.cli import Interrupts, output
+from sitemap_reader.client import find_target
+from sitemap_reader.fetch import replay, replay_path
 from sitemap_reader.watching import service
 
 if TYPE_CHECKING:

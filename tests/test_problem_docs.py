@@ -25,14 +25,17 @@ from corpus_cases import CORPUS, Case, cases
 from fakenet import Answer, FakeFetcher
 
 import sitemap_reader as sr
-from sitemap_reader import Problem
-from sitemap_reader.checks.crawled import PAGE_CODES
-from sitemap_reader.checks.findings import IMPACTS, SEVERITIES
-from sitemap_reader.checks.rule_docs import explain
-from sitemap_reader.model import CATALOGUE
-from sitemap_reader.model.internal_errors import RAISE_VARIABLE, internal_problem
-from sitemap_reader.model.limits import PROTOCOL_MAX_BYTES, PROTOCOL_MAX_ENTRIES
-from sitemap_reader.model.problems import CODES, placed
+from sitemap_reader import Problem, explain
+from sitemap_reader.checks import IMPACTS, PAGE_CODES, SEVERITIES
+from sitemap_reader.model import (
+    CATALOGUE,
+    CODES,
+    PROTOCOL_MAX_BYTES,
+    PROTOCOL_MAX_ENTRIES,
+    RAISE_VARIABLE,
+    internal_problem,
+    placed,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -14,17 +14,8 @@ import attrs
 import pytest
 
 import sitemap_reader as sr
-from sitemap_reader.serialize.schema import (
-    COUNTS,
-    TYPES,
-    is_object,
-    item_of,
-    keys_of,
-    line_type,
-    mapped,
-    schema,
-    without_null,
-)
+from sitemap_reader import schema
+from sitemap_reader.serialize import COUNTS, TYPES, is_object, item_of, keys_of, line_type, mapped, without_null
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,7 +16,7 @@ from docs_runs import blocks
 from tiers import needs, not_installed
 
 import sitemap_reader as sr
-from sitemap_reader.serialize.schema import schema
+from sitemap_reader import schema
 
 if TYPE_CHECKING:
     from pathlib import Path

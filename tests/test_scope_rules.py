@@ -19,7 +19,7 @@ import sitemap_reader as sr
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sitemap_reader.parser.normalise.scope import ScopeMode
+    from sitemap_reader.parser import ScopeMode
 
 # Sources of the rules.
 LOCATION = "sitemaps.org, Sitemap file location: "

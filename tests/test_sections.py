@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import sitemap_reader as sr
-from sitemap_reader.model.url_batch import batched
-from sitemap_reader.statistics.collector import Statistics
+from sitemap_reader.model import batched
+from sitemap_reader.statistics import Statistics
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import attrs
 
-from sitemap_reader.model.limits import GIB, KIB, MIB, Limits
+from sitemap_reader import Limits
+from sitemap_reader.model import GIB, KIB, MIB
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "SECURITY.md").read_text("utf-8")

@@ -12,9 +12,8 @@ import pytest
 from tiers import needs
 
 import sitemap_reader as sr
-from sitemap_reader.model import errors, records
-from sitemap_reader.model.errors import FetchError, SitemapReaderError
-from sitemap_reader.model.problems import Problem, report
+from sitemap_reader import FetchError, Problem, SitemapReaderError
+from sitemap_reader.model import errors, records, report
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

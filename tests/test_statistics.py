@@ -10,14 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_reader.frontier.filters import make_window
-from sitemap_reader.model.errors import UsageError
-from sitemap_reader.model.problems import report
-from sitemap_reader.model.records import Outcome, UrlRecord
-from sitemap_reader.model.url_batch import batched
-from sitemap_reader.serialize.jsonl import from_json, stamp, to_dict
-from sitemap_reader.statistics.collector import Statistics
-from sitemap_reader.statistics.facts import MAX_NAME_CHARS, MIN_INEXACT_SHARE, Fact, TopCounts
+from sitemap_reader import Outcome, UrlRecord, UsageError, from_json, to_dict
+from sitemap_reader.frontier import make_window
+from sitemap_reader.model import batched, report
+from sitemap_reader.serialize import stamp
+from sitemap_reader.statistics import MAX_NAME_CHARS, MIN_INEXACT_SHARE, Fact, Statistics, TopCounts
 
 NOW = datetime(2026, 11, 21, 14, 30, tzinfo=UTC)
 A = "https://a.example"

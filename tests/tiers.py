@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sitemap_reader.parser.compiled import scanner
+from sitemap_reader.parser import scanner
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

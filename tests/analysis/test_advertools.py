@@ -9,7 +9,7 @@ import pandas as pd
 from recorded import AT, snapshot_of
 
 import sitemap_reader as sr
-from sitemap_reader.model.records import Price
+from sitemap_reader.model import Price
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from sitemap_reader.analysis.charts import Chart
-    from sitemap_reader.analysis.measure import Measure
+    from sitemap_reader import Chart, Measure
 
 
 def site(host: str, count: int = 12) -> list[sr.UrlRecord]:

@@ -12,8 +12,9 @@ import pandas as pd
 import pytest
 
 import sitemap_reader as sr
-from sitemap_reader.analysis.measure import Measure, finding_per_site, join_findings
-from sitemap_reader.model.problems import percent
+from sitemap_reader import Measure
+from sitemap_reader.analysis import finding_per_site, join_findings
+from sitemap_reader.model import percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,7 +13,7 @@ from kit import dump
 from recorded import AT, pages, snapshot_of
 
 import sitemap_reader as sr
-from sitemap_reader.model.problems import percent
+from sitemap_reader.model import percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable

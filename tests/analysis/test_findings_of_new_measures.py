@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from recorded import AT, snapshot_of
 
 import sitemap_reader as sr
-from sitemap_reader.model.problems import percent
+from sitemap_reader.model import percent
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,7 +18,7 @@ from recorded import RECORDED, SITES, URL, comparable, dump, snapshot
 from tiers import needs
 
 import sitemap_reader as sr
-from sitemap_reader.serialize.schema import schema
+from sitemap_reader import schema
 
 # --- of files ---
 

@@ -21,10 +21,9 @@ from recorded import RECORDED, SITES, dump, snapshot
 from tiers import needs_scanner
 
 import sitemap_reader as sr
-from sitemap_reader.analysis import sitemap_files
-from sitemap_reader.analysis.path_dates import date_in_name, date_in_path
-from sitemap_reader.model.url_batch import UrlBatch
-from sitemap_reader.scale.folder import SUMS, HarvestFolder, HarvestPlan, HostRow, ShardWriter
+from sitemap_reader.analysis import date_in_name, date_in_path, sitemap_files
+from sitemap_reader.model import UrlBatch
+from sitemap_reader.scale import SUMS, HarvestFolder, HarvestPlan, HostRow, ShardWriter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -10,8 +10,8 @@ import pytest
 from recorded import AT, rows, snapshot_of
 
 import sitemap_reader as sr
-from sitemap_reader.analysis.snapshot import Snapshot, loaded
-from sitemap_reader.analysis.tables import SnapshotMetadata, Tables
+from sitemap_reader import Snapshot
+from sitemap_reader.analysis import SnapshotMetadata, Tables, loaded
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,8 +13,8 @@ import sitemap_reader as sr
 
 pytest.importorskip("altair")
 
+from sitemap_reader.analysis import render_report, sites_frame
 from sitemap_reader.analysis.report import tables
-from sitemap_reader.analysis.report.page import render_report, sites_frame
 
 MARKET = [Path(__file__).parents[2] / "corpus" / "market" / name for name in ("tealeaf", "kettle")]
 AT = datetime(2026, 6, 15, 12, tzinfo=UTC)

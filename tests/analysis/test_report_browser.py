@@ -11,7 +11,7 @@ import sitemap_reader as sr
 
 pytest.importorskip("altair")
 
-from sitemap_reader.analysis.report.page import render_report
+from sitemap_reader.analysis import render_report
 
 pytestmark = pytest.mark.slow
 

@@ -14,7 +14,7 @@ from kit import Site
 from recorded import RECORDED, SITES, STOPPED, comparable, dump, snapshot
 
 import sitemap_reader as sr
-from sitemap_reader.serialize.schema import schema
+from sitemap_reader import schema
 
 
 @pytest.fixture

@@ -16,10 +16,10 @@ from corpus_cases import CORPUS
 from kit import dump
 
 import sitemap_reader as sr
-from sitemap_reader.analysis.snapshot import Snapshot, loaded
-from sitemap_reader.analysis.tables import SnapshotMetadata, TableBuilder
-from sitemap_reader.model.url_batch import UrlBatch, batched
-from sitemap_reader.statistics.collector import Statistics
+from sitemap_reader import Snapshot
+from sitemap_reader.analysis import SnapshotMetadata, TableBuilder, loaded
+from sitemap_reader.model import UrlBatch, batched
+from sitemap_reader.statistics import Statistics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -13,7 +13,7 @@ import pytest
 from changing_sites import DAY, HOUR, START, Document, World, entries, loc
 
 import sitemap_reader as sr
-from sitemap_reader.analysis.tables import FIRST_SEEN
+from sitemap_reader.analysis import FIRST_SEEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

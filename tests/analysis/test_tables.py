@@ -14,8 +14,8 @@ from recorded import pages, snapshot_of
 from tiers import examples, needs
 
 import sitemap_reader as sr
+from sitemap_reader.analysis import MAX_DIRS, url_part_columns
 from sitemap_reader.analysis import url_parts as places
-from sitemap_reader.analysis.url_parts import MAX_DIRS, url_part_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable

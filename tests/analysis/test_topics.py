@@ -12,7 +12,7 @@ from recorded import pages, rows, snapshot_of
 from test_measures_of_words import words
 
 import sitemap_reader as sr
-from sitemap_reader.analysis.words import MAX_TEXT_WORDS, find_stop_words, split_words, words_of_text
+from sitemap_reader.analysis import MAX_TEXT_WORDS, find_stop_words, split_words, words_of_text
 
 if TYPE_CHECKING:
     from pathlib import Path

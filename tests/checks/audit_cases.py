@@ -12,12 +12,12 @@ import attrs
 import orjson
 
 import sitemap_reader as sr
-from sitemap_reader.checks.rule_docs import explain
-from sitemap_reader.model.problems import CATALOGUE
+from sitemap_reader import explain
+from sitemap_reader.model import CATALOGUE
 
 if TYPE_CHECKING:
-    from sitemap_reader.checks.findings import Finding
-    from sitemap_reader.model.problems import Problem
+    from sitemap_reader import Problem
+    from sitemap_reader.checks import Finding
 
 AUDITED = Path(__file__).parents[2] / "corpus" / "audit"
 CLEAN = "clean"

@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 
 import attrs
 
-from sitemap_reader.checks.findings import SEVERITIES, Finding
-from sitemap_reader.checks.report import Report
-from sitemap_reader.client.sitemap_tree import TreeRow
-from sitemap_reader.model.problems import CATALOGUE, Problem, report
-from sitemap_reader.statistics.facts import Fact
+from sitemap_reader import Problem, Report
+from sitemap_reader.checks import SEVERITIES, Finding
+from sitemap_reader.client import TreeRow
+from sitemap_reader.model import CATALOGUE, report
+from sitemap_reader.statistics import Fact
 
 AT = datetime(2026, 11, 22, 18, 41, tzinfo=UTC)
 SHOP = "https://shop.example"

@@ -14,8 +14,7 @@ from generated import make_site
 from kit import Site, dump, dumped, gz, index, robots, urlset
 
 import sitemap_reader as sr
-from sitemap_reader.checks.findings import SEVERITIES
-from sitemap_reader.checks.policy import parse_codes
+from sitemap_reader.checks import SEVERITIES, parse_codes
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,7 @@ import pytest
 from kit import dump, dumped
 
 import sitemap_reader as sr
-from sitemap_reader.checks.rule_docs import needing
+from sitemap_reader.checks import needing
 
 if TYPE_CHECKING:
     from sitemap_reader import Report

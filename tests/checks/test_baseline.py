@@ -10,14 +10,13 @@ import pytest
 from kit import Site, dump, feed, robots, urlset
 
 import sitemap_reader as sr
-from sitemap_reader.checks.baseline import BaselineCheck, DumpBaseline, StateBaseline, open_baseline
-from sitemap_reader.checks.findings import CheckedUrls, Findings
-from sitemap_reader.model.url_batch import UrlBatch
+from sitemap_reader.checks import BaselineCheck, CheckedUrls, DumpBaseline, Findings, StateBaseline, open_baseline
+from sitemap_reader.model import UrlBatch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from sitemap_reader.model.problems import Problem
+    from sitemap_reader import Problem
 
 SITE = "https://shop.example"
 INDEX, PAGES, POSTS = (f"{SITE}/{name}.xml" for name in ("index", "pages", "posts"))

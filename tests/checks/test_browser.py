@@ -10,8 +10,8 @@ import attrs
 import pytest
 from reports import EMPTY, SHOP, hostile, large, of_urls, small, stamped
 
+from sitemap_reader.checks import Occurrence
 from sitemap_reader.checks.html.page import render_fragment, render_page
-from sitemap_reader.checks.occurrences import Occurrence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,43 +14,52 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sitemap_reader.checks.audit  # noqa: F401 - imports every check
-from sitemap_reader.checks.baseline import BaselineCheck
-from sitemap_reader.checks.crawled import CrawlCheck, UnchangedContentCheck
-from sitemap_reader.checks.dates import EqualPriorities, FutureDates, SitemapLastmods, StaleSite
-from sitemap_reader.checks.documents import (
-    AuditContext,
-    DuplicateUrls,
-    EmptySitemaps,
-    MissingValidators,
-    UrlVariants,
-)
-from sitemap_reader.checks.extensions import (
+from sitemap_reader import Alternate, Image, News, Outcome, SitemapRef, UrlRecord, Video
+from sitemap_reader.checks import (
+    ASSETS,
+    CHECKS,
     LANGUAGES,
     REGIONS,
     SHORT_REGIONS,
+    AuditContext,
+    BaselineCheck,
+    Check,
+    CheckedUrls,
+    CrawlCheck,
+    DisallowedUrls,
+    DuplicateUrls,
+    EmptySitemaps,
+    EqualPriorities,
+    Findings,
+    FutureDates,
     HreflangAttributes,
     HreflangReturnTags,
     Images,
+    MissingValidators,
     NewsCount,
     NewsItems,
+    NonPageFiles,
+    PrivateHosts,
+    SessionParameters,
+    SitemapLastmods,
+    SiteOverview,
+    StaleSite,
+    UnchangedContentCheck,
+    UrlChecks,
+    UrlVariants,
     Videos,
     hreflang_fault,
     is_publication_language,
+    url_key,
 )
-from sitemap_reader.checks.findings import Check, CheckedUrls, Findings, url_key
-from sitemap_reader.checks.runner import CHECKS, SiteOverview
-from sitemap_reader.checks.url_checks import UrlChecks
-from sitemap_reader.checks.urls import ASSETS, DisallowedUrls, NonPageFiles, PrivateHosts, SessionParameters
-from sitemap_reader.frontier.robots_rules import parse_rules
-from sitemap_reader.model.problems import CATALOGUE, report
-from sitemap_reader.model.records import Alternate, Image, News, Outcome, SitemapRef, UrlRecord, Video
-from sitemap_reader.model.url_batch import UrlBatch
+from sitemap_reader.frontier import parse_rules
+from sitemap_reader.model import CATALOGUE, UrlBatch, report
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from sitemap_reader.checks.findings import Finding
-    from sitemap_reader.model.problems import Problem
+    from sitemap_reader import Problem
+    from sitemap_reader.checks import Finding
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
 A = "https://a.example"

@@ -20,19 +20,27 @@ from hypothesis import strategies as st
 from reports import EMPTY, SHOP, hostile, large, of_urls, small, stamped
 
 import sitemap_reader as sr
-from sitemap_reader.checks.ci_formats import MAX_ANNOTATIONS, MAX_IN_TEST_CASE, to_markdown
-from sitemap_reader.checks.findings import SEVERITIES, Finding
-from sitemap_reader.checks.occurrences import KnownFindings, Occurrence, OccurrenceBuffer, most_severe
-from sitemap_reader.checks.rule_docs import explain
-from sitemap_reader.checks.sarif import MAX_RESULTS, to_sarif
-from sitemap_reader.model.errors import without_commands
-from sitemap_reader.model.problems import CATALOGUE, Problem
+from sitemap_reader import Problem, explain
+from sitemap_reader.checks import (
+    MAX_ANNOTATIONS,
+    MAX_IN_TEST_CASE,
+    MAX_RESULTS,
+    SEVERITIES,
+    Finding,
+    KnownFindings,
+    Occurrence,
+    OccurrenceBuffer,
+    most_severe,
+    to_markdown,
+    to_sarif,
+)
+from sitemap_reader.model import CATALOGUE, without_commands
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from xml.etree.ElementTree import Element
 
-    from sitemap_reader.checks.report import Report
+    from sitemap_reader import Report
 
 MAP = f"{SHOP}/sitemap.xml"
 SITES = Path(__file__).parents[2] / "corpus" / "sites"

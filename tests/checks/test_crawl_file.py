@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from kit import dump
 
 import sitemap_reader as sr
+from sitemap_reader.checks import CrawledPage, CrawlFile, resolved_canonical
 from sitemap_reader.checks import crawl_file as crawllines
-from sitemap_reader.checks.crawl_file import CrawledPage, CrawlFile, resolved_canonical
-from sitemap_reader.parser.normalise.urls import clean_url
+from sitemap_reader.parser import clean_url
 
 if TYPE_CHECKING:
     from pathlib import Path

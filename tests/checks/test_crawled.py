@@ -11,13 +11,11 @@ import pytest
 from kit import dump
 
 import sitemap_reader as sr
-from sitemap_reader.checks.baseline import open_baseline
-from sitemap_reader.checks.crawled import CrawlCheck, UnchangedContentCheck
-from sitemap_reader.checks.findings import CheckedUrls, Findings
-from sitemap_reader.model.url_batch import UrlBatch
+from sitemap_reader.checks import CheckedUrls, CrawlCheck, Findings, UnchangedContentCheck, open_baseline
+from sitemap_reader.model import UrlBatch
 
 if TYPE_CHECKING:
-    from sitemap_reader.model.problems import Problem
+    from sitemap_reader import Problem
 
 SITE = "https://shop.example"
 SITEMAP = f"{SITE}/sitemap.xml"

@@ -11,8 +11,8 @@ import pytest
 from kit import dump, gz, urlset
 
 import sitemap_reader as sr
-from sitemap_reader.checks.findings import Findings
-from sitemap_reader.model.problems import Kind, report
+from sitemap_reader.checks import Findings
+from sitemap_reader.model import Kind, report
 
 CORPUS = Path(__file__).parents[2] / "corpus"
 RAW: Kind = "raw & read as &amp;"

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_reader.checks.estimates import FaultEstimate, Share, StratumCounts, UrlCheckSummary, _at_most, estimate
-from sitemap_reader.checks.url_sample import UrlSample
+from sitemap_reader.checks import FaultEstimate, Share, StratumCounts, UrlCheckSummary, UrlSample, estimate
+from sitemap_reader.checks.estimates import _at_most
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sitemap_reader.checks.url_sample import SampledStratum
+    from sitemap_reader.checks import SampledStratum
 
 
 @given(st.integers(1, 60), st.data())

@@ -16,7 +16,7 @@ import pytest
 from messy_site import NOT_SEEDED, served_site
 from seeded_faults import Fault
 
-from sitemap_reader.model.problems import CATALOGUE
+from sitemap_reader.model import CATALOGUE
 
 sys.path.append(str(Path(__file__).parents[1] / "cli"))
 

@@ -10,9 +10,8 @@ from corpus_cases import CORPUS
 from kit import Site, dump, robots, urlset
 
 import sitemap_reader as sr
-from sitemap_reader.checks.findings import Findings
-from sitemap_reader.checks.occurrences import KnownFindings, Occurrence
-from sitemap_reader.model.problems import report
+from sitemap_reader.checks import Findings, KnownFindings, Occurrence
+from sitemap_reader.model import report
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

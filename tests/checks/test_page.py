@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from reports import AT, EMPTY, SHOP, finding, hostile, large, of_urls, row, small, stamped
 from tiers import examples
 
+from sitemap_reader import explain
 from sitemap_reader.checks.html.cards import sitemaps
 from sitemap_reader.checks.html.charts import (
     GAP_WIDTH_UNITS,
@@ -35,10 +36,8 @@ from sitemap_reader.checks.html.page import FRAGMENT_FINDINGS
 from sitemap_reader.checks.html.page import render_fragment as written_fragment
 from sitemap_reader.checks.html.page import render_page as written_page
 from sitemap_reader.checks.html.tables import MAX_ROWS, size
-from sitemap_reader.checks.rule_docs import explain
-from sitemap_reader.model.errors import printable
-from sitemap_reader.model.problems import CATALOGUE, report
-from sitemap_reader.statistics.facts import Fact
+from sitemap_reader.model import CATALOGUE, printable, report
+from sitemap_reader.statistics import Fact
 
 HOSTILE = [
     "<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "' onmouseover='alert(1)",

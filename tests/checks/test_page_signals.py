@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_reader.checks.page_signals import PageSignals, is_like, names_an_error, read_signals, require_selectolax
-from sitemap_reader.model.errors import UsageError
+from sitemap_reader import UsageError
+from sitemap_reader.checks import PageSignals, is_like, names_an_error, read_signals, require_selectolax
 
 HTML = {"content-type": "text/html; charset=utf-8"}
 

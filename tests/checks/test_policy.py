@@ -12,11 +12,19 @@ import pytest
 from audit_cases import AUDITED
 
 import sitemap_reader as sr
-from sitemap_reader.checks.config_file import MAX_BYTES, MAX_NESTING, read_config_file
-from sitemap_reader.checks.findings import Findings
-from sitemap_reader.checks.policy import Ignore, Policy, Threshold, make_policy, read_policy
-from sitemap_reader.frontier.filters import make_patterns
-from sitemap_reader.model.problems import report
+from sitemap_reader.checks import (
+    MAX_BYTES,
+    MAX_NESTING,
+    Findings,
+    Ignore,
+    Policy,
+    Threshold,
+    make_policy,
+    read_config_file,
+    read_policy,
+)
+from sitemap_reader.frontier import make_patterns
+from sitemap_reader.model import report
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -347,13 +355,18 @@ def test_what_is_nested_up_to_the_limit_is_read(tmp_path: Path) -> None:
 
 def test_the_search_for_a_line_is_linear(tmp_path: Path) -> None:
     """Each line of the list ends as a whole value does."""
-    seconds = []
-    for lines in (500, 4_000):
-        file = read_config_file(file_of(tmp_path, "x = [\n" + '"a[]]",\n' * lines + "]\nlast = 1\n"))
-        began = time.process_time()
-        assert file.line(("last",)) == lines + 3
-        seconds.append(time.process_time() - began)
-    assert seconds[1] < 24 * seconds[0]  # 8 times the lines; 64 if it were quadratic
+
+    def seconds(lines: int) -> float:
+        """The least of five searches: other programs only add to it."""
+        took = []
+        for _ in range(5):
+            file = read_config_file(file_of(tmp_path, "x = [\n" + '"a[]]",\n' * lines + "]\nlast = 1\n"))
+            began = time.process_time()
+            assert file.line(("last",)) == lines + 3
+            took.append(time.process_time() - began)
+        return min(took)
+
+    assert seconds(4_000) < 24 * seconds(500)  # 8 times the lines; 64 if it were quadratic
 
 
 @pytest.mark.parametrize(("size", "is_read"), [(MAX_BYTES, True), (MAX_BYTES + 1, False)])

@@ -13,9 +13,8 @@ from docs_site import SITES
 from kit import Site, dump, files, objects, robots, urlset, xml
 
 import sitemap_reader as sr
-from sitemap_reader.checks.crawled import PAGE_CODES
-from sitemap_reader.checks.url_checks import UrlCheck
-from sitemap_reader.model.errors import UsageError
+from sitemap_reader import UsageError
+from sitemap_reader.checks import PAGE_CODES, UrlCheck
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

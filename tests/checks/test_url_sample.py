@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_reader.checks.url_sample import MAX_STRATA, UrlSample, allocate
+from sitemap_reader.checks import MAX_STRATA, UrlSample, allocate
 
 if TYPE_CHECKING:
     import random

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from kit import Site, objects, run, urlset
 
-from sitemap_reader.cli.exits import Exit
+from sitemap_reader.cli import Exit
+from sitemap_reader.serialize import FORMATS
 from sitemap_reader.serialize.byte_streams import zstd_module
-from sitemap_reader.serialize.writers import FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

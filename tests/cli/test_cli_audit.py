@@ -13,7 +13,7 @@ from cli_runs import BROKEN, SHOP, SITES, refusal
 from kit import Site, dump, objects, robots, run, urlset
 
 from sitemap_reader.cli import audit_outputs
-from sitemap_reader.model.problems import CATALOGUE
+from sitemap_reader.model import CATALOGUE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -13,11 +13,11 @@ from cli_runs import BROKEN, SHOP, process
 from defusedxml import ElementTree
 from kit import Site, files, objects, robots, run, urlset
 
+from sitemap_reader.cli import REPORT_FORMATS
 from sitemap_reader.cli.audit_outputs import _WRITERS
 from sitemap_reader.cli.main import main
-from sitemap_reader.cli.options import REPORT_FORMATS
-from sitemap_reader.model.problems import CATALOGUE
-from sitemap_reader.serialize.dumps import is_dump_name
+from sitemap_reader.model import CATALOGUE
+from sitemap_reader.serialize import is_dump_name
 
 if TYPE_CHECKING:
     from pathlib import Path

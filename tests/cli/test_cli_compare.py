@@ -8,7 +8,7 @@ import pytest
 from kit import dump, run
 
 import sitemap_reader as sr
-from sitemap_reader.cli.exits import Exit
+from sitemap_reader.cli import Exit
 
 pytest.importorskip("altair")
 

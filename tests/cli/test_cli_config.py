@@ -15,9 +15,8 @@ import pytest
 from cli_runs import BROKEN, SHOP, process, replay, run, urlset
 
 from sitemap_reader.checks import config_file
+from sitemap_reader.cli import keys_of, kind_of
 from sitemap_reader.cli.main import main
-from sitemap_reader.cli.option_types import kind_of
-from sitemap_reader.cli.settings import keys_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

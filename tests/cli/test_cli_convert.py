@@ -15,11 +15,9 @@ import pytest
 from cli_runs import PROGRAM, SITES, refusal
 from kit import dump, gz, objects, run
 
-from sitemap_reader.cli.exits import Exit
-from sitemap_reader.cli.output import open_outputs
-from sitemap_reader.model.errors import UsageError
-from sitemap_reader.serialize.projection import all_fields, parse_fields
-from sitemap_reader.serialize.writers import FORMATS
+from sitemap_reader import UsageError
+from sitemap_reader.cli import Exit, open_outputs
+from sitemap_reader.serialize import FORMATS, all_fields, parse_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -245,8 +245,8 @@ def test_insecure_is_reported_once(site: SiteServer, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_repr_or_exception_shows_credentials(walled: SiteServer, tmp_path: Path, kind: str) -> None:
-    from sitemap_reader.client.targets import find_target
-    from sitemap_reader.scale.config import make_config
+    from sitemap_reader.client import find_target
+    from sitemap_reader.scale import make_config
 
     target, _ = given(kind, walled.url, tmp_path)
     keywords: dict[str, Any] = {

@@ -13,7 +13,7 @@ from cli_runs import PROGRAM, SHOP, refusal, without_seconds
 from kit import dump, objects, run
 
 import sitemap_reader as sr
-from sitemap_reader.cli.exits import Exit
+from sitemap_reader.cli import Exit
 from sitemap_reader.compare import diff as comparison
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from cli_runs import BROKEN, SHOP, SITES, locs, replay
 from kit import objects, robots, run, urlset
 
 import sitemap_reader.cli.dump
-from sitemap_reader.model.errors import UsageError
-from sitemap_reader.model.limits import Limits
+from sitemap_reader import Limits, UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path

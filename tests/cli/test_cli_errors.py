@@ -7,7 +7,7 @@ import pytest
 from cli_runs import BROKEN, SHOP, SITES, refusal
 from kit import run, urlset
 
-from sitemap_reader.cli.exits import PRECEDENCE, Exit, Interrupts, worst
+from sitemap_reader.cli import PRECEDENCE, Exit, Interrupts, worst
 
 if TYPE_CHECKING:
     from pathlib import Path

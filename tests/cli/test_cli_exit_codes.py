@@ -10,7 +10,7 @@ import pytest
 from cli_runs import replay
 from kit import files, index, robots, run, urlset
 
-from sitemap_reader.cli.exits import PRECEDENCE, Exit
+from sitemap_reader.cli import PRECEDENCE, Exit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -10,7 +10,7 @@ import pytest
 from cli_runs import PROGRAM, replay
 from kit import objects, robots, run, urlset
 
-from sitemap_reader.cli.options import REPORT_FORMATS, ROWS_FORMATS
+from sitemap_reader.cli import REPORT_FORMATS, ROWS_FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

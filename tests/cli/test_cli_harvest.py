@@ -12,12 +12,9 @@ import pytest
 from inline_cluster import inline_cluster
 from kit import robots, run, urlset
 
-from sitemap_reader.cli.exits import Exit
+from sitemap_reader.cli import Console, Exit
 from sitemap_reader.cli.harvest import _ProgressLines
-from sitemap_reader.cli.messages import Console
-from sitemap_reader.scale import HarvestProgress
-from sitemap_reader.scale.cluster import HarvestTasks
-from sitemap_reader.scale.folder import ShardWriter
+from sitemap_reader.scale import HarvestProgress, HarvestTasks, ShardWriter
 
 pytest.importorskip("pyarrow")
 

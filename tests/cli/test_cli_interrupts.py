@@ -18,7 +18,7 @@ import pytest
 from cli_runs import OLD, PROGRAM, SITES, alone, old_file, unfinished, zstd
 from kit import dump, objects, robots, urlset
 
-from sitemap_reader.cli.exits import Exit
+from sitemap_reader.cli import Exit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

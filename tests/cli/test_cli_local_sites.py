@@ -12,7 +12,7 @@ from cli_runs import locs, refusal
 from kit import files, index, robots, run, urlset, xml
 from servers import SiteServer
 
-from sitemap_reader.cli.exits import Exit
+from sitemap_reader.cli import Exit
 
 if TYPE_CHECKING:
     from collections.abc import Callable

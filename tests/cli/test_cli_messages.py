@@ -9,12 +9,11 @@ from cli_runs import SHOP, process, replay
 from kit import robots, run, urlset
 
 import sitemap_reader
-from sitemap_reader.checks.rule_docs import explain, explain_all
-from sitemap_reader.cli.messages import Console
-from sitemap_reader.model.errors import NothingReadable, printable
-from sitemap_reader.model.problems import CATALOGUE, Problem, report
-from sitemap_reader.model.records import Outcome
-from sitemap_reader.state.schema import state_version
+from sitemap_reader import NothingReadable, Outcome, Problem, explain
+from sitemap_reader.checks import explain_all
+from sitemap_reader.cli import Console
+from sitemap_reader.model import CATALOGUE, printable, report
+from sitemap_reader.state import state_version
 
 if TYPE_CHECKING:
     from pathlib import Path

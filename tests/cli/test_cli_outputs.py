@@ -30,13 +30,10 @@ from cli_runs import (
 from kit import dump, index, objects, run, urlset
 
 import sitemap_reader as sr
+from sitemap_reader.cli import REPORT_FORMATS, ROWS_FORMATS, SUFFIXES, suffix_formats
 from sitemap_reader.cli import output as output_files
-from sitemap_reader.cli.options import REPORT_FORMATS, ROWS_FORMATS
-from sitemap_reader.cli.output import SUFFIXES, suffix_formats
-from sitemap_reader.serialize.byte_streams import SUFFIXES as COMPRESSIONS
-from sitemap_reader.serialize.byte_streams import Blocks, Compressed
-from sitemap_reader.serialize.dumps import numbered_objects
-from sitemap_reader.serialize.writers import FORMATS
+from sitemap_reader.serialize import FORMATS, Blocks, Compressed, numbered_objects
+from sitemap_reader.serialize import SUFFIXES as COMPRESSIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

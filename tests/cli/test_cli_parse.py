@@ -8,9 +8,8 @@ from cli_runs import SITES, locs, process
 from corpus_cases import CORPUS, Case, cases_by_group, fallback
 from kit import feed, gz, index, objects, run, urlset
 
-from sitemap_reader.parser.parser import iter_parse
-from sitemap_reader.pipeline.feedparser_process import feedparser_fallback
-from sitemap_reader.serialize.jsonl import json_line
+from sitemap_reader import iter_parse, json_line
+from sitemap_reader.pipeline import feedparser_fallback
 
 if TYPE_CHECKING:
     from pathlib import Path

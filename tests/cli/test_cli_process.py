@@ -14,9 +14,8 @@ from cli_runs import BROKEN, PROGRAM, SHOP, process
 from kit import dump, run, urlset
 from tiers import needs
 
-from sitemap_reader.cli.exits import Exit
+from sitemap_reader.cli import Console, Exit
 from sitemap_reader.cli.main import main
-from sitemap_reader.cli.messages import Console
 
 pytestmark = pytest.mark.slow
 

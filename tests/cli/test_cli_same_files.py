@@ -11,7 +11,7 @@ from cli_runs import refusal
 from kit import run, urlset
 from tiers import needs
 
-from sitemap_reader.cli.exits import Exit
+from sitemap_reader.cli import Exit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,8 +8,9 @@ import pytest
 from cli_runs import refusal
 from kit import run
 
+from sitemap_reader import schema
 from sitemap_reader.cli.main import main
-from sitemap_reader.serialize.schema import Language, schema
+from sitemap_reader.serialize import Language
 
 if TYPE_CHECKING:
     from pathlib import Path

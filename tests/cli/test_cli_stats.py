@@ -12,9 +12,9 @@ import pytest
 from cli_runs import SHOP, SITES, refusal, replay
 from kit import dump, gz, objects, run, urlset
 
-from sitemap_reader.cli.stats import panels, percent
-from sitemap_reader.client.terminal import Screen
-from sitemap_reader.statistics.facts import Fact
+from sitemap_reader.cli import panels, percent
+from sitemap_reader.client import Screen
+from sitemap_reader.statistics import Fact
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,7 @@ import pytest
 from cli_runs import BROKEN, SHOP, locs, process, refusal, without_seconds
 from kit import Site, index, objects, robots, run, urlset
 
-from sitemap_reader.cli.exits import Exit
+from sitemap_reader.cli import Exit
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,10 +7,9 @@ from cli_runs import BROKEN, SHOP, SITES, replay
 from golden_tables import GOLDEN, Case, cases
 from kit import index, objects, robots, run, urlset
 
-from sitemap_reader.cli.tables import MAX_ALIGNED, aligned, padded, separated, width
-from sitemap_reader.client.sitemap_tree import SitemapTree
-from sitemap_reader.client.terminal import Screen
-from sitemap_reader.model.records import Outcome, SitemapRef
+from sitemap_reader import Outcome, SitemapRef
+from sitemap_reader.cli import MAX_ALIGNED, aligned, padded, separated, width
+from sitemap_reader.client import Screen, SitemapTree
 
 if TYPE_CHECKING:
     from pathlib import Path

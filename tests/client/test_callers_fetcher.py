@@ -10,8 +10,8 @@ import pytest
 from kit import HOST, Site, read, robots, urlset
 
 import sitemap_reader as sr
-from sitemap_reader.model.internal_errors import RAISE_VARIABLE
-from sitemap_reader.parser.content.decoder import Decoder
+from sitemap_reader.model import RAISE_VARIABLE
+from sitemap_reader.parser import Decoder
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping

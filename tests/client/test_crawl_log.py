@@ -6,8 +6,8 @@ import logging
 from typing import TYPE_CHECKING
 
 import sitemap_reader as sr
-from sitemap_reader.client.summary import CrawlLog, SummaryBuilder
-from sitemap_reader.model.problems import report
+from sitemap_reader.client import CrawlLog, SummaryBuilder
+from sitemap_reader.model import report
 
 if TYPE_CHECKING:
     import pytest

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sitemap_reader import UrlSet
 from sitemap_reader.client import dedupe as room
-from sitemap_reader.client.dedupe import UrlSet
 
 
 def loc(number: int) -> str:

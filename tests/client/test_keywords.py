@@ -15,14 +15,13 @@ import click
 import pytest
 
 import sitemap_reader as sr
-from sitemap_reader.checks.options import AuditOptions
+from sitemap_reader.checks import AuditOptions
 from sitemap_reader.cli.main import main
-from sitemap_reader.client import options
-from sitemap_reader.client.query import UrlQuery
-from sitemap_reader.model.options import options_of
-from sitemap_reader.scale.options import HarvestOptions
-from sitemap_reader.state.sync import SyncPlan
-from sitemap_reader.watching.options import WatchOptions
+from sitemap_reader.client import UrlQuery, options
+from sitemap_reader.model import options_of
+from sitemap_reader.scale import HarvestOptions
+from sitemap_reader.state import SyncPlan
+from sitemap_reader.watching import WatchOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,9 +9,8 @@ import pytest
 from kit import Site, files, gz, index, urlset
 
 import sitemap_reader as sr
-from sitemap_reader.client.local_sites import likely_base
-from sitemap_reader.client.targets import Target, document_target, find_target
-from sitemap_reader.model.errors import NothingFound, NothingReadable, UsageError
+from sitemap_reader import NothingFound, NothingReadable, UsageError
+from sitemap_reader.client import Target, document_target, find_target, likely_base
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,8 +12,8 @@ import attrs
 import pytest
 
 import sitemap_reader as sr
-from sitemap_reader.client.keywords import FOREIGN_KEYWORDS
-from sitemap_reader.model.errors import UnknownKeyword
+from sitemap_reader.client import FOREIGN_KEYWORDS
+from sitemap_reader.model import UnknownKeyword
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

@@ -19,9 +19,8 @@ pytest.importorskip("pyarrow")
 from kit import index, robots, urlset
 
 import sitemap_reader as sr
-from sitemap_reader.client.parallel import SitesReader
-from sitemap_reader.client.targets import find_target
-from sitemap_reader.fetch.client import Response
+from sitemap_reader.client import SitesReader, find_target
+from sitemap_reader.fetch import Response
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping

@@ -24,10 +24,8 @@ if sys.platform == "win32":
 from faultserver import FaultServer, whole
 from terminals import on_terminal, screen
 
-from sitemap_reader.client import progressbar
-from sitemap_reader.client.progressbar import ProgressBar, size_of
-from sitemap_reader.client.summary import Progress
-from sitemap_reader.frontier.robots_policy import CrawlDelay
+from sitemap_reader.client import Progress, ProgressBar, progressbar, size_of
+from sitemap_reader.frontier import CrawlDelay
 
 if TYPE_CHECKING:
     from faultserver import Wire

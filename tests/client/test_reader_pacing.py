@@ -18,13 +18,10 @@ import pytest
 from faultserver import FaultServer, Wire, overlap, page
 
 import sitemap_reader as sr
-from sitemap_reader.client.targets import find_target
-from sitemap_reader.fetch.client import Response
-from sitemap_reader.frontier.host_queue import HostPace, HostQueue
-from sitemap_reader.frontier.plan import Plan
-from sitemap_reader.frontier.robots_rules import ALLOW_ALL
-from sitemap_reader.pipeline.pacing import Pacing
-from sitemap_reader.pipeline.timeouts import Stopwatch
+from sitemap_reader.client import find_target
+from sitemap_reader.fetch import Response
+from sitemap_reader.frontier import ALLOW_ALL, HostPace, HostQueue, Plan
+from sitemap_reader.pipeline import Pacing, Stopwatch
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping

@@ -16,7 +16,7 @@ import pytest
 from kit import HOST, Site, robots, urlset, xml
 
 import sitemap_reader as sr
-from sitemap_reader.client.sync_api import url_batches
+from sitemap_reader.client import url_batches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

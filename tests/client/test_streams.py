@@ -15,7 +15,7 @@ import pytest
 from kit import HOST, Site, urlset, xml
 
 import sitemap_reader as sr
-from sitemap_reader.client.sync_api import url_batches
+from sitemap_reader.client import url_batches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

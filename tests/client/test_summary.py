@@ -7,12 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sitemap_reader.client.dedupe import UrlSet
-from sitemap_reader.client.summary import SummaryBuilder
-from sitemap_reader.model.errors import NothingReadable
-from sitemap_reader.model.problems import report
-from sitemap_reader.model.records import Item, Outcome, UrlRecord
-from sitemap_reader.model.url_batch import UrlBatch
+from sitemap_reader import Item, NothingReadable, Outcome, UrlRecord, UrlSet
+from sitemap_reader.client import SummaryBuilder
+from sitemap_reader.model import UrlBatch, report
 
 if TYPE_CHECKING:
     from collections.abc import Callable

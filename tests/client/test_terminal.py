@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from sitemap_reader.client.terminal import STYLES, Screen, columns_of, is_redrawn, screen_of
+from sitemap_reader.client import STYLES, Screen, columns_of, is_redrawn, screen_of
 
 VARIABLES = ("NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "TERM", "COLUMNS")
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import sitemap_reader as sr
-from sitemap_reader.client.thread_bridge import TimedQueue
+from sitemap_reader.client import TimedQueue
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -17,10 +17,9 @@ import pytest
 from certificates import EXPIRED, tls_contexts
 from servers import free_port
 
-from sitemap_reader.fetch.client import MAX_FRAMING_BYTES, AiohttpFetcher, guarded_connector
-from sitemap_reader.fetch.errors import RequestedUrl, fetch_error
-from sitemap_reader.model.errors import FetchError, UsageError
-from sitemap_reader.model.limits import CHUNK_BYTES, Limits
+from sitemap_reader import FetchError, Limits, UsageError
+from sitemap_reader.fetch import MAX_FRAMING_BYTES, AiohttpFetcher, RequestedUrl, fetch_error, guarded_connector
+from sitemap_reader.model import CHUNK_BYTES
 
 QUICK = Limits(connect_seconds=2, read_seconds=0.2)
 UNCHECKED = "--cacert (cacert=FILE) trusts its issuer, --insecure (insecure=True) does not verify it"

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 from kit import Site
 
-from sitemap_reader.fetch.host_map import HostMap, MappedFetcher
-from sitemap_reader.fetch.request_headers import Logins, RequestHeaders, make_headers
-from sitemap_reader.frontier.seeds import basic, parse_target
-from sitemap_reader.model.errors import FetchError, UsageError
+from sitemap_reader import FetchError, UsageError
+from sitemap_reader.fetch import HostMap, Logins, MappedFetcher, RequestHeaders, make_headers
+from sitemap_reader.frontier import basic, parse_target
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,8 +12,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from kit import Site
 
-from sitemap_reader.fetch.replay import FolderRecorder, ReplayFetcher, read_recording, replay_path
-from sitemap_reader.model.errors import FetchError, UsageError
+from sitemap_reader import FetchError, UsageError
+from sitemap_reader.fetch import FolderRecorder, ReplayFetcher, read_recording, replay_path
 
 URL = "https://shop.example/sitemap.xml"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sitemap_reader.fetch.request_headers import CallerHeaders, Logins, RequestHeaders, make_headers
-from sitemap_reader.frontier.seeds import basic, parse_target
-from sitemap_reader.model.errors import UsageError
+from sitemap_reader import UsageError
+from sitemap_reader.fetch import CallerHeaders, Logins, RequestHeaders, make_headers
+from sitemap_reader.frontier import basic, parse_target
 
 KEY = {"X-Key": "k"}
 NETRC = Logins({"cdn.example.net": "Basic net", "127.0.0.1": "Basic ip"})

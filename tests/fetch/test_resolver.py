@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import sitemap_reader as sr
-from sitemap_reader.fetch.client import AiohttpFetcher
-from sitemap_reader.model.errors import FetchError
-from sitemap_reader.model.limits import Limits
+from sitemap_reader import FetchError, Limits
+from sitemap_reader.fetch import AiohttpFetcher
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

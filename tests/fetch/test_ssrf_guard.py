@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_reader.fetch.ssrf_guard import address_refusal, literal_address
+from sitemap_reader.fetch import address_refusal, literal_address
 
 REFUSALS = [
     # plain IPv4, and the neighbours on both sides of each block

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from sitemap_reader.fetch.static_files import OneDocumentFetcher, StaticFilesFetcher
-from sitemap_reader.model.errors import FetchError
+from sitemap_reader import FetchError
+from sitemap_reader.fetch import OneDocumentFetcher, StaticFilesFetcher
 
 BASE = "https://www.example.com/"
 FILES = ("index.html", "robots.txt", "sitemap.xml", "maps/news.xml.gz", "about.html", "blog/index.html",

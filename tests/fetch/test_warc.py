@@ -16,9 +16,9 @@ from kit import urlset
 from warcs import MAP, fetched, http, record, response, write
 
 import sitemap_reader as sr
-from sitemap_reader.client.targets import find_target
-from sitemap_reader.fetch.warc.index import OffsetTable
-from sitemap_reader.model.errors import UsageError
+from sitemap_reader import UsageError
+from sitemap_reader.client import find_target
+from sitemap_reader.fetch import OffsetTable
 
 brotli = pytest.importorskip("brotli")
 

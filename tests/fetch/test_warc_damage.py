@@ -14,7 +14,7 @@ from tiers import examples
 from warcs import fetched, response, write
 
 import sitemap_reader as sr
-from sitemap_reader.fetch.warc.writer import WarcRecorder
+from sitemap_reader.fetch import WarcRecorder
 
 SITE = "https://shop.example"
 LOCS = {f"{SITE}/{name}/{n}" for name in "ab" for n in range(40)}

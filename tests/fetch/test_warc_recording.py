@@ -20,9 +20,9 @@ from kit import Site, urlset
 from warcs import MAP, fetched, record, response, write
 
 import sitemap_reader as sr
+from sitemap_reader import FetchError, UsageError
+from sitemap_reader.fetch import WarcRecorder
 from sitemap_reader.fetch.warc import writer
-from sitemap_reader.fetch.warc.writer import WarcRecorder
-from sitemap_reader.model.errors import FetchError, UsageError
 
 warcio = pytest.importorskip("warcio.cli").main
 ArchiveIterator = pytest.importorskip("warcio.archiveiterator").ArchiveIterator

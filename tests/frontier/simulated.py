@@ -10,15 +10,19 @@ from urllib.parse import urlsplit
 import attrs
 from kit import index, urlset  # noqa: F401 - for the tests of the frontier
 
-from sitemap_reader.frontier.document_request import DocumentRequest, Failed, Finished, Head
-from sitemap_reader.frontier.frontier import Frontier, Plan
-from sitemap_reader.frontier.lastmod_trust import LastmodEvidence
-from sitemap_reader.frontier.robots_rules import parse_rules
-from sitemap_reader.frontier.seeds import parse_target
-from sitemap_reader.model.problems import Problem
-from sitemap_reader.model.records import Outcome, SitemapRef, UrlRecord
-from sitemap_reader.model.url_batch import lastmod_columns
-from sitemap_reader.parser.parser import SitemapParser
+from sitemap_reader import Outcome, Problem, SitemapParser, SitemapRef, UrlRecord
+from sitemap_reader.frontier import (
+    DocumentRequest,
+    Failed,
+    Finished,
+    Frontier,
+    Head,
+    LastmodEvidence,
+    Plan,
+    parse_rules,
+    parse_target,
+)
+from sitemap_reader.model import lastmod_columns
 
 if TYPE_CHECKING:
     import random

@@ -24,14 +24,18 @@ from simulated import (
     walk,
 )
 
-from sitemap_reader.frontier import authority
-from sitemap_reader.frontier.authority import Authorities, Listing
-from sitemap_reader.frontier.document_request import DocumentRequest, Finished, Head
-from sitemap_reader.frontier.frontier import Frontier, Plan
-from sitemap_reader.frontier.seeds import parse_target
-from sitemap_reader.model.limits import Limits
-from sitemap_reader.model.problems import Problem
-from sitemap_reader.model.records import Outcome, SitemapRef
+from sitemap_reader import Limits, Outcome, Problem, SitemapRef
+from sitemap_reader.frontier import (
+    Authorities,
+    DocumentRequest,
+    Finished,
+    Frontier,
+    Head,
+    Listing,
+    Plan,
+    authority,
+    parse_target,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

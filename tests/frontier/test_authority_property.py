@@ -12,9 +12,8 @@ import attrs
 import pytest
 from simulated import Pages, index, names, urlset, walk
 
-from sitemap_reader.model.limits import Limits
-from sitemap_reader.parser.normalise.scope import Scope, ScopeMode, host_prefixes
-from sitemap_reader.parser.normalise.urls import directory, origin
+from sitemap_reader import Limits
+from sitemap_reader.parser import Scope, ScopeMode, directory, host_prefixes, origin
 
 HOSTS = ("https://a.example", "http://a.example", "https://b.example", "https://c.example")
 SITE = HOSTS[0]

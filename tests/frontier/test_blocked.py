@@ -8,13 +8,11 @@ import attrs
 import pytest
 from simulated import INDEX, MAP, REFUSED, ROBOTS, SITE, Pages, Reply, Walk, index, names, urlset, walk
 
-from sitemap_reader.client.summary import SummaryBuilder
-from sitemap_reader.frontier.document_request import Failed
-from sitemap_reader.frontier.seeds import WELL_KNOWN
-from sitemap_reader.model.errors import NothingFound, NothingReadable
-from sitemap_reader.model.problems import Problem
-from sitemap_reader.model.url_batch import batched
-from sitemap_reader.parser.dialects.robots import robots_body
+from sitemap_reader import NothingFound, NothingReadable, Problem
+from sitemap_reader.client import SummaryBuilder
+from sitemap_reader.frontier import WELL_KNOWN, Failed
+from sitemap_reader.model import batched
+from sitemap_reader.parser import robots_body
 
 PATHS = [f"{SITE}{path}" for path in WELL_KNOWN]
 PAGE = "<!DOCTYPE html><html><head><title>One moment</title></head></html>"

@@ -6,9 +6,8 @@ from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
 
-from sitemap_reader.frontier.filters import Moment, Window, make_window
-from sitemap_reader.model.errors import UsageError
-from sitemap_reader.model.records import SitemapRef, UrlRecord
+from sitemap_reader import SitemapRef, UrlRecord, UsageError
+from sitemap_reader.frontier import Moment, Window, make_window
 
 NOW = datetime(2026, 6, 15, 12, 30, tzinfo=UTC)
 

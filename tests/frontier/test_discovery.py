@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sitemap_reader.frontier.document_request import SiteDiscovery
-from sitemap_reader.frontier.seeds import WELL_KNOWN, Seed, parse_target
-from sitemap_reader.model.errors import UsageError
-from sitemap_reader.model.records import Outcome
+from sitemap_reader import Outcome, UsageError
+from sitemap_reader.frontier import WELL_KNOWN, Seed, SiteDiscovery, parse_target
 
 E = "https://example.com"
 

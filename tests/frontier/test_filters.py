@@ -10,10 +10,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sitemap_reader.frontier.filters import Patterns, Selection, Window, make_moment, make_patterns
-from sitemap_reader.model.errors import UsageError
-from sitemap_reader.model.linear_pattern import LimitedPattern
-from sitemap_reader.model.records import UrlRecord
+from sitemap_reader import UrlRecord, UsageError
+from sitemap_reader.frontier import Patterns, Selection, Window, make_moment, make_patterns
+from sitemap_reader.model import LimitedPattern
 
 NEW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -26,17 +26,22 @@ from simulated import (
     walk,
 )
 
-from sitemap_reader.client.summary import SummaryBuilder
-from sitemap_reader.frontier.document_request import Arrived, Failed, Finished, Head
-from sitemap_reader.frontier.filters import Selection, Window
-from sitemap_reader.frontier.frontier import Frontier, Plan
-from sitemap_reader.frontier.robots_rules import parse_rules
-from sitemap_reader.frontier.seeds import WELL_KNOWN, parse_target
-from sitemap_reader.model.limits import Limits
-from sitemap_reader.model.problems import Problem
-from sitemap_reader.model.records import Outcome, SitemapRef
-from sitemap_reader.serialize.jsonl import from_json, json_line
-from sitemap_reader.serialize.schema import UNWRITTEN
+from sitemap_reader import Limits, Outcome, Problem, SitemapRef, from_json, json_line
+from sitemap_reader.client import SummaryBuilder
+from sitemap_reader.frontier import (
+    WELL_KNOWN,
+    Arrived,
+    Failed,
+    Finished,
+    Frontier,
+    Head,
+    Plan,
+    Selection,
+    Window,
+    parse_rules,
+    parse_target,
+)
+from sitemap_reader.serialize import UNWRITTEN
 
 # --- robots.txt: rules -----------------------------------------------------------------------------------
 

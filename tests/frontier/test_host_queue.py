@@ -9,18 +9,26 @@ import pytest
 from calls import calls_of
 from simulated import INDEX, TODAY
 
-from sitemap_reader.frontier.document_request import Document, DocumentRequest, Failed, Finished, Head
-from sitemap_reader.frontier.frontier import Frontier, Plan
-from sitemap_reader.frontier.host_queue import HostQueues, RequestQueue
-from sitemap_reader.frontier.robots_rules import ALLOW_ALL, parse_rules
-from sitemap_reader.frontier.seeds import parse_target
-from sitemap_reader.model.limits import Limits
-from sitemap_reader.model.records import Outcome, SitemapRef
+from sitemap_reader import Limits, Outcome, SitemapRef
+from sitemap_reader.frontier import (
+    ALLOW_ALL,
+    Document,
+    DocumentRequest,
+    Failed,
+    Finished,
+    Frontier,
+    Head,
+    HostQueues,
+    Plan,
+    RequestQueue,
+    parse_rules,
+    parse_target,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sitemap_reader.frontier.robots_rules import Rules
+    from sitemap_reader.frontier import Rules
 
 
 def request(url: str, not_before: float = 0.0, *, is_robots: bool = False) -> Document:

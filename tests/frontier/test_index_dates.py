@@ -9,13 +9,19 @@ import pytest
 from dated_sites import ACCURATE, INDEX, SITE, STALE, TODAY, at_random, partly_stale, some_world
 from simulated import Pages, Walk, index, names, problems, urlset, walk
 
-from sitemap_reader.frontier.document_request import Finished, Head
-from sitemap_reader.frontier.filters import Selection, Undated, Window, make_patterns
-from sitemap_reader.frontier.frontier import Frontier, Plan
-from sitemap_reader.frontier.index_dates import WaitingChildren
-from sitemap_reader.frontier.seeds import parse_target
-from sitemap_reader.model.limits import Limits
-from sitemap_reader.model.records import Outcome, SitemapRef
+from sitemap_reader import Limits, Outcome, SitemapRef
+from sitemap_reader.frontier import (
+    Finished,
+    Frontier,
+    Head,
+    Plan,
+    Selection,
+    Undated,
+    WaitingChildren,
+    Window,
+    make_patterns,
+    parse_target,
+)
 
 SINCE = datetime(2026, 2, 1, tzinfo=UTC)
 OTHER = f"{SITE}/other.xml"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from calls import calls_of
 
-from sitemap_reader.frontier.document_request import Document, KnownDocuments
+from sitemap_reader.frontier import Document, KnownDocuments
 
 # The number of ancestors that are visited.
 NEAREST = 64

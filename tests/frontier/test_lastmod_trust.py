@@ -10,22 +10,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_reader.frontier import History, judge_history
-from sitemap_reader.frontier.lastmod_trust import (
+from sitemap_reader.frontier import (
     Batch,
+    History,
     LastmodEvidence,
     LastmodTrust,
     is_behind,
     is_proven,
+    judge_history,
     needs_finding,
     total,
 )
-from sitemap_reader.model.url_batch import PRECISIONS, SUBSECOND, lastmod_columns
+from sitemap_reader.model import PRECISIONS, SUBSECOND, lastmod_columns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sitemap_reader.frontier.lastmod_trust import Lastmod
+    from sitemap_reader.frontier import Lastmod
 
 READ_AT = 1_800_000_000
 DAY, MINUTE, SECOND = map(PRECISIONS.index, ("day", "minute", "second"))

@@ -9,12 +9,18 @@ import attrs
 import pytest
 from simulated import INDEX, MAP, ROBOTS, SITE, TODAY, Pages, index, names, urlset, walk
 
-from sitemap_reader.frontier.document_request import Head
-from sitemap_reader.frontier.filters import make_patterns
-from sitemap_reader.frontier.frontier import Frontier, Plan
-from sitemap_reader.frontier.revalidation import CachedDocument, DocumentCache, conditions, is_strong
-from sitemap_reader.frontier.seeds import parse_target
-from sitemap_reader.model.records import SitemapRef
+from sitemap_reader import SitemapRef
+from sitemap_reader.frontier import (
+    CachedDocument,
+    DocumentCache,
+    Frontier,
+    Head,
+    Plan,
+    conditions,
+    is_strong,
+    make_patterns,
+    parse_target,
+)
 
 DAY = timedelta(days=1)
 STATED = (TODAY - 5 * DAY, "second")

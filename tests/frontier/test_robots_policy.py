@@ -5,14 +5,7 @@ from __future__ import annotations
 import pytest
 from protego import _protego
 
-from sitemap_reader.frontier.robots_rules import (
-    ALLOW_ALL,
-    Rules,
-    disallow_all,
-    parse_rules,
-    product_token,
-    rules_for_status,
-)
+from sitemap_reader.frontier import ALLOW_ALL, Rules, disallow_all, parse_rules, product_token, rules_for_status
 
 OURS = "sitemap-reader/0.1.0"
 PAGE = "https://example.com/page"

@@ -15,7 +15,7 @@ import attrs
 from broken import hold
 
 import sitemap_reader as sr
-from sitemap_reader.parser.xml.expat_driver import ExpatDriver
+from sitemap_reader.parser import ExpatDriver
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

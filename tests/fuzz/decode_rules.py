@@ -11,10 +11,9 @@ import attrs
 from broken import Broken, cuttings, dice, hold
 from webencodings.labels import LABELS
 
-from sitemap_reader.model.errors import DocumentChanged
-from sitemap_reader.model.limits import Limits
-from sitemap_reader.parser.content.charset import detect
-from sitemap_reader.parser.content.decoder import Decoder, ReadPrefix
+from sitemap_reader import Limits
+from sitemap_reader.model import DocumentChanged
+from sitemap_reader.parser import Decoder, ReadPrefix, detect
 
 LIMITS = Limits(max_decoded_bytes=300_000)
 LOW = Limits(max_decoded_bytes=500, max_gzip_members=3, max_gzip_layers=1)

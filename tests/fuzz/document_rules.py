@@ -15,9 +15,8 @@ import attrs
 from broken import Broken, cuttings, dice, hold
 
 import sitemap_reader as sr
-from sitemap_reader.model.problems import SAMPLES_PER_CODE
-from sitemap_reader.parser.content.charset import HEAD_BYTES
-from sitemap_reader.parser.normalise.urls import clean_url, host, is_app_link
+from sitemap_reader.model import SAMPLES_PER_CODE
+from sitemap_reader.parser import HEAD_BYTES, clean_url, host, is_app_link
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

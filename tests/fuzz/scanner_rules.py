@@ -13,11 +13,9 @@ from broken import cuttings, dice, hold
 from document_rules import OPTIONS, URL, check_same, padded, read, read_by_expat
 
 import sitemap_reader as sr
-from sitemap_reader.model.url_batch import Columns, UrlBatch
-from sitemap_reader.parser.dialects.text import TextReader
-from sitemap_reader.parser.fast_path import FastPath
-from sitemap_reader.parser.normalise.urls import clean_url
-from sitemap_reader.serialize.jsonl import encode_urls
+from sitemap_reader.model import Columns, UrlBatch
+from sitemap_reader.parser import FastPath, TextReader, clean_url
+from sitemap_reader.serialize import encode_urls
 
 sys.path.append(str(Path(__file__).parent.parent / "parser"))
 import extension_documents
@@ -27,7 +25,7 @@ import plain_documents
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from sitemap_reader.parser.scanner import ScannedEntries
+    from sitemap_reader.parser import ScannedEntries
 
 DOCUMENTS = (plain_documents, extension_documents, feed_documents)
 MAX_DOCUMENT_BYTES = 6_000

@@ -10,16 +10,14 @@ from urllib.parse import unquote_to_bytes, urlsplit
 
 from broken import hold
 
-from sitemap_reader.frontier.robots_rules import parse_rules
-from sitemap_reader.model.limits import Limits
-from sitemap_reader.parser.dialects.robots import is_html, sitemap_lines
+from sitemap_reader import Limits
+from sitemap_reader.frontier import parse_rules
+from sitemap_reader.parser import SCOPE_MODES, Scope, host_prefixes, is_html, parse_date, period_end, sitemap_lines
 from sitemap_reader.parser.normalise import urls
-from sitemap_reader.parser.normalise.dates import parse_date, period_end
-from sitemap_reader.parser.normalise.scope import SCOPE_MODES, Scope, host_prefixes
-from sitemap_reader.serialize.jsonl import stamp
+from sitemap_reader.serialize import stamp
 
 if TYPE_CHECKING:
-    from sitemap_reader.parser.normalise.dates import Date
+    from sitemap_reader.parser import Date
 
 # --- dates ----------------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from urllib.parse import quote
 from xml.etree import ElementTree
 
-from sitemap_reader.model.errors import UsageError
+from sitemap_reader import UsageError
 
 from .entries import CORE, DECLARATION, NAMESPACES
 from .site import COLOURS, DEPARTMENTS, MATERIALS, PRODUCTS

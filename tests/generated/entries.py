@@ -14,7 +14,7 @@ from xml.sax.saxutils import escape, quoteattr
 import attrs
 import orjson
 
-from sitemap_reader.model.records import Image, News, Video
+from sitemap_reader import Image, News, Video
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator

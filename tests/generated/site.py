@@ -17,8 +17,8 @@ from urllib.parse import quote, urlsplit
 
 import attrs
 
-from sitemap_reader.model.errors import UsageError
-from sitemap_reader.model.limits import PROTOCOL_MAX_ENTRIES
+from sitemap_reader import UsageError
+from sitemap_reader.model import PROTOCOL_MAX_ENTRIES
 
 from .entries import DATE_FORMS, NAMESPACES, Entry, index_xml, open_document, write_urlset
 

@@ -18,9 +18,9 @@ from kit import feed, index, urlset
 from servers import is_untouched
 
 import sitemap_reader as sr
+from sitemap_reader.fetch import address_refusal
 from sitemap_reader.fetch import client as fetch
-from sitemap_reader.fetch.ssrf_guard import address_refusal
-from sitemap_reader.parser.normalise.urls import clean_url, origin, without_userinfo
+from sitemap_reader.parser import clean_url, origin, without_userinfo
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sitemap_reader.pipeline.feedparser_process import feedparser_fallback
+from sitemap_reader.pipeline import feedparser_fallback
 
 BLOG = "https://blog.example"
 URL, LAST = f"{BLOG}/feed.xml", f"{BLOG}/last"

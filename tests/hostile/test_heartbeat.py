@@ -15,12 +15,12 @@ import pytest
 from expensive_documents import EXPENSIVE_DOCUMENTS, MAP, SITE, entry, read, read_document, urlset
 
 import sitemap_reader as sr
-from sitemap_reader.parser.normalise.entry import Normaliser, RawEntry
+from sitemap_reader.parser import Normaliser, RawEntry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sitemap_reader.model.records import Item
+    from sitemap_reader import Item
 
 pytestmark = pytest.mark.slow
 

@@ -21,9 +21,8 @@ from typing import TYPE_CHECKING, Any
 import kit
 import pytest
 
-from sitemap_reader.cli.exits import Interrupts
-from sitemap_reader.cli.output import OutputStream
-from sitemap_reader.serialize.byte_streams import Blocks
+from sitemap_reader.cli import Interrupts, OutputStream
+from sitemap_reader.serialize import Blocks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -18,10 +18,9 @@ from faultserver import FaultServer, Wire, overlap, page, status
 from kit import index, robots, urlset
 
 import sitemap_reader as sr
-from sitemap_reader.fetch.client import AiohttpFetcher
-from sitemap_reader.frontier.frontier import Frontier, Plan
-from sitemap_reader.frontier.seeds import parse_target
-from sitemap_reader.pipeline.crawl import Crawl
+from sitemap_reader.fetch import AiohttpFetcher
+from sitemap_reader.frontier import Frontier, Plan, parse_target
+from sitemap_reader.pipeline import Crawl
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,13 +14,11 @@ from hypothesis import strategies as st
 from kit import Items, Site, index, robots, urlset
 
 import sitemap_reader as sr
-from sitemap_reader import FetchError
-from sitemap_reader.client.summary import SummaryBuilder
-from sitemap_reader.frontier.frontier import Frontier, Plan
-from sitemap_reader.frontier.robots_rules import parse_rules
-from sitemap_reader.frontier.seeds import parse_target
-from sitemap_reader.model.limits import KIB, Limits
-from sitemap_reader.pipeline.crawl import Crawl
+from sitemap_reader import FetchError, Limits
+from sitemap_reader.client import SummaryBuilder
+from sitemap_reader.frontier import Frontier, Plan, parse_rules, parse_target
+from sitemap_reader.model import KIB
+from sitemap_reader.pipeline import Crawl
 
 SITE = "https://shop.example"
 ROBOTS = f"{SITE}/robots.txt"

@@ -34,8 +34,8 @@ from kit import feed, files, gz, index, robots, urlset, xml
 from servers import free_port
 
 import sitemap_reader as sr
-from sitemap_reader.client.thread_bridge import THREADS
-from sitemap_reader.frontier.seeds import WELL_KNOWN
+from sitemap_reader.client import THREADS
+from sitemap_reader.frontier import WELL_KNOWN
 from sitemap_reader.integrations.crawlee import SitemapReaderLoader, record_of
 from sitemap_reader.integrations.crawlee import loader as loader_module
 

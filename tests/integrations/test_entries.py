@@ -8,7 +8,7 @@ import pytest
 from scrapy_parts import items
 
 import sitemap_reader as sr
-from sitemap_reader.model.records import Alternate, SitemapRef, UrlRecord
+from sitemap_reader import Alternate, SitemapRef, UrlRecord
 
 MOMENT = datetime(2024, 1, 1, tzinfo=UTC)
 

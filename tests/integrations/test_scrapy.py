@@ -16,7 +16,7 @@ from shops import shop
 from tiers import needs
 
 import sitemap_reader as sr
-from sitemap_reader.frontier.seeds import WELL_KNOWN
+from sitemap_reader.frontier import WELL_KNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -6,7 +6,7 @@ import pytest
 from kit import parse
 
 import sitemap_reader as sr
-from sitemap_reader.parser.content.beginning import MAX_JUNK_BYTES
+from sitemap_reader.parser import MAX_JUNK_BYTES
 
 URL = "https://example.com/sitemap.xml"
 A, B = "https://example.com/a", "https://example.com/b"

@@ -6,16 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sitemap_reader.model.limits import Limits
-from sitemap_reader.model.records import Attribute, Extra, UrlRecord
-from sitemap_reader.parser.parser import SitemapParser
-from sitemap_reader.parser.xml.errors import Budget, Stop
-from sitemap_reader.parser.xml.recovery.characters import CharacterReader, NoCharacter, special_in
-from sitemap_reader.parser.xml.repair_log import RepairLog
-from sitemap_reader.parser.xml.replay_buffer import ReplayBuffer
+from sitemap_reader import Extra, Limits, SitemapParser, UrlRecord
+from sitemap_reader.model import Attribute
+from sitemap_reader.parser import Budget, CharacterReader, NoCharacter, RepairLog, ReplayBuffer, Stop, special_in
 
 if TYPE_CHECKING:
-    from sitemap_reader.model.problems import Problem
+    from sitemap_reader import Problem
 
 AND = "a bare & was read as &amp;"
 CONTROL = "a control character was kept"

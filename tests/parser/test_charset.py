@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from webencodings.labels import LABELS
 
 import sitemap_reader as sr
-from sitemap_reader.model.limits import Limits
-from sitemap_reader.model.problems import counted
-from sitemap_reader.parser.content.charset import HELD_BYTES, codec_of
-from sitemap_reader.parser.content.decoder import Decoder
+from sitemap_reader import Limits
+from sitemap_reader.model import counted
+from sitemap_reader.parser import HELD_BYTES, Decoder, codec_of
 
 CAFE = "https://example.com/caf\u00e9"
 JAPANESE = "\u65e5\u672c"

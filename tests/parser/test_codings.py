@@ -12,8 +12,7 @@ import pytest
 from kit import decode, parse
 
 import sitemap_reader as sr
-from sitemap_reader.parser.content.codings import zstd_module
-from sitemap_reader.parser.content.decoder import Decoder
+from sitemap_reader.parser import Decoder, zstd_module
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,7 +13,7 @@ from kit import parse, without_bytes_taken
 from tiers import examples, needs
 
 import sitemap_reader as sr
-from sitemap_reader.parser.normalise.urls import Loc, clean_url
+from sitemap_reader.parser import Loc, clean_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

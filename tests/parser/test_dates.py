@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sitemap_reader.parser import Date, parse_date, period_end
 from sitemap_reader.parser.normalise import dates
-from sitemap_reader.parser.normalise.dates import Date, parse_date, period_end
-from sitemap_reader.serialize.jsonl import stamp
+from sitemap_reader.serialize import stamp
 
 CLEAN = [
     ("2014-06-03T10:30:15Z", "2014-06-03T10:30:15Z", "second"),

@@ -14,9 +14,9 @@ from kit import decode
 from tiers import examples
 from webencodings.labels import LABELS
 
-from sitemap_reader.model.limits import PROTOCOL_MAX_BYTES, Limits, over_limit
-from sitemap_reader.parser.content.charset import codec_of
-from sitemap_reader.parser.content.decoder import Decoder
+from sitemap_reader import Limits
+from sitemap_reader.model import PROTOCOL_MAX_BYTES, over_limit
+from sitemap_reader.parser import Decoder, codec_of
 
 BODY = b"<?xml version='1.0'?>\n<urlset>" + b"<url><loc>https://example.com/</loc></url>" * 3000 + b"</urlset>"
 

@@ -10,7 +10,7 @@ import pytest
 from kit import index, parse, urlset
 
 import sitemap_reader as sr
-from sitemap_reader.model.limits import PROTOCOL_MAX_BYTES, PROTOCOL_MAX_ENTRIES
+from sitemap_reader.model import PROTOCOL_MAX_BYTES, PROTOCOL_MAX_ENTRIES
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -33,11 +33,10 @@ from hypothesis import strategies as st
 from tiers import examples
 
 import sitemap_reader as sr
-from sitemap_reader.model.records import EXTENSIONS, EXTRAS_STATE_CODE
+from sitemap_reader.model import EXTENSIONS, EXTRAS_STATE_CODE
+from sitemap_reader.parser import TAG_RULES, Date, EntryContext
 from sitemap_reader.parser.dialects import extensions as values
-from sitemap_reader.parser.dialects.extensions import TAG_RULES, EntryContext
-from sitemap_reader.parser.normalise.dates import Date
-from sitemap_reader.serialize.jsonl import NESTED
+from sitemap_reader.serialize import NESTED
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,7 @@ import pytest
 from kit import parse
 
 import sitemap_reader as sr
-from sitemap_reader.parser.dialects.feed_fallback import FallbackBuffer
+from sitemap_reader.parser import FallbackBuffer
 
 URL = "https://example.com/feed.xml"
 # A root that the streaming parser does not know.

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sitemap_reader as sr
-from sitemap_reader.parser.dialects.feed import MEDIA_MAPPINGS
+from sitemap_reader.parser import MEDIA_MAPPINGS
 
 URL = "https://example.com/blog/feed.xml"
 SITE = "https://example.com/"

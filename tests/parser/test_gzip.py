@@ -12,8 +12,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tiers import examples
 
-from sitemap_reader.model.limits import Limits, over_limit
-from sitemap_reader.parser.content.gzip import IDLE_SLICES, SLICE_BYTES, STEP_BYTES, DecodeFault, GzipDecoder
+from sitemap_reader import Limits
+from sitemap_reader.model import over_limit
+from sitemap_reader.parser import IDLE_SLICES, SLICE_BYTES, STEP_BYTES, DecodeFault, GzipDecoder
 
 TEXT = b"".join(b"<url><loc>https://example.com/%d</loc></url>\n" % (n * 7919) for n in range(5000))
 FEXTRA, FNAME, FCOMMENT, FHCRC = 4, 8, 16, 2

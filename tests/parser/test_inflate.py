@@ -10,10 +10,10 @@ import pytest
 from kit import decode, parse
 
 import sitemap_reader as sr
-from sitemap_reader.parser.content.gzip import IDLE_SLICES, SLICE_BYTES
+from sitemap_reader.parser import IDLE_SLICES, SLICE_BYTES
 
 if TYPE_CHECKING:
-    from sitemap_reader.parser.content.decoder import Decoder
+    from sitemap_reader.parser import Decoder
 
 BODY = b"<?xml version='1.0'?>\n<urlset>" + b"<url><loc>https://example.com/a</loc></url>" * 1600 + b"</urlset>"
 SHORT = b"https://e.com/"

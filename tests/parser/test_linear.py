@@ -12,8 +12,7 @@ import pytest
 from kit import parse
 
 import sitemap_reader as sr
-from sitemap_reader.parser.content.charset import detect
-from sitemap_reader.parser.normalise.urls import clean_url, comparable
+from sitemap_reader.parser import clean_url, comparable, detect
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,7 +6,7 @@ import pytest
 from kit import parse
 
 import sitemap_reader as sr
-from sitemap_reader.parser.xml.elements import Namespaces, Vocabulary
+from sitemap_reader.parser import Namespaces, Vocabulary
 
 PREFIXES = 64  # the limit of declared prefixes of a document
 NAMES = 10_000

@@ -15,7 +15,7 @@ from kit import parse, without_bytes_taken
 from tiers import examples
 
 import sitemap_reader as sr
-from sitemap_reader.serialize.jsonl import NESTED, stamp
+from sitemap_reader.serialize import NESTED, stamp
 
 FIRST_KEYS = ["loc", "lastmod", "lastmod_precision", "changefreq", "priority", "sitemap", "line"]
 LATER_KEYS = [*NESTED, "problems"]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sitemap_reader as sr
-from sitemap_reader.parser.dialects.robots import is_html, robots_body, sitemap_lines
+from sitemap_reader.parser import is_html, robots_body, sitemap_lines
 
 URL = "https://example.com/sitemap.xml"
 

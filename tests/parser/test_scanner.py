@@ -24,12 +24,12 @@ from kit import parse, pieces, without_bytes_taken
 from tiers import examples, needs_scanner
 
 import sitemap_reader as sr
-from sitemap_reader.parser.fast_path import FastPath
+from sitemap_reader.parser import FastPath
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from sitemap_reader.parser.scanner import ScannedEntries
+    from sitemap_reader.parser import ScannedEntries
 
 pytestmark = needs_scanner
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from sitemap_reader.parser.normalise.scope import SCOPE_MODES, Scope, clean_prefix, host_prefixes, verified_prefixes
+from sitemap_reader.parser import SCOPE_MODES, Scope, clean_prefix, host_prefixes, verified_prefixes
 
 SHOP = ("https://example.com/shop/",)
 SITE = ("http://example.com/", "https://example.com/")

@@ -9,8 +9,7 @@ import pytest
 from kit import parse
 
 import sitemap_reader as sr
-from sitemap_reader.parser.content.beginning import MAX_JUNK_BYTES
-from sitemap_reader.parser.content.sniff import WINDOW_BYTES, SniffResult, sniff
+from sitemap_reader.parser import MAX_JUNK_BYTES, WINDOW_BYTES, SniffResult, sniff
 
 JUNK = b"junk without an end "
 BLANKS = b" "

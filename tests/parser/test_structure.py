@@ -11,9 +11,8 @@ from damaged_entries import PLACES
 from kit import parse, without_bytes_taken
 
 import sitemap_reader as sr
-from sitemap_reader.parser.xml.expat_driver import ExpatDriver
+from sitemap_reader.parser import ExpatDriver, attributes, is_misspelling, next_token
 from sitemap_reader.parser.xml.recovery import tokenizer
-from sitemap_reader.parser.xml.recovery.tokenizer import attributes, is_misspelling, next_token
 
 HOST = "https://example.com/"
 

@@ -19,9 +19,7 @@ from kit import parse
 from tiers import examples
 
 import sitemap_reader as sr
-from sitemap_reader.parser.xml.entry_parser import EntryParser
-from sitemap_reader.parser.xml.errors import XmlFault
-from sitemap_reader.parser.xml.expat_driver import ExpatDriver
+from sitemap_reader.parser import EntryParser, ExpatDriver, XmlFault
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

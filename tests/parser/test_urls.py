@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from sitemap_reader.parser import clean_url, is_clean, listed_url
 from sitemap_reader.parser.normalise import urls
-from sitemap_reader.parser.normalise.urls import clean_url, is_clean, listed_url
 
 BASE = "https://example.com/shop/sitemap.xml?page=/2"
 GEN_DELIMS = {ord("?"): "_", ord("#"): "_"}

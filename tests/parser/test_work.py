@@ -13,10 +13,8 @@ from kit import parse
 from tiers import examples
 
 import sitemap_reader as sr
-from sitemap_reader.model.limits import Limits
-from sitemap_reader.parser.compiled import scanner
-from sitemap_reader.parser.xml.errors import ALLOWED_BYTES, Budget, BudgetExceeded
-from sitemap_reader.parser.xml.recovery.tolerant_parser import TolerantParser
+from sitemap_reader import Limits
+from sitemap_reader.parser import ALLOWED_BYTES, Budget, BudgetExceeded, TolerantParser, scanner
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "fuzz"))
 

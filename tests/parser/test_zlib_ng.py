@@ -11,7 +11,7 @@ from kit import decode
 from tiers import examples
 from zlib_ng import zlib_ng
 
-from sitemap_reader.model.limits import Limits
+from sitemap_reader import Limits
 from sitemap_reader.parser.content import gzip as layer
 
 WHOLE = 0

@@ -11,17 +11,16 @@ import attrs
 import kit
 from kit import index
 
-from sitemap_reader.fetch.client import Response
-from sitemap_reader.frontier.frontier import Frontier, Plan
-from sitemap_reader.frontier.seeds import parse_target
-from sitemap_reader.model.records import Outcome
-from sitemap_reader.model.url_batch import unbatched
-from sitemap_reader.pipeline.crawl import Crawl
+from sitemap_reader import Outcome
+from sitemap_reader.fetch import Response
+from sitemap_reader.frontier import Frontier, Plan, parse_target
+from sitemap_reader.model import unbatched
+from sitemap_reader.pipeline import Crawl
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 
-    from sitemap_reader.parser.dialects.feed_fallback import FeedFallback
+    from sitemap_reader.parser import FeedFallback
 
 SITE = "https://shop.example"
 ROBOTS = f"{SITE}/robots.txt"

@@ -39,21 +39,16 @@ from scripted_fetcher import (
 )
 
 import sitemap_reader as sr
-from sitemap_reader.frontier.document_request import Document
-from sitemap_reader.frontier.filters import Selection, Window
-from sitemap_reader.model.errors import FetchError
-from sitemap_reader.model.limits import Limits
-from sitemap_reader.model.problems import Problem, report
-from sitemap_reader.model.records import Outcome, SitemapRef, UrlRecord
-from sitemap_reader.model.url_batch import UrlBatch, unbatched
-from sitemap_reader.pipeline.scope_problems import ScopeProblems
-from sitemap_reader.pipeline.timeouts import Stopwatch
+from sitemap_reader import FetchError, Limits, Outcome, Problem, SitemapRef, UrlRecord
+from sitemap_reader.frontier import Document, Selection, Window
+from sitemap_reader.model import UrlBatch, report, unbatched
+from sitemap_reader.pipeline import ScopeProblems, Stopwatch
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
 
-    from sitemap_reader.fetch.client import Response
-    from sitemap_reader.pipeline.crawl import Crawl
+    from sitemap_reader.fetch import Response
+    from sitemap_reader.pipeline import Crawl
 
 # --- items ------------------------------------------------------------------------------------------
 

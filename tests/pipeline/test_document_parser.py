@@ -12,22 +12,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from scripted_fetcher import MAP, many, packed
 
-from sitemap_reader.frontier.document_request import Document
-from sitemap_reader.frontier.filters import Selection, make_patterns
-from sitemap_reader.frontier.plan import Plan
-from sitemap_reader.model.limits import MIB
-from sitemap_reader.model.url_batch import UrlBatch
-from sitemap_reader.parser.content.decoder import Decoder
-from sitemap_reader.parser.content.gzip import GzipDecoder
-from sitemap_reader.parser.parser import SitemapParser
-from sitemap_reader.pipeline.document_parser import DocumentParser, take_batch
-from sitemap_reader.pipeline.executor import ParseExecutor
-from sitemap_reader.serialize.jsonl import encode_urls
+from sitemap_reader import SitemapParser
+from sitemap_reader.frontier import Document, Plan, Selection, make_patterns
+from sitemap_reader.model import MIB, UrlBatch
+from sitemap_reader.parser import Decoder, GzipDecoder
+from sitemap_reader.pipeline import DocumentParser, ParseExecutor, take_batch
+from sitemap_reader.serialize import encode_urls
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-    from sitemap_reader.pipeline.document_parser import Batch
+    from sitemap_reader.pipeline import Batch
 
 BODY = packed(many(3000))
 MOST_SECONDS = 10.0

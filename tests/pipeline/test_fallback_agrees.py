@@ -10,15 +10,13 @@ import pytest
 from corpus_cases import cases
 
 import sitemap_reader as sr
-from sitemap_reader.parser.dialects.feed_fallback import FallbackBuffer
-from sitemap_reader.parser.normalise.entry import Normaliser
-from sitemap_reader.parser.normalise.scope import Scope
-from sitemap_reader.pipeline.feedparser_main import read_links
+from sitemap_reader.parser import FallbackBuffer, Normaliser, Scope
+from sitemap_reader.pipeline import read_links
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sitemap_reader.pipeline.feedparser_process import FallbackResult
+    from sitemap_reader.pipeline import FallbackResult
 
 Rows = list[tuple[str, object, object]]  # loc, lastmod, precision
 

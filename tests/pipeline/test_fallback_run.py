@@ -17,7 +17,7 @@ from kit import Site, robots, urlset
 from servers import is_untouched
 
 import sitemap_reader as sr
-from sitemap_reader.pipeline.feedparser_process import MAX_CHILDREN
+from sitemap_reader.pipeline import MAX_CHILDREN
 
 if TYPE_CHECKING:
     import socket

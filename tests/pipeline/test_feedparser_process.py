@@ -17,16 +17,10 @@ import pytest
 from servers import is_untouched
 from tiers import examples
 
-from sitemap_reader.model.errors import SitemapReaderError
-from sitemap_reader.model.limits import Limits
+from sitemap_reader import Limits, SitemapReaderError
+from sitemap_reader.pipeline import CANCELLED, FallbackResult, feedparser_fallback, read_links
 from sitemap_reader.pipeline import feedparser_process as programs
-from sitemap_reader.pipeline.feedparser_main import read_links
-from sitemap_reader.pipeline.feedparser_process import (
-    CANCELLED,
-    FallbackFailed,
-    FallbackResult,
-    feedparser_fallback,
-)
+from sitemap_reader.pipeline.feedparser_process import FallbackFailed
 
 URL = "https://blog.example/feed/index.xml"
 

@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from kit import Site
 
-from sitemap_reader.fetch.client import AiohttpFetcher
-from sitemap_reader.frontier.plan import Plan
-from sitemap_reader.frontier.robots_rules import ALLOW_ALL, parse_rules
-from sitemap_reader.model.errors import FetchError
-from sitemap_reader.model.limits import Limits
-from sitemap_reader.pipeline.page_fetcher import MAX_BODY_BYTES, MAX_HOPS, PageFetcher, PageResponse
+from sitemap_reader import FetchError, Limits
+from sitemap_reader.fetch import AiohttpFetcher
+from sitemap_reader.frontier import ALLOW_ALL, Plan, parse_rules
+from sitemap_reader.pipeline import MAX_BODY_BYTES, MAX_HOPS, PageFetcher, PageResponse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from sitemap_reader.pipeline.thread_pool import ThreadPool
+from sitemap_reader.pipeline import ThreadPool
 
 NAME = "thread-under-test"
 MOST_SECONDS = 10.0

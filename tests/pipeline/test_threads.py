@@ -37,19 +37,16 @@ from scripted_fetcher import (
     urlset,
 )
 
-from sitemap_reader.client.sync_api import url_batches
-from sitemap_reader.frontier.filters import Selection, Window, make_patterns
-from sitemap_reader.model.errors import FallbackFailed, FetchError
-from sitemap_reader.model.limits import Limits
-from sitemap_reader.model.records import Outcome, UrlRecord
-from sitemap_reader.pipeline import feedparser_fallback
-from sitemap_reader.pipeline.document_parser import DocumentParser
-from sitemap_reader.serialize.jsonl import encode_urls
+from sitemap_reader import FallbackFailed, FetchError, Limits, Outcome, UrlRecord
+from sitemap_reader.client import url_batches
+from sitemap_reader.frontier import Selection, Window, make_patterns
+from sitemap_reader.pipeline import DocumentParser, feedparser_fallback
+from sitemap_reader.serialize import encode_urls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from sitemap_reader.pipeline.document_parser import Batch
+    from sitemap_reader.pipeline import Batch
 
 SITES = Path(__file__).parents[2] / "corpus" / "sites"
 FEED = b"<CHANNEL><ITEM HREF='https://shop.example/1'/><ITEM HREF='https://shop.example/2'/></CHANNEL>"

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import attrs
 import pytest
 
-from sitemap_reader.model.errors import FetchError
-from sitemap_reader.model.limits import Limits
-from sitemap_reader.pipeline.timeouts import DocumentTimeouts
+from sitemap_reader import FetchError, Limits
+from sitemap_reader.pipeline import DocumentTimeouts
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

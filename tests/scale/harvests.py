@@ -8,12 +8,9 @@ from pathlib import Path
 from hostfarm import changed_locs
 from pyarrow import parquet as pq
 
-from sitemap_reader.model.limits import Limits
-from sitemap_reader.scale.config import make_config
-from sitemap_reader.scale.folder import TABLES, HarvestFolder, HarvestPlan
-from sitemap_reader.scale.hosts import read_hosts, sharded
-from sitemap_reader.scale.shard import harvest_shard
-from sitemap_reader.serialize.jsonl import stamp
+from sitemap_reader import Limits
+from sitemap_reader.scale import TABLES, HarvestFolder, HarvestPlan, harvest_shard, make_config, read_hosts, sharded
+from sitemap_reader.serialize import stamp
 
 HASTY = Limits(tries=1, read_seconds=20.0)
 

@@ -19,10 +19,17 @@ from kills import killed_at
 from pyarrow import parquet as pq
 
 import sitemap_reader as sr
-from sitemap_reader.model.records import UrlRecord
-from sitemap_reader.model.url_batch import UrlBatch
-from sitemap_reader.scale.folder import TABLES, HarvestCancelled, HarvestFolder, HarvestPlan, HostRow, ShardWriter
-from sitemap_reader.scale.report import load_harvest
+from sitemap_reader import UrlRecord
+from sitemap_reader.model import UrlBatch
+from sitemap_reader.scale import (
+    TABLES,
+    HarvestCancelled,
+    HarvestFolder,
+    HarvestPlan,
+    HostRow,
+    ShardWriter,
+    load_harvest,
+)
 
 SHARDS = [["a.example", "b.example"], [], ["c.example"]]
 SUMS = {"urls": 1, "sitemaps": 0, "problems": 0, "bytes_wire": 10}

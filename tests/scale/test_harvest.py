@@ -18,9 +18,8 @@ from servers import free_port
 from tiers import needs
 
 import sitemap_reader as sr
+from sitemap_reader.scale import HarvestFolder, ProgressTracker, load_harvest
 from sitemap_reader.scale import cluster as workers_of
-from sitemap_reader.scale.folder import HarvestFolder
-from sitemap_reader.scale.report import ProgressTracker, load_harvest
 
 pytestmark = pytest.mark.slow
 

@@ -9,9 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sitemap_reader as sr
-from sitemap_reader.scale.config import make_config
-from sitemap_reader.scale.folder import HarvestFolder
-from sitemap_reader.scale.hosts import HostList, by_domain, domain_of, read_hosts, shard_of, sharded
+from sitemap_reader.scale import (
+    HarvestFolder,
+    HostList,
+    by_domain,
+    domain_of,
+    make_config,
+    read_hosts,
+    shard_of,
+    sharded,
+)
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from sitemap_reader.client.progressbar import BarState
-from sitemap_reader.scale.report import HarvestProgress, ProgressTracker, ShardProgress, bar_state
+from sitemap_reader.client import BarState
+from sitemap_reader.scale import HarvestProgress, ProgressTracker, ShardProgress, bar_state
 
 
 def reported(shard, worker="a", **counts):

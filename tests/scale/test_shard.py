@@ -17,13 +17,12 @@ from pyarrow import parquet as pq
 from servers import free_port
 
 import sitemap_reader as sr
+from sitemap_reader import to_dict
 from sitemap_reader.cli.main import main
-from sitemap_reader.frontier.frontier import Frontier
-from sitemap_reader.model.internal_errors import RAISE_VARIABLE
+from sitemap_reader.frontier import Frontier
+from sitemap_reader.model import RAISE_VARIABLE
+from sitemap_reader.scale import HarvestCancelled, ShardWriter, harvest_shard
 from sitemap_reader.scale import shard as shard_module
-from sitemap_reader.scale.folder import HarvestCancelled, ShardWriter
-from sitemap_reader.scale.shard import harvest_shard
-from sitemap_reader.serialize.jsonl import to_dict
 
 READABLE = ("robots", "index", "wellknown", "text", "feed", "atom")
 OTHERS = ("none", "broken", "error", "refused", "hang", "drip")

@@ -29,12 +29,9 @@ from kills import Killed
 from servers import free_port
 
 import sitemap_reader as sr
-from sitemap_reader.model.records import Change
-from sitemap_reader.scale.folder import HarvestFolder, ShardWriter
-from sitemap_reader.scale.shard import harvest_shard
-from sitemap_reader.serialize.arrow import Batches
-from sitemap_reader.serialize.jsonl import to_dict
-from sitemap_reader.serialize.projection import fields_of
+from sitemap_reader import Change, to_dict
+from sitemap_reader.scale import HarvestFolder, ShardWriter, harvest_shard
+from sitemap_reader.serialize import Batches, fields_of
 
 pytestmark = pytest.mark.slow
 

@@ -22,15 +22,21 @@ from test_jsonl import urls as records
 from tiers import examples
 
 import sitemap_reader as sr
-from sitemap_reader.model.problems import report
-from sitemap_reader.model.records import Attribute, Change
-from sitemap_reader.model.url_batch import UrlBatch, batched
+from sitemap_reader import Change
+from sitemap_reader.model import Attribute, UrlBatch, batched, report
+from sitemap_reader.serialize import (
+    Batches,
+    Blocks,
+    Fields,
+    ParquetSink,
+    all_fields,
+    encode_urls,
+    fields_of,
+    numbered_objects,
+    parse_fields,
+    row_object,
+)
 from sitemap_reader.serialize import arrow as room
-from sitemap_reader.serialize.arrow import Batches, ParquetSink
-from sitemap_reader.serialize.byte_streams import Blocks
-from sitemap_reader.serialize.dumps import numbered_objects, row_object
-from sitemap_reader.serialize.jsonl import encode_urls
-from sitemap_reader.serialize.projection import Fields, all_fields, fields_of, parse_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

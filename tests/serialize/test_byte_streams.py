@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sitemap_reader.serialize.byte_streams import BLOCK_BYTES, FLUSH_SECONDS, Blocks
+from sitemap_reader.serialize import BLOCK_BYTES, FLUSH_SECONDS, Blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

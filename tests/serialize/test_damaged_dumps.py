@@ -15,7 +15,7 @@ from corpus_cases import CORPUS
 
 import sitemap_reader as sr
 from sitemap_reader.cli.main import main
-from sitemap_reader.serialize.dumps import numbered_objects
+from sitemap_reader.serialize import numbered_objects
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,13 +19,11 @@ from endless import Endless
 from tiers import needs
 
 import sitemap_reader as sr
-from sitemap_reader.model.errors import printable
-from sitemap_reader.model.problems import report
-from sitemap_reader.model.records import Attribute, Change, Price
+from sitemap_reader import Change, schema
+from sitemap_reader.model import Attribute, Price, printable, report
+from sitemap_reader.serialize import DumpFile, is_dump_name, numbered_objects, open_file
 from sitemap_reader.serialize import dumps as dump_lines
 from sitemap_reader.serialize.byte_streams import zstd_module
-from sitemap_reader.serialize.dumps import DumpFile, is_dump_name, numbered_objects, open_file
-from sitemap_reader.serialize.schema import schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

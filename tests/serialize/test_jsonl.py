@@ -16,11 +16,9 @@ from hypothesis import strategies as st
 from tiers import examples
 
 import sitemap_reader as sr
-from sitemap_reader.model.problems import report
-from sitemap_reader.model.records import Change, ChangeFreq, TvShow
-from sitemap_reader.model.url_batch import UrlBatch
-from sitemap_reader.serialize.jsonl import encode_changes, encode_urls, stamp
-from sitemap_reader.serialize.schema import NESTED
+from sitemap_reader import Change
+from sitemap_reader.model import ChangeFreq, TvShow, UrlBatch, report
+from sitemap_reader.serialize import NESTED, encode_changes, encode_urls, stamp
 
 # --- every kind of record ---
 

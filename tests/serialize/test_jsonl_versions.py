@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from sitemap_reader.serialize.schema import JSONL_VERSION, schema
+from sitemap_reader import schema
+from sitemap_reader.serialize import JSONL_VERSION
 
 PUBLISHED = json.loads(Path(__file__).with_name(f"jsonl_{JSONL_VERSION}.schema.json").read_text("utf-8"))
 

@@ -15,14 +15,18 @@ import pytest
 from corpus_cases import CORPUS
 from tiers import needs
 
-from sitemap_reader.model.errors import UsageError
+from sitemap_reader import UsageError, schema
+from sitemap_reader.serialize import (
+    Blocks,
+    Fields,
+    ParquetSink,
+    all_fields,
+    arrow_schema,
+    numbered_objects,
+    parse_fields,
+)
 from sitemap_reader.serialize import arrow as batches
 from sitemap_reader.serialize import arrow as room
-from sitemap_reader.serialize.arrow import ParquetSink, arrow_schema
-from sitemap_reader.serialize.byte_streams import Blocks
-from sitemap_reader.serialize.dumps import numbered_objects
-from sitemap_reader.serialize.projection import Fields, all_fields, parse_fields
-from sitemap_reader.serialize.schema import schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

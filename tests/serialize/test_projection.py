@@ -5,10 +5,8 @@ from typing import Any
 
 import pytest
 
-from sitemap_reader.model.errors import UsageError
-from sitemap_reader.model.records import UrlRecord
-from sitemap_reader.serialize.projection import all_fields, parse_fields
-from sitemap_reader.serialize.schema import is_object, item_of, keys_of, line_type, without_null
+from sitemap_reader import UrlRecord, UsageError
+from sitemap_reader.serialize import all_fields, is_object, item_of, keys_of, line_type, parse_fields, without_null
 
 FORM: dict[str, Any] = {
     "loc": "https://example.com/",

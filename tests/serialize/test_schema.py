@@ -17,29 +17,9 @@ from corpus_cases import CORPUS, record_of_everything
 from tiers import needs
 
 import sitemap_reader as sr
-from sitemap_reader.model.problems import report
-from sitemap_reader.model.records import (
-    Attribute,
-    Change,
-    PlayerLoc,
-    Price,
-    Restriction,
-    Segment,
-    TvShow,
-    Uploader,
-    VideoId,
-)
-from sitemap_reader.serialize.schema import (
-    NESTED,
-    TYPES,
-    Language,
-    is_object,
-    item_of,
-    keys_of,
-    line_type,
-    schema,
-    without_null,
-)
+from sitemap_reader import Change, schema
+from sitemap_reader.model import Attribute, PlayerLoc, Price, Restriction, Segment, TvShow, Uploader, VideoId, report
+from sitemap_reader.serialize import NESTED, TYPES, Language, is_object, item_of, keys_of, line_type, without_null
 
 if TYPE_CHECKING:
     from pathlib import Path

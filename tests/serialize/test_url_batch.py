@@ -15,9 +15,9 @@ from test_jsonl import problems, refs, urls
 from tiers import examples, needs_scanner
 
 import sitemap_reader as sr
-from sitemap_reader.model.records import EXTENSIONS, Change, ChangeFreq
-from sitemap_reader.model.url_batch import UrlBatch, batched, unbatched
-from sitemap_reader.serialize.jsonl import encode_changes, encode_urls
+from sitemap_reader import Change
+from sitemap_reader.model import EXTENSIONS, ChangeFreq, UrlBatch, batched, unbatched
+from sitemap_reader.serialize import encode_changes, encode_urls
 
 SITEMAP = "https://shop.example/sitemap.xml"
 START = (

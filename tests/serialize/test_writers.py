@@ -13,12 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiers import needs
 
-from sitemap_reader.model.errors import UsageError
-from sitemap_reader.model.records import Extra, Image, UrlRecord
-from sitemap_reader.serialize.byte_streams import Blocks
-from sitemap_reader.serialize.jsonl import json_line, to_dict
-from sitemap_reader.serialize.projection import all_fields, parse_fields
-from sitemap_reader.serialize.writers import FORMATS, make_sink
+from sitemap_reader import Extra, Image, UrlRecord, UsageError, json_line, to_dict
+from sitemap_reader.serialize import FORMATS, Blocks, all_fields, make_sink, parse_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -11,8 +11,8 @@ from changing_sites import SITE, Document, World, entries, loc
 from generated import make_site
 
 import sitemap_reader as sr
-from sitemap_reader.client.sync_api import change_pieces
-from sitemap_reader.serialize.jsonl import encode_changes
+from sitemap_reader.client import change_pieces
+from sitemap_reader.serialize import encode_changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable

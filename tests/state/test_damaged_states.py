@@ -12,10 +12,9 @@ import pytest
 from changing_sites import DAY, SITE, Document, World, entries
 
 import sitemap_reader as sr
-from sitemap_reader.checks.baseline import open_baseline
-from sitemap_reader.compare.diff import diff
-from sitemap_reader.state.change_log import ChangeLog
-from sitemap_reader.state.watch_data import StoredResponse, WatchData
+from sitemap_reader import diff
+from sitemap_reader.checks import open_baseline
+from sitemap_reader.state import ChangeLog, StoredResponse, WatchData
 
 if TYPE_CHECKING:
     from collections.abc import Callable

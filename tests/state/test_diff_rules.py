@@ -7,10 +7,19 @@ from itertools import chain
 import pytest
 
 import sitemap_reader as sr
-from sitemap_reader.frontier.lastmod_trust import History
-from sitemap_reader.model.url_batch import UrlBatch
-from sitemap_reader.state.diff_rules import DocumentChanges, PreviousListings, change_pieces, counted_places, new_pieces
-from sitemap_reader.state.rows import Listing, RowColumns, columns_of, with_rows
+from sitemap_reader.frontier import History
+from sitemap_reader.model import UrlBatch
+from sitemap_reader.state import (
+    DocumentChanges,
+    Listing,
+    PreviousListings,
+    RowColumns,
+    change_pieces,
+    columns_of,
+    counted_places,
+    new_pieces,
+    with_rows,
+)
 
 SECRET = b"0123456789abcdef"
 MAP = "https://a.example/map.xml"

@@ -12,8 +12,7 @@ import pytest
 from changing_sites import Document, World, entries, loc
 
 import sitemap_reader as sr
-from sitemap_reader.state import schema
-from sitemap_reader.state.rows import unpack_stated
+from sitemap_reader.state import schema, unpack_stated
 
 if TYPE_CHECKING:
     from pathlib import Path

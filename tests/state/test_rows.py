@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from tiers import needs_scanner
 
 import sitemap_reader as sr
-from sitemap_reader.frontier.lastmod_trust import History
-from sitemap_reader.model.records import EXTENSIONS
-from sitemap_reader.model.url_batch import (
+from sitemap_reader.frontier import History
+from sitemap_reader.model import (
     CHANGEFREQS,
+    EXTENSIONS,
     PRECISIONS,
     Columns,
     UrlBatch,
@@ -26,27 +26,31 @@ from sitemap_reader.model.url_batch import (
     lastmod_of,
     micros,
 )
-from sitemap_reader.parser.compiled import scanner
-from sitemap_reader.serialize.jsonl import STATED, encode_urls
-from sitemap_reader.state.diff_rules import DocumentChanges
-from sitemap_reader.state.document_buffer import DocumentBuffer, SpillBuffer
-from sitemap_reader.state.documents import DocumentRow, StoredDocument, stored_authorities
-from sitemap_reader.state.rows import (
+from sitemap_reader.parser import scanner
+from sitemap_reader.serialize import STATED, encode_urls
+from sitemap_reader.state import (
+    DocumentBuffer,
+    DocumentChanges,
+    DocumentRow,
     Listing,
     RowColumns,
+    SiteUrls,
+    SpillBuffer,
+    StoredDocument,
     StoredRows,
     columns_of,
     moment,
     newest_listing,
+    open_temporary_state,
     pack_stated,
     record_of,
     row_values,
+    stored_authorities,
     unpack_stated,
     url_keys,
     with_rows,
 )
-from sitemap_reader.state.schema import open_temporary_state
-from sitemap_reader.state.urls import SiteUrls, _insert
+from sitemap_reader.state.urls import _insert
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

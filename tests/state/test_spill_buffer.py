@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sitemap_reader as sr
-from sitemap_reader.model.url_batch import Columns, UrlBatch
-from sitemap_reader.state.document_buffer import SpillBuffer, bytes_in_memory
-from sitemap_reader.state.rows import RowColumns, columns_of
+from sitemap_reader.model import Columns, UrlBatch
+from sitemap_reader.state import RowColumns, SpillBuffer, bytes_in_memory, columns_of
 
 if TYPE_CHECKING:
     from pathlib import Path

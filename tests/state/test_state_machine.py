@@ -25,7 +25,7 @@ import sitemap_reader as sr
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from sitemap_reader.model.records import Change, UrlRecord
+    from sitemap_reader import Change, UrlRecord
 
 PAGES = tuple("abcdefgh")
 MAPS = ("one.xml", "two.xml", "three.xml")

@@ -12,7 +12,7 @@ import sitemap_reader as sr
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sitemap_reader.model.records import Outcome
+    from sitemap_reader import Outcome
 
 
 @pytest.fixture

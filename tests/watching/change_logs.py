@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from sitemap_reader.model.records import Change, UrlRecord
-from sitemap_reader.pipeline.thread_pool import ThreadPool
-from sitemap_reader.serialize.jsonl import stamp
-from sitemap_reader.state import State
-from sitemap_reader.state.change_log import ChangeLog, LogEntry
-from sitemap_reader.watching.change_feed import ChangeFeed
-from sitemap_reader.watching.sinks import DeliveryFailed
+from sitemap_reader import Change, UrlRecord
+from sitemap_reader.pipeline import ThreadPool
+from sitemap_reader.serialize import stamp
+from sitemap_reader.state import ChangeLog, LogEntry, State
+from sitemap_reader.watching import ChangeFeed, DeliveryFailed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -16,9 +16,7 @@ from pathlib import Path
 
 from change_logs import logged
 
-from sitemap_reader.watching.delivery import Delivery
-from sitemap_reader.watching.sink_targets import sink_for
-from sitemap_reader.watching.webhook import WebhookSink
+from sitemap_reader.watching import Delivery, WebhookSink, sink_for
 
 ENTRIES, MOST_CHANGES = 40, 60
 BODY_BYTES = 2_000  # so that most entries are several requests

@@ -8,18 +8,15 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from sitemap_reader.model.records import Change, UrlRecord
-from sitemap_reader.pipeline.thread_pool import ThreadPool
-from sitemap_reader.state.change_log import ChangeLog
-from sitemap_reader.state.state import State
-from sitemap_reader.watching.change_feed import ChangeFeed
-from sitemap_reader.watching.status import Counters, Health, Totals, select_sites
+from sitemap_reader import Change, UrlRecord
+from sitemap_reader.pipeline import ThreadPool
+from sitemap_reader.state import ChangeLog, State
+from sitemap_reader.watching import ChangeFeed, Counters, Health, Totals, select_sites
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
 
-    from sitemap_reader.watching.pings import Ping
-    from sitemap_reader.watching.status import SitePage, SiteQuery, SiteStatus
+    from sitemap_reader.watching import Ping, SitePage, SiteQuery, SiteStatus
 
 NOW = datetime(2026, 11, 27, 8, 0, tzinfo=UTC)
 SITEMAP = "https://example.com/sitemap.xml"

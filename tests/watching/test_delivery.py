@@ -11,16 +11,15 @@ import orjson
 import pytest
 from change_logs import NOON, Clock, ListSink, LoggedChanges, entry_of, failed, logged
 
-from sitemap_reader.model.errors import StateError, UsageError
+from sitemap_reader import StateError, UsageError
 from sitemap_reader.state import change_log
-from sitemap_reader.watching.dead_letters import DeadLetters, Redelivered, redeliver
-from sitemap_reader.watching.delivery import Delivery
+from sitemap_reader.watching import DeadLetters, Delivery, Redelivered, redeliver
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
-    from sitemap_reader.state.change_log import LogEntry
+    from sitemap_reader.state import LogEntry
 
 
 def delivery_of(changes: LoggedChanges, sink: Any, clock: Clock, **more: Any) -> Delivery:

@@ -11,11 +11,10 @@ import pytest
 from change_logs import NOON, logged
 from watched_sites import MemoryWeb, VirtualClock, urlset, watching
 
-from sitemap_reader.model.errors import StateError, UsageError
-from sitemap_reader.scale.hosts import read_hosts
-from sitemap_reader.state import State
-from sitemap_reader.state.watch_data import StoredResponse, WatchData
-from sitemap_reader.watching.api import make_watcher
+from sitemap_reader import StateError, UsageError
+from sitemap_reader.scale import read_hosts
+from sitemap_reader.state import State, StoredResponse, WatchData
+from sitemap_reader.watching import make_watcher
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -21,14 +21,10 @@ from tiers import needs
 from watched_sites import FastClock
 from watching_child import until_all_is_found
 
-from sitemap_reader.client.reader import SitemapReader
-from sitemap_reader.client.targets import site_target
-from sitemap_reader.state.state import State
-from sitemap_reader.watching.budget import Budget
-from sitemap_reader.watching.dead_letters import DeadLetters
-from sitemap_reader.watching.service import ServerPlan, SinkPlan, run_watch
-from sitemap_reader.watching.sink_targets import sink_for
-from sitemap_reader.watching.watcher import Watcher, WatchPlan
+from sitemap_reader import SitemapReader
+from sitemap_reader.client import site_target
+from sitemap_reader.state import State
+from sitemap_reader.watching import Budget, DeadLetters, ServerPlan, SinkPlan, Watcher, WatchPlan, run_watch, sink_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -9,11 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from watched_sites import MemoryWeb, VirtualClock, urlset, watching
 
-from sitemap_reader.client.targets import site_target
-from sitemap_reader.watching.budget import Budget
-from sitemap_reader.watching.pings import Ping
-from sitemap_reader.watching.schedule import Schedule
-from sitemap_reader.watching.watched_site import DayCounts, WatchedSite
+from sitemap_reader.client import site_target
+from sitemap_reader.watching import Budget, DayCounts, Ping, Schedule, WatchedSite
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from watched_sites import MemoryWeb, VirtualClock, Watch, failing, index, urlset, watching
 
-from sitemap_reader.watching.pings import Ping
-from sitemap_reader.watching.status import SiteQuery, SiteStatus
+from sitemap_reader.watching import Ping, SiteQuery, SiteStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

@@ -14,26 +14,26 @@ import attrs
 import pytest
 from aiohttp.abc import AbstractResolver
 
-from sitemap_reader.fetch.client import AiohttpFetcher, guarded_connector
-from sitemap_reader.model.errors import FetchError, UsageError
-from sitemap_reader.watching.pings import (
+from sitemap_reader import FetchError, UsageError
+from sitemap_reader.fetch import AiohttpFetcher, guarded_connector
+from sitemap_reader.watching import (
     CONCURRENT_CHECKS,
     MAX_NAMED,
     MAX_ROBOTS_BYTES,
     MAX_URL_CHARACTERS,
     PingLimits,
     PingReceiver,
+    Rate,
     client_key,
     is_internal,
     ping_url,
     robots_reader,
 )
-from sitemap_reader.watching.rate_limits import Rate
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine
 
-    from sitemap_reader.watching.pings import Accept, Ping
+    from sitemap_reader.watching import Accept, Ping
 
 URL = "https://example.com/sitemap.xml"
 NOW = datetime(2026, 11, 27, 8, 0, tzinfo=UTC)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sitemap_reader.watching.rate_limits import ExpiringSet, Rate, RateTable
+from sitemap_reader.watching import ExpiringSet, Rate, RateTable
 
 
 def taken(table: RateTable, key: str, now: float, tries: int = 100) -> int:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_reader.watching.rates import (
+from sitemap_reader.watching import (
     DAY,
     HALF_LIFE_SECONDS,
     HOUR,

@@ -13,10 +13,8 @@ import pytest
 from change_logs import entry_of, logged, seqs_of
 from tiers import examples, needs
 
-from sitemap_reader.model.errors import UsageError
-from sitemap_reader.watching.delivery import Delivery
-from sitemap_reader.watching.redis_streams import RedisStreamSink
-from sitemap_reader.watching.sinks import DeliveryFailed
+from sitemap_reader import UsageError
+from sitemap_reader.watching import Delivery, DeliveryFailed, RedisStreamSink
 
 needs("redis")
 
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from sitemap_reader.state.change_log import LogEntry
+    from sitemap_reader.state import LogEntry
 
 
 @pytest.fixture

@@ -12,10 +12,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sitemap_reader.model.errors import UsageError
-from sitemap_reader.watching.budget import Budget, TokenBucket
-from sitemap_reader.watching.rates import DAY, HOUR, ChangeRate, Prior, SignalRecord
-from sitemap_reader.watching.schedule import ADJUST_SECONDS, NEARLY, Schedule, Visit
+from sitemap_reader import UsageError
+from sitemap_reader.watching import (
+    ADJUST_SECONDS,
+    DAY,
+    HOUR,
+    NEARLY,
+    Budget,
+    ChangeRate,
+    Prior,
+    Schedule,
+    SignalRecord,
+    TokenBucket,
+)
+from sitemap_reader.watching.schedule import Visit
 
 
 class Constant(ChangeRate):

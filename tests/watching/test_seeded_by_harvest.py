@@ -16,10 +16,9 @@ from change_logs import all_entries
 from hostfarm import FarmHost, run_farm
 from servers import free_port
 
-from sitemap_reader.model.errors import UsageError
-from sitemap_reader.scale.hosts import read_hosts
-from sitemap_reader.scale.shard import harvest_shard
-from sitemap_reader.watching.api import make_watcher
+from sitemap_reader import UsageError
+from sitemap_reader.scale import harvest_shard, read_hosts
+from sitemap_reader.watching import make_watcher
 
 sys.path.append(str(Path(__file__).parent.parent / "scale"))
 
@@ -30,8 +29,7 @@ if TYPE_CHECKING:
 
     from hostfarm import Farm
 
-    from sitemap_reader.watching.visit import Visit
-    from sitemap_reader.watching.watched_site import WatchedSite
+    from sitemap_reader.watching import Visit, WatchedSite
 
 SHARDS = 2
 KINDS = ("robots", "index", "wellknown", "text", "feed", "atom")

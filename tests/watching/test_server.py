@@ -18,22 +18,27 @@ from fake_watcher import NOW, FakeWatcher, fake_watcher
 from prometheus_client.parser import text_string_to_metric_families
 from servers import free_port
 
-from sitemap_reader.fetch.client import AiohttpFetcher
-from sitemap_reader.model.errors import StateError, UsageError
-from sitemap_reader.model.internal_errors import RAISE_VARIABLE
-from sitemap_reader.watching.change_streams import read_changes
-from sitemap_reader.watching.pings import PingLimits, PingReceiver, robots_reader
-from sitemap_reader.watching.rate_limits import Rate
-from sitemap_reader.watching.server import ServerLimits, check_token, parse_listen, serve
-from sitemap_reader.watching.status import (
+from sitemap_reader import StateError, UsageError
+from sitemap_reader.fetch import AiohttpFetcher
+from sitemap_reader.model import RAISE_VARIABLE
+from sitemap_reader.watching import (
     Counters,
     Fault,
     Health,
+    PingLimits,
+    PingReceiver,
+    Rate,
+    ServerLimits,
     SinkStatus,
     SiteQuery,
     SiteStatus,
     Totals,
+    check_token,
+    parse_listen,
+    read_changes,
+    robots_reader,
     select_sites,
+    serve,
 )
 
 if TYPE_CHECKING:

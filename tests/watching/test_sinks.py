@@ -14,18 +14,24 @@ from change_logs import NOON, ListSink, entry_of, seqs_of
 from small_disks import mounted
 from tiers import needs
 
-from sitemap_reader.model.errors import UsageError
-from sitemap_reader.watching import file_sink
-from sitemap_reader.watching.file_sink import FileSink, Rotation, StdoutSink, lines_behind, remove_incomplete_line
-from sitemap_reader.watching.sink_targets import sink_for
-from sitemap_reader.watching.sinks import DeliveryFailed
+from sitemap_reader import UsageError
+from sitemap_reader.watching import (
+    DeliveryFailed,
+    FileSink,
+    Rotation,
+    StdoutSink,
+    file_sink,
+    lines_behind,
+    remove_incomplete_line,
+    sink_for,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from sitemap_reader.state.change_log import LogEntry
-    from sitemap_reader.watching.sinks import Sink
+    from sitemap_reader.state import LogEntry
+    from sitemap_reader.watching import Sink
 
 LINE_BYTES = len(entry_of(1).lines)
 

@@ -13,9 +13,7 @@ import attrs
 import pytest
 from fake_watcher import FakeWatcher, fake_watcher
 
-from sitemap_reader.watching.pings import PingReceiver
-from sitemap_reader.watching.server import serve
-from sitemap_reader.watching.status import Fault, Health, SinkStatus, SiteStatus, Totals
+from sitemap_reader.watching import Fault, Health, PingReceiver, SinkStatus, SiteStatus, Totals, serve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -18,7 +18,7 @@ from change_logs import ListSink
 from watched_sites import urlset
 
 import sitemap_reader as sr
-from sitemap_reader.model.internal_errors import RAISE_VARIABLE
+from sitemap_reader.model import RAISE_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from redis_server import RedisServer
     from webhook_receiver import Receiver
 
-    from sitemap_reader.state.change_log import LogEntry
+    from sitemap_reader.state import LogEntry
 
 KILLS = int(os.environ.get("WATCH_KILLS") or 30)
 SEED = int(os.environ.get("WATCH_SEED") or 20261127)

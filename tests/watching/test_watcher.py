@@ -15,15 +15,10 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from watched_sites import START, MemoryWeb, VirtualClock, failing, index, urlset, watching
 
-from sitemap_reader.model.limits import Limits
-from sitemap_reader.pipeline.thread_pool import ThreadPool
-from sitemap_reader.state.state import State
-from sitemap_reader.watching import watcher
-from sitemap_reader.watching.delivery import Delivery
-from sitemap_reader.watching.file_sink import FileSink
-from sitemap_reader.watching.pings import Ping
-from sitemap_reader.watching.status import SiteQuery
-from sitemap_reader.watching.visit import Stores
+from sitemap_reader import Limits
+from sitemap_reader.pipeline import ThreadPool
+from sitemap_reader.state import State
+from sitemap_reader.watching import Delivery, FileSink, Ping, SiteQuery, Stores, watcher
 
 if TYPE_CHECKING:
     from pathlib import Path

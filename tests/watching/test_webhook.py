@@ -18,10 +18,8 @@ from aiohttp import web
 from change_logs import NOON, Clock, entry_of, logged
 from tiers import needs
 
-from sitemap_reader.model.errors import UsageError
-from sitemap_reader.watching.delivery import Delivery
-from sitemap_reader.watching.sinks import DeliveryFailed
-from sitemap_reader.watching.webhook import WebhookSink, body_of, parts_of, signature
+from sitemap_reader import UsageError
+from sitemap_reader.watching import Delivery, DeliveryFailed, WebhookSink, body_of, parts_of, signature
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping

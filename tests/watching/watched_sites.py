@@ -18,15 +18,11 @@ from typing import TYPE_CHECKING, Any, cast
 import attrs
 from change_logs import all_entries
 
-from sitemap_reader.client.reader import SitemapReader
-from sitemap_reader.client.targets import site_target
-from sitemap_reader.fetch.client import Response
-from sitemap_reader.fetch.replay import AsyncChunks
-from sitemap_reader.model.errors import FetchError
-from sitemap_reader.model.limits import Limits
-from sitemap_reader.state.state import State
-from sitemap_reader.watching.budget import LEAST_INTERVAL_SECONDS, Budget
-from sitemap_reader.watching.watcher import Watcher, WatchPlan
+from sitemap_reader import FetchError, Limits, SitemapReader
+from sitemap_reader.client import site_target
+from sitemap_reader.fetch import AsyncChunks, Response
+from sitemap_reader.state import State
+from sitemap_reader.watching import LEAST_INTERVAL_SECONDS, Budget, Watcher, WatchPlan
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Mapping

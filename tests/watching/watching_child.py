@@ -19,14 +19,11 @@ from typing import TYPE_CHECKING
 
 from watched_sites import FastClock
 
-from sitemap_reader.client.reader import SitemapReader
-from sitemap_reader.client.targets import site_target
-from sitemap_reader.model.url_batch import micros
-from sitemap_reader.state.state import State
-from sitemap_reader.watching.budget import Budget
-from sitemap_reader.watching.service import SinkPlan, run_watch
-from sitemap_reader.watching.sink_targets import sink_for
-from sitemap_reader.watching.watcher import Watcher, WatchPlan
+from sitemap_reader import SitemapReader
+from sitemap_reader.client import site_target
+from sitemap_reader.model import micros
+from sitemap_reader.state import State
+from sitemap_reader.watching import Budget, SinkPlan, Watcher, WatchPlan, run_watch, sink_for
 
 if TYPE_CHECKING:
     from datetime import datetime
