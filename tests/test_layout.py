@@ -168,7 +168,7 @@ def import_graph() -> dict[str, set[str]]:
             for each in ours(path)
         }
         # `from . import scanner`, a compiled module, names its package, which lists the names of its modules.
-        graph[name] = targets - {"", name, name.rpartition("/")[0]}
+        graph[name] = {target for target in targets if target and not f"{name}/".startswith(f"{target}/")}
     return graph
 
 
