@@ -97,7 +97,7 @@ class ReaderOptions(TypedDict, total=False):
         Option(
             "User-Agent header, also matched against robots.txt groups.",
             USER_AGENT,
-            shown='"sitemap-reader/VERSION"',
+            default_as='"sitemap-reader/VERSION"',
             flags="-A --user-agent",
             check=TEXT,
         ),
@@ -163,7 +163,7 @@ class ReaderOptions(TypedDict, total=False):
             f"Seconds between the starts of two requests to a host, up to {MOST_DELAY_SECONDS:g}, which are then one "
             "at a time; a longer Crawl-delay of robots.txt replaces it.",
             0.0,
-            shown="0",
+            default_as="0",
             check=seconds_up_to(MOST_DELAY_SECONDS),
         ),
     ]
@@ -172,7 +172,7 @@ class ReaderOptions(TypedDict, total=False):
         Option(
             "Limits of sizes, counts and seconds, each with its unit in its name: see help(sr.Limits).",
             Limits(),
-            shown="Limits()",
+            default_as="Limits()",
             check=lambda name, value: checked_limits(value) and None,
         ),
     ]
@@ -182,7 +182,7 @@ class ReaderOptions(TypedDict, total=False):
         "FeedFallback | None",
         callback(
             "Reads a feed from which the streaming parser gets nothing; None leaves such feeds unread.",
-            shown="feedparser_fallback",
+            default_as="feedparser_fallback",
         ),
     ]
     record: Annotated[
@@ -363,7 +363,7 @@ class SyncOptions(PatternOptions, ItemOptions, ProgressOptions, UpdateOptions, t
         "Callable[[], datetime]",
         Option(
             "Returns the current time as an aware datetime; by default the system's.",
-            shown="...",
+            default_as="...",
             check=FUNCTION,
             is_called=True,
         ),

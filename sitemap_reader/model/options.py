@@ -34,14 +34,14 @@ class Option:
     """What a keyword means. In `help` the names of other keywords stand in backticks.
 
     `in_python` follows it where values are not texts: what else may be given.
-    `shown` is the default as Python text, if that is not its repr(). `flags` are the names of the option of the command
+    `default_as` is the default as Python text, if that is not its repr(). `flags` are the names of the option of the command
     line, if that is not --keyword. A value of one with `is_called` may be a function, which is never awaited.
     """
 
     help: str
     default: Any = None
     in_python: str = ""
-    shown: str = ""
+    default_as: str = ""
     flags: str = ""
     check: Check = lambda name, value: None
     is_called: bool = False
@@ -78,7 +78,7 @@ class Declared:
     @property
     def default_text(self) -> str:
         """The default as Python text."""
-        return self.option.shown or repr(self.option.default)
+        return self.option.default_as or repr(self.option.default)
 
     def check(self, name: str, value: object) -> None:
         """UsageError for a value that is not allowed."""
@@ -112,7 +112,7 @@ def with_defaults(kind: type[T], given: Mapping[str, object]) -> T:
 
 
 def check_choice(name: str, value: object, allowed: tuple[object, ...]) -> None:
-    """UsageError for a value that is not one of these."""
+    """UsageError for a value that is not allowed."""
     if value not in allowed:
         raise UsageError(keyword=name, value=value, allowed=f"one of {', '.join(map(str, allowed))}")
 

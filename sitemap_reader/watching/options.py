@@ -42,7 +42,7 @@ class PlanOptions(PatternOptions, UpdateOptions, ReaderOptions, total=False):
             "Seconds, from 1 to 86,400, between two requests for the same sitemap, if the budget permits so many; a "
             "ping does not wait.",
             LEAST_INTERVAL_SECONDS,
-            shown=f"{LEAST_INTERVAL_SECONDS:g}",
+            default_as=f"{LEAST_INTERVAL_SECONDS:g}",
         ),
     ]
     sites_at_once: Annotated[
