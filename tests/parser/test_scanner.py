@@ -117,6 +117,7 @@ DOCUMENTS = [plain_documents, extension_documents, feed_documents]
 @pytest.mark.parametrize("documents", DOCUMENTS)
 @given(st.integers(0, 2**32))
 @example(1587186)  # cut between the two characters of a line break
+@example(14676)  # a name that is read again, in a namespace that another name has shown to be wrong
 @settings(max_examples=examples(400, 40))
 def test_made_up_documents_give_the_same(documents: ModuleType, seed: int) -> None:
     check_made_up(seed, documents)

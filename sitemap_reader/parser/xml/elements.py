@@ -252,7 +252,7 @@ class Vocabulary(dict[str, str]):
         self.is_link = is_link
         self._extensions = extensions
         self._mistaken: dict[str, str] = {}  # wrong namespace -> the prefix that shows what is meant
-        self._judged: set[str] = set()
+        self._judged: dict[str, str] = {}  # namespace -> the name with which it was judged
         self.location = location
         self.implied_entry = implied_entry
         self._namespaces = namespaces
@@ -299,7 +299,9 @@ class Vocabulary(dict[str, str]):
     def forget(self, name: str) -> None:
         """Forgets a name, so that what is wrong with it is noted again."""
         self.pop(name, None)
-        self._judged.discard(name.rpartition("}")[0])
+        namespace = name.rpartition("}")[0]
+        if self._judged.get(namespace) == name:
+            del self._judged[namespace]
 
     def tag_of(self, name: str) -> str:
         """The tag of a name, without a note on how it is written."""
@@ -320,7 +322,7 @@ class Vocabulary(dict[str, str]):
             self.note(name, "S10", f"<{tag[:80]}> was read as <{meant}>: {why}", tag[:80])
             tag = meant
         if namespace not in self._judged and len(self._judged) < _MAX_NAMES and (fault := self._fault(namespace)):
-            self._judged.add(namespace)
+            self._judged[namespace] = name
             self.note(name, "S02", fault, local[:80])
         if len(self) < _MAX_NAMES:
             self[name] = tag
