@@ -34,8 +34,8 @@ class Option:
     """What a keyword means. In `help` the names of other keywords stand in backticks.
 
     `in_python` follows it where values are not texts: what else may be given.
-    `default_as` is the default as Python text, if that is not its repr(). `flags` are the names of the option of the command
-    line, if that is not --keyword. A value of one with `is_called` may be a function, which is never awaited.
+    `default_as` is the default as Python text, if that is not its repr(). `flags` are the names of the option of the
+    command line, if that is not --keyword. A value of one with `is_called` may be a function, which is never awaited.
     """
 
     help: str
