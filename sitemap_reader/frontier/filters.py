@@ -94,7 +94,8 @@ def _period(name: str, value: Moment, now: datetime) -> tuple[datetime, datetime
         return _ago(name, timedelta(**{_UNITS[ago.group(2)]: int(ago.group(1))}), now)
     stated = parse_date(value.strip())
     if stated is None:
-        raise UsageError(f"{value!r} is neither a date such as 2026-05-31 nor an age such as 7d", keyword=name)
+        why = f"{value!r} is neither a date such as 2026-05-31 nor an age such as 7d"
+        raise UsageError(why, keyword=name, value=value)
     return stated.moment, period_end(stated.moment, stated.precision)
 
 
@@ -165,7 +166,8 @@ def _compiled(name: str, pattern: Pattern) -> re.Pattern[str]:
         advice = "put a backslash before . ? + * ( [ that stand for themselves"
         if isinstance(pattern, str) and _SHELL_PATTERN.fullmatch(pattern):
             advice = f"for the shell's {pattern} give {_as_regex(pattern)}"
-        raise UsageError(f"{pattern!r} is no regular expression: {exc}", keyword=name, remedy=advice) from exc
+        why = f"{pattern!r} is no regular expression: {exc}"
+        raise UsageError(why, keyword=name, value=pattern, remedy=advice) from exc
 
 
 # One that begins with *, and has no other character with a meaning in shells.
