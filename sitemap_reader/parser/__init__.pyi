@@ -1,4 +1,4 @@
-from . import scanner as scanner
+from .compiled import scanner as scanner
 from .content.beginning import MAX_JUNK_BYTES as MAX_JUNK_BYTES
 from .content.charset import HEAD_BYTES as HEAD_BYTES
 from .content.charset import HELD_BYTES as HELD_BYTES
@@ -47,7 +47,6 @@ from .normalise.urls import is_clean as is_clean
 from .normalise.urls import listed_url as listed_url
 from .normalise.urls import origin as origin
 from .normalise.urls import without_userinfo as without_userinfo
-from .scanner import ScannedEntries as ScannedEntries
 from .xml.elements import Namespaces as Namespaces
 from .xml.elements import Vocabulary as Vocabulary
 from .xml.entry_parser import EntryParser as EntryParser

@@ -25,7 +25,7 @@ import plain_documents
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from sitemap_reader.parser import ScannedEntries
+    from sitemap_reader.parser.scanner import ScannedEntries
 
 DOCUMENTS = (plain_documents, extension_documents, feed_documents)
 MAX_DOCUMENT_BYTES = 6_000

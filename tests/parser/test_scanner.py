@@ -29,7 +29,7 @@ from sitemap_reader.parser import FastPath
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from sitemap_reader.parser import ScannedEntries
+    from sitemap_reader.parser.scanner import ScannedEntries
 
 pytestmark = needs_scanner
 
