@@ -239,6 +239,7 @@ def test_a_wall_of_some_days_changes_nothing_in_a_state(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("virtual_time")
 @cases
 def test_a_watch_keeps_what_it_knows_of_a_blocked_host(tmp_path: Path, kind: str, place: str, verdict: Verdict) -> None:
     clock = watched_sites.VirtualClock()

@@ -139,7 +139,8 @@ def _accepted(pages: pd.DataFrame, place: CodePlace) -> pd.Series[str]:
     for (group, code, language), count in _sizes(some[some["code"].notna() & some["own"].notna()], some["own"]).items():
         groups[group].add_own(code, language, count)
     found = {f"{name} {code}" for name, counts in groups.items() for code in counts.languages()}
-    return pages["code"].where((pages["group"] + " " + pages["code"]).isin(found))
+    codes = pages["code"].astype("str")  # of pages without any, which have no type
+    return codes.where((pages["group"] + " " + codes).isin(found))
 
 
 def _sizes(pages: pd.DataFrame, column: pd.Series[str]) -> dict[tuple[str, str, str], int]:
