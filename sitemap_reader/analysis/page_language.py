@@ -139,8 +139,8 @@ def _accepted(pages: pd.DataFrame, place: CodePlace) -> pd.Series[str]:
     for (group, code, language), count in _sizes(some[some["code"].notna() & some["own"].notna()], some["own"]).items():
         groups[group].add_own(code, language, count)
     found = {f"{name} {code}" for name, counts in groups.items() for code in counts.languages()}
-    codes = pages["code"].astype("str")  # of pages without any, which have no type
-    return codes.where((pages["group"] + " " + codes).isin(found))
+    groups_of, codes = pages["group"].astype("str"), pages["code"].astype("str")  # nulls alone have no type
+    return codes.where((groups_of + " " + codes).isin(found))
 
 
 def _sizes(pages: pd.DataFrame, column: pd.Series[str]) -> dict[tuple[str, str, str], int]:
