@@ -96,7 +96,8 @@ def _page_parts(snapshot: SnapshotTables) -> pd.DataFrame:
     folders = [f"dir_{level}" for level in range(1, 4)]
     known = [name for name in folders if name in snapshot.pages.columns]
     pages: pd.DataFrame = snapshot.pages.to_pandas([*PAGE_KEY, "host", "domain", "depth", "slug", "extension", *known])
-    pages[folders] = pages.reindex(columns=folders).astype("str")  # not inferred: no page may have a folder
+    texts = [*folders, "host", "domain"]
+    pages[texts] = pages.reindex(columns=texts).astype("str")  # not inferred: all may be null
     return pages.assign(own=own_languages(hreflang_links(snapshot), pages))
 
 
@@ -139,8 +140,7 @@ def _accepted(pages: pd.DataFrame, place: CodePlace) -> pd.Series[str]:
     for (group, code, language), count in _sizes(some[some["code"].notna() & some["own"].notna()], some["own"]).items():
         groups[group].add_own(code, language, count)
     found = {f"{name} {code}" for name, counts in groups.items() for code in counts.languages()}
-    groups_of, codes = pages["group"].astype("str"), pages["code"].astype("str")  # nulls alone have no type
-    return codes.where((groups_of + " " + codes).isin(found))
+    return pages["code"].where((pages["group"] + " " + pages["code"]).isin(found))
 
 
 def _sizes(pages: pd.DataFrame, column: pd.Series[str]) -> dict[tuple[str, str, str], int]:
