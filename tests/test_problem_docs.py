@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import attrs
 import pytest
 from corpus_cases import CORPUS, Case, cases
-from fakenet import Answer, FakeFetcher
+from kit import Site
 
 import sitemap_reader as sr
 from sitemap_reader import Problem, explain
@@ -94,9 +94,8 @@ def _shrink(site: World) -> None:
 
 def _withheld() -> Sequence[Problem]:
     """The problem of a host that answers on http only, for a target with https."""
-    silent = Answer(error=sr.FetchError("no answer", transient=False), is_no_answer=True)
-    there = Answer(chunks=(b"User-agent: *\n",))
-    network = FakeFetcher({"https://shop.example/robots.txt": silent, "http://shop.example/robots.txt": there})
+    silent = sr.FetchError("no answer", transient=False)
+    network = Site({"https://shop.example/robots.txt": silent, "http://shop.example/robots.txt": b"User-agent: *\n"})
     with (
         sr.urls("shop.example", fetcher=network, headers={"X-Key": "k"}, probe="never") as stream,
         pytest.raises(sr.NothingFound),

@@ -7,13 +7,11 @@ import gzip
 from typing import TYPE_CHECKING
 
 from fakenet import fetch
-from kit import urlset  # noqa: F401 - what the files have
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 MAP = "https://shop.example/sitemap.xml"
-NS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 
 
 def record(kind: str, block: bytes = b"", *, url: str = MAP, version: str = "1.1", **headers: str) -> bytes:

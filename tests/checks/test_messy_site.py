@@ -20,7 +20,7 @@ from sitemap_reader.model import CATALOGUE
 
 sys.path.append(str(Path(__file__).parents[1] / "cli"))
 
-from cli_runs import run
+from kit import run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from kit import Site, objects, run, urlset
+from kit import Site, objects, run
 
 from sitemap_reader.cli import Exit
 from sitemap_reader.serialize import FORMATS
@@ -19,7 +19,6 @@ from sitemap_reader.serialize.byte_streams import zstd_module
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["run", "urlset"]
 SITES = Path(__file__).parents[2] / "corpus" / "sites"
 SHOP = str(SITES / "shop")
 BROKEN = str(SITES / "broken")

@@ -11,7 +11,8 @@ from pathlib import Path
 from unittest.mock import patch
 
 import attrs
-from cli_runs import SITES, run
+from cli_runs import SITES
+from kit import run
 
 GOLDEN = Path(__file__).parent / "golden"
 COMMANDS = ("tree", "discover", "stats")

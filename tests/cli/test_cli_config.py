@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import click
 import pytest
-from cli_runs import BROKEN, SHOP, process, replay, run, urlset
+from cli_runs import BROKEN, SHOP, process, replay
+from kit import run, urlset
 
 from sitemap_reader.checks import config_file
 from sitemap_reader.cli import keys_of, kind_of

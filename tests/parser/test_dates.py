@@ -33,7 +33,7 @@ CLEAN = [
 ]
 
 NO_ZONE = "no zone, read as UTC"
-MENDED = [
+REPAIRED = [
     ("2014-06-03 10:30:15Z", "2014-06-03T10:30:15Z", "second", "space instead of T"),
     ("2014-06-03  10:30Z", "2014-06-03T10:30:00Z", "minute", "space instead of T"),
     ("2014-06-03\n10:30Z", "2014-06-03T10:30:00Z", "minute", "space instead of T"),
@@ -283,7 +283,7 @@ DIALECTS: dict[str, list[tuple[str, str | None, str | None, str | None]]] = {
         *(("1" * digits, None, None, None) for digits in [5, 6, 7, 8, 9, 11, 12, 14, 16, 19, 5000]),
     ],
     "clean in both dialects": [(*row, None) for row in CLEAN],
-    "repaired": MENDED,
+    "repaired": REPAIRED,
     "clean in RSS": [(*row, RFC_822) for row in RFC822],
     "no date": [(text, None, None, None) for text in NO_DATE],
 }  # fmt: skip
