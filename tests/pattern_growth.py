@@ -21,14 +21,14 @@ import attrs
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-# Of a linear pattern SHORT characters take some 0.1 ms; of a quadratic one, at 1 ns a pair of positions, at least 4 ms.
-SHORT = 3_000
-FLOOR_SECONDS = 0.002
+# Of a linear pattern SHORT characters take some 0.05 ms; of a quadratic one, at 1 ns a pair of positions, at least 1 ms.
+SHORT = 1_500
+FLOOR_SECONDS = 0.0005
 # Four times the characters take 4 times as long, or if it is quadratic 16 times.
 MOST_GROWTH = 8
 MEASURED = 3  # of thousands of texts some have a high ratio by chance, and none has it each time
 CLEARLY_LINEAR, MOST_ROUNDS = 6, 5  # a ratio below ends a measurement, else so many rounds decide together
-MOST_SECONDS = 0.1  # for SHORT: 30 s a MB, or exponential
+MOST_SECONDS = 0.05  # for SHORT: 30 s a MB, or exponential
 MANY = 20  # a repeat with a higher maximum is pumped
 
 # The limits of what is tried for one pattern: most have three heads and ten pumps.

@@ -418,7 +418,8 @@ async def sent_until_refused(head: bytes, block: bytes, *, guarded: bool = True,
             while True:
                 writer.write(block * SLICE)
                 sent += len(block) * SLICE
-                await writer.drain()
+                await writer.drain()  # returns at once where the connection is lost, of which the loop has to hear
+                await asyncio.sleep(0)
                 assert sent < 20 * AHEAD
 
     listener = await asyncio.start_server(answer, "127.0.0.1", 0, ssl=tls)
