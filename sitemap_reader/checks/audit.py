@@ -362,7 +362,6 @@ _STOPPED = "stopped before the end: the report covers what was read by then"
 
 
 def _audit_site(target: Target, request: AuditRequest, options: AuditOptions) -> Report:
-    """The Report of a target."""
     from ..client.sync_api import batches  # a dump needs no network library
 
     def fetched() -> datetime:

@@ -203,7 +203,6 @@ class BaselineCheck(WholeSiteCheck):
         self._listed_before = len(self._missing)
 
     def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
-        """Removes listed URLs from the missing ones."""
         self._listed.add(batch.sitemap)
         if batch.keys:
             self._with_urls.add(batch.sitemap)

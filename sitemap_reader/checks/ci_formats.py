@@ -181,7 +181,6 @@ class _Case:
         return bool(self.reason) and not self.findings
 
     def element(self, file_of: FileOf) -> str:
-        """The element of the test case."""
         rule = CATALOGUE[self.code]
         attributes: dict[str, object] = {
             "name": f"{self.code} {rule.title}",

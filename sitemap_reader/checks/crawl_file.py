@@ -164,7 +164,6 @@ class Lines:
         return line
 
     def close(self) -> None:
-        """Closes the file."""
         self._text.close()
 
     def _begin(self, stream: BinaryIO) -> io.TextIOWrapper:

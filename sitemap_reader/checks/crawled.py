@@ -54,7 +54,6 @@ class FormerLastmods:
         return key in self._first
 
     def add(self, key: int, lastmod: datetime, precision: Precision | None) -> None:
-        """Adds a lastmod of a page."""
         packed = _packed(lastmod, precision)
         if self._first.setdefault(key, packed) != packed:
             self._more.setdefault(key, set()).add(packed)
@@ -84,7 +83,6 @@ def _unpacked(packed: int) -> tuple[datetime, Precision]:
 
 
 def _overlap(one: tuple[datetime, Precision], other: tuple[datetime, Precision]) -> bool:
-    """Whether two periods overlap."""
     return one[0] < period_end(*other) and other[0] < period_end(*one)
 
 
@@ -276,7 +274,6 @@ class _Uncrawled:
     count: int = 0
 
     def add(self, at: Location, *, keeps_each: bool) -> None:
-        """Adds a URL."""
         self.count += 1
         if keeps_each or not self.places:
             self.places.append(at)
@@ -286,7 +283,6 @@ _FaultFields = tuple[int | None, bool, int | None, str, bool, str | None]
 
 
 def codes_of(row: CrawledPage) -> tuple[str, ...]:
-    """The codes of a page's faults."""
     faults = _faults_of(row)
     return () if faults is None else _PageFaults(*faults).codes
 

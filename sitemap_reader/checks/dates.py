@@ -60,8 +60,6 @@ def _report_future(stated: tuple[datetime, Precision | None], place: Place, find
 
 @attrs.define
 class _LastmodStats:
-    """The lastmods of one sitemap."""
-
     evidence: LastmodEvidence = attrs.field(factory=LastmodEvidence)
     has_news: bool = False
 

@@ -227,7 +227,6 @@ class Findings:
         return other
 
     def merge(self, other: Findings) -> None:
-        """Adds the problems of another collector."""
         for (code, severity, kind), theirs in other._by_code.items():
             collected = self._collected(code, severity, kind)
             for sample in theirs.samples:
@@ -365,22 +364,18 @@ class CheckedUrls:
 
     @property
     def locs(self) -> Sequence[str]:
-        """The URLs."""
         return self.batch.columns.locs
 
     @property
     def priorities(self) -> Sequence[float | None]:
-        """The priority of each URL."""
         return self.batch.columns.priorities
 
     @property
     def lines(self) -> Sequence[int | None]:
-        """The line of each URL in the sitemap."""
         return self.batch.columns.lines
 
     @cached_property
     def lastmods(self) -> Sequence[datetime | None]:
-        """The lastmod of each URL."""
         return self.batch.datetimes()
 
     @property
@@ -390,7 +385,6 @@ class CheckedUrls:
 
     @cached_property
     def precisions(self) -> Sequence[Precision | None]:
-        """The precision of each lastmod."""
         return [*map(precision_of, self.batch.columns.precisions)]
 
     @cached_property
@@ -418,7 +412,6 @@ class CheckedUrls:
 
     @cached_property
     def origins(self) -> list[tuple[str, list[int]]]:
-        """Each origin with the indexes of its URLs."""
         # Nearly all batches have one origin.
         start = self.locs[0][: _path_at(self.locs[0])]
         if self.text.count(f"\n{start}/") == len(self.locs):
@@ -429,7 +422,6 @@ class CheckedUrls:
         return [*indexes.items()]
 
     def at(self, index: int) -> Location:
-        """The location of a URL."""
         loc = self.locs[index]
         return {"sitemap": self.sitemap, "line": self.lines[index], "url": loc, "field": "loc", "raw": loc}
 

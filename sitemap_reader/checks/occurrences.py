@@ -53,7 +53,6 @@ class Occurrence:
 
     @classmethod
     def of(cls, problem: Problem, *, count: int = 1, new: bool | None = None) -> Occurrence:
-        """The row of a problem."""
         each = problem
         url, title = each.url or each.sitemap, CATALOGUE[each.code].title
         fields = (each.code, each.severity, url, each.raw, each.sitemap, each.line, title, each.message, each.field)
@@ -177,7 +176,6 @@ class RowSpool:
         self._files: dict[tuple[str, Severity], SpooledTemporaryFile[bytes]] = {}
 
     def add(self, row: JsonObject) -> None:
-        """Adds the row of an occurrence."""
         key = row["code"], row["severity"]
         if key not in self._files:
             self._files[key] = SpooledTemporaryFile(_SPOOLED_BYTES)  # noqa: SIM115  take() closes it

@@ -116,7 +116,6 @@ class Policy:
     file: str | None = None
 
     def ignore_of(self, code: str, url: str | None, sitemap: str | None) -> Ignore | None:
-        """The first ignore that matches a problem."""
         return next((ignore for ignore in self._ignores.get(code, ()) if ignore.matches(url, sitemap)), None)
 
     @cached_property

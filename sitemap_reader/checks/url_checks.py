@@ -124,7 +124,6 @@ class UrlCheck:
 
     @property
     def codes(self) -> tuple[str, ...]:
-        """The codes of its faults."""
         page = CrawledPage(
             0, self.url, self.status, self.canonical, self.noindex, soft_404=self.soft_404, error=self.fetch_error
         )

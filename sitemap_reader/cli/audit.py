@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ..client.targets import Target
     from ..model.problems import Severity
     from .audit_outputs import AuditOutputs
+    from .options import OutputOptions
 
 # --fail-on -> the severities that make the command fail.
 _FAILING: dict[str, tuple[Severity, ...]] = {
@@ -45,29 +46,28 @@ _FAILING: dict[str, tuple[Severity, ...]] = {
 def run(
     *,
     targets: Sequence[str],
-    output: str | None,
-    format: str | None,
+    to: OutputOptions,
     also: Sequence[str],
     findings: str | None,
-    no_formula_guard: bool,
     fail_on: str,
     explain: str | None,
-    quiet: bool,
-    verbose: bool,
     **options: Any,
 ) -> Exit:
     """Writes the report of each TARGET or FILE; `options` are keywords of sitemap_reader.audit()."""
-    console = Console(quiet=quiet, verbose=verbose)
+    console = Console(quiet=to.quiet, verbose=to.verbose)
     if explain is not None:
-        return _explain(explain, output)
+        with open_outputs(to.output, is_json=False) as outputs:
+            screen, text = screen_for(to.output), "\n\n".join(f"{each}\n" for each in explain_all(explain))
+            outputs.records.write(screen.substituted(text).encode(screen.encoding, "replace"))
+        return Exit.COMPLETE
     if not targets:
         raise UsageError("give a TARGET or a dump, or --explain CODE, FAMILY or all")
     if targets.count(STDIN) > 1:
         raise UsageError("stdin can be read once", remedy="give files for the other dumps")
+    started = time.monotonic()
     options |= {name: " ".join(options[name]) for name in ("select", "ignore")}
-    guard = not no_formula_guard
-    shape: dict[str, Any] = {"save_checks": options["save_checks"], "targets": len(targets), "guard": guard}
-    with open_audit_outputs(output, format, also, findings, **shape) as outputs:
+    shape: dict[str, Any] = {"save_checks": options["save_checks"], "targets": len(targets)}
+    with open_audit_outputs(to, also, findings, **shape) as outputs:
         auditor = _Auditor(console, outputs, {**options, "on_occurrence": outputs.on_occurrence})
         ended = read_each(targets, console, auditor.audit)
         report = auditor.result()
@@ -79,7 +79,7 @@ def run(
                 ended.append(Exit.THRESHOLD)
     if report is None:
         return console.end(None, None, ended)
-    summary = None if is_terminal(output) else f"{report.headline}; {auditor.seconds:.1f} s"
+    summary = None if is_terminal(to.output) else f"{report.headline}; {time.monotonic() - started:.1f} s"
     return console.end(summary, f"partial: {report.partial}", ended)
 
 
@@ -92,12 +92,6 @@ class _Auditor:
     options: dict[str, Any]
     reports: list[Report] = attrs.field(factory=list)
     target: Target | None = None
-    started: float = attrs.field(factory=time.monotonic)
-
-    @property
-    def seconds(self) -> float:
-        """Seconds since the start."""
-        return time.monotonic() - self.started
 
     def result(self) -> Report | ReportSet | None:
         """The report of the only target, or those of several; None if no target gave one."""
@@ -111,13 +105,11 @@ class _Auditor:
         return None if file is None else file.as_posix()
 
     def audit(self, target: str) -> Exit:
-        """Reads a target or a dump to its end."""
         self.outputs.site = display_name(target)
         is_dump = self.options["base"] is None and is_dump_name(target)
         return self.file(target) if is_dump else self.site(target)
 
     def site(self, target: str) -> Exit:
-        """Reads a target to its end."""
         is_stdin = target == STDIN  # with a base: otherwise that is a dump
         source = self.target = stdin_document(self.options) if is_stdin else find_target(target, self.options["base"])
         callbacks: dict[str, Any] = {
@@ -129,7 +121,6 @@ class _Auditor:
             return self._keep(audit(source, stop=self._stop, **callbacks, **self.options))
 
     def file(self, file: str) -> Exit:
-        """Reads a dump to its end."""
         reject_sitemap_file(file)
         name = display_name(file)
         request = AuditRequest.of(part_of(RequestOptions, {**self.options, "stop": self._stop}))
@@ -153,18 +144,8 @@ class _Auditor:
 
 
 def _nothing(report: Report) -> str:
-    """Why there is no URL."""
     no_sitemap = next((note for note in report.notes if note.startswith("no sitemap found")), None)
     what = "no URL could be read from" if report.complete is False else "there is no URL in"
     if report.complete is not False and any(note.startswith("filtered by") for note in report.notes):
         what = "no URL matches the filters in"
     return no_sitemap or f"{what} {report.target}"
-
-
-def _explain(wanted: str, output: str | None) -> Exit:
-    """Writes the explanations of codes, families, or all of them."""
-    text = "\n\n".join(f"{each}\n" for each in explain_all(wanted))
-    with open_outputs(output, is_json=False) as outputs:
-        screen = screen_for(output)
-        outputs.records.write(screen.substituted(text).encode(screen.encoding, "replace"))
-    return Exit.COMPLETE

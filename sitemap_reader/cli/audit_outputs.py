@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ..model.problems import Severity
     from ..serialize.byte_streams import Sink
     from ..serialize.projection import Fields
+    from .options import OutputOptions
     from .output import Outputs
 
 # The rows that an HTML page has: some 10 MB.
@@ -39,6 +40,7 @@ MAX_PAGE_ROWS = 50_000
 # Formats that take one target.
 _CI_FORMATS = ("github", "sarif", "junit", "markdown")
 _JSON = ("json", "sarif", "jsonl")
+_REPORT_ENDINGS = ".sarif, .xml, .md, .html, .json or .txt; --findings takes .csv, .jsonl and .parquet"
 
 
 @attrs.frozen
@@ -117,7 +119,6 @@ class AuditOutputs:
                 sink.write(row)
 
     def write(self, report: Report | ReportSet, failing: tuple[Severity, ...], file_of: FileOf) -> None:
-        """Writes the report in each format."""
         file = None if self._file is None or self._found <= MAX_PAGE_ROWS else Path(self._file).name
         kept = [*self._kept]
         for format, stream in self.reports:
@@ -131,20 +132,14 @@ class AuditOutputs:
 
 @contextmanager
 def open_audit_outputs(
-    output: str | None,
-    format: str | None,
-    also: Sequence[str],
-    findings: str | None,
-    *,
-    save_checks: str | None,
-    targets: int,
-    guard: bool,
+    to: OutputOptions, also: Sequence[str], findings: str | None, *, save_checks: str | None, targets: int
 ) -> Iterator[AuditOutputs]:
     """Opens the outputs of an audit of so many targets; UsageError for formats and names that do not fit."""
-    format = format_for(output, format, (*REPORT_FORMATS, *OCCURRENCE_FORMATS)) or "text"
+    output = to.output
+    format = format_for(output, to.format, (*REPORT_FORMATS, *OCCURRENCE_FORMATS)) or "text"
     if format == "html" and is_terminal(output):
         raise UsageError("html is for a browser: give -o report.html")
-    others = [(file, _report_format(file)) for file in also]
+    others = [(file, _format_by_suffix("--also", file, REPORT_FORMATS, _REPORT_ENDINGS)) for file in also]
     formats = [format, *(each for _, each in others)]
     for each in formats:
         if each in _CI_FORMATS and targets > 1:
@@ -157,7 +152,7 @@ def open_audit_outputs(
     with ExitStack() as opened:
         streams = [(each, opened.enter_context(open_outputs(file, is_json=each in _JSON))) for file, each in others]
         fields = columns_of(Occurrence, names_sites=targets > 1)
-        rows = _open_rows(output, format, findings, page if kept.limit else None, fields, guard, kept)
+        rows = _open_rows(to, format, findings, page if kept.limit else None, fields, kept)
         made = opened.enter_context(rows)
         made.reports += streams
         made.names_sites = targets > 1
@@ -166,31 +161,29 @@ def open_audit_outputs(
 
 @contextmanager
 def _open_rows(
-    output: str | None,
-    format: str,
-    findings: str | None,
-    page: str | None,
-    fields: Fields,
-    guard: bool,
-    kept: OccurrenceBuffer,
+    to: OutputOptions, format: str, findings: str | None, page: str | None, fields: Fields, kept: OccurrenceBuffer
 ) -> Iterator[AuditOutputs]:
     """Opens -o and --findings; an HTML page has a file of its name beside it, unless --findings names one.
 
     `fields` are the columns of rows; a JSON line has the whole object.
     """
-    file, file_format = findings, None if findings is None else _occurrence_format(findings)
-    if findings is None and page is not None and (free := _file_beside(page, output)) is not None:
+    file, file_format = findings, None
+    if findings is not None:
+        endings = ", ".join(f".{name}" for name in OCCURRENCE_FORMATS)
+        file_format = _format_by_suffix("--findings", findings, OCCURRENCE_FORMATS, endings)
+        check_format(file_format)
+    if findings is None and page is not None and (free := _file_beside(page, to.output)) is not None:
         file, file_format = free, "jsonl"
     own = format if format in OCCURRENCE_FORMATS else "jsonl"
-    options: dict[str, Any] = {"report_format": file_format, "may_lack_report": findings is None, "guard": guard}
+    options: dict[str, Any] = {"report_format": file_format, "may_lack_report": findings is None, "guard": to.guard}
     options["is_json"] = format in _JSON
-    with open_outputs(output, file, format=own, fields=None if own == "jsonl" else fields, **options) as main:
+    with open_outputs(to.output, file, format=own, fields=None if own == "jsonl" else fields, **options) as main:
         reports = [] if format in OCCURRENCE_FORMATS else [(format, main)]
-        made = AuditOutputs(main, reports, [] if reports else [main.sink], output, kept, file)
+        made = AuditOutputs(main, reports, [] if reports else [main.sink], to.output, kept, file)
         if main.report is None or file_format is None:
             yield made
             return
-        beside = make_sink(file_format, main.report, fields=None if file_format == "jsonl" else fields, guard=guard)
+        beside = make_sink(file_format, main.report, fields=None if file_format == "jsonl" else fields, guard=to.guard)
         if findings is None:
             made._beside = beside
         else:
@@ -207,23 +200,12 @@ def _file_beside(page: str, *others: str | None) -> str | None:
     return name if is_free and is_file and not os.path.abspath(page).startswith("/dev/") else None
 
 
-def _occurrence_format(file: str) -> str:
-    """The format by the suffix of --findings; UsageError for another."""
-    format = next((each for each in suffix_formats(file) if each in OCCURRENCE_FORMATS), None)
-    if format is None:
-        suffixes = ", ".join(f".{name}" for name in OCCURRENCE_FORMATS)
-        raise UsageError(f"--findings {file}: give a name that ends in {suffixes}")
-    check_format(format)
-    return format
-
-
-def _report_format(file: str) -> str:
-    """The format by the suffix of --also; UsageError for another."""
-    format = next((each for each in suffix_formats(file) if each in REPORT_FORMATS), None)
-    if format is None:
-        hint = ".sarif, .xml, .md, .html, .json or .txt; --findings takes .csv, .jsonl and .parquet"
-        raise UsageError(f"--also {file}: give a name that ends in {hint}")
-    return format
+def _format_by_suffix(option: str, file: str, formats: Sequence[str], endings: str) -> str:
+    """The format of a file of this option; UsageError for a name without one of these `endings`."""
+    for format in suffix_formats(file):
+        if format in formats:
+            return format
+    raise UsageError(f"{option} {file}: give a name that ends in {endings}")
 
 
 def _refuse_repeated(others: Sequence[str | None], also: Sequence[str]) -> None:

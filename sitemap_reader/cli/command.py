@@ -116,7 +116,6 @@ class Command(click.Command):
             ctx.exit(Exit.USAGE)
 
     def invoke(self, ctx: click.Context) -> NoReturn:
-        """Runs the command and exits with its code."""
         settings = current_settings(ctx)
         if settings is not None and (used := settings.used(ctx)) and not ctx.params.get("quiet"):
             _note(f"note {used}; --no-config ignores them")

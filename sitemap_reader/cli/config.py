@@ -78,7 +78,6 @@ def _line(text: str, source: str) -> str:
 
 
 def _stated(settings: Settings, several: Iterable[Setting]) -> Iterator[tuple[str, str]]:
-    """Settings with their places."""
     for each in several:
         yield f"{each.keys[-1]} = {_toml(each.stated)}", settings.file.place(each.keys)
 
@@ -96,7 +95,6 @@ def _options(name: str, command: click.Command, settings: Settings | None) -> It
 
 
 def _policy(file: ConfigFile) -> Iterator[tuple[str, Rows]]:
-    """The tables of the audit's policy."""
     for name in POLICY_TABLES:
         yield f"[{AUDIT}.{name}]\n", [*_table(file, (AUDIT, name))]
     given = file.value((AUDIT, IGNORE))

@@ -20,26 +20,20 @@ from .output import STDOUT, Outputs, display_name, format_for, open_input, open_
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from .options import OutputOptions
 
-def run(
-    *,
-    file: str,
-    output: str | None,
-    format: str | None,
-    fields: str | None,
-    no_formula_guard: bool,
-    unique: bool,
-    quiet: bool,
-) -> Exit:
+
+def run(*, file: str, unique: bool, to: OutputOptions) -> Exit:
     """Writes the URLs of `file`, - for stdin; lines of other types only to JSONL without fields."""
-    console = Console(quiet=quiet)
-    wanted = None if fields is None else parse_fields(fields)
-    target = format_for(output, format, FORMATS) or _no_format(output)
+    console = Console(quiet=to.quiet)
+    wanted = None if to.fields is None else parse_fields(to.fields)
+    target = format_for(to.output, to.format, FORMATS)
+    if target is None:
+        reason = "no output format" if to.output in (None, STDOUT) else f"the suffix of {to.output} is no format"
+        names = ", ".join(format.suffixes[0] for format in FORMATS.values())
+        raise UsageError(reason, remedy=f"give --format, or -o with a name in one of {names}")
     name = display_name(file)
-    with (
-        open_input(file) as dump,
-        open_outputs(output, format=target, fields=wanted, guard=not no_formula_guard) as outputs,
-    ):
+    with open_input(file) as dump, open_outputs(to.output, format=target, fields=wanted, guard=to.guard) as outputs:
         conversion = _Conversion(
             name,
             outputs,
@@ -52,14 +46,8 @@ def run(
         before_read = None if dump.seekable() else outputs.flush
         code = conversion.run(numbered_objects(dump, name, before_read=before_read))
         outputs.decide([code], conversion.urls)
-    place = "stdout" if output in (None, STDOUT) else str(output)
+    place = "stdout" if to.output in (None, STDOUT) else str(to.output)
     return console.end(conversion.summary(place) if conversion.urls else None, None, [code])
-
-
-def _no_format(output: str | None) -> str:
-    reason = "no output format" if output in (None, STDOUT) else f"the suffix of {output} is no format"
-    names = ", ".join(format.suffixes[0] for format in FORMATS.values())
-    raise UsageError(f"{reason}", remedy=f"give --format, or -o with a name in one of {names}")
 
 
 @attrs.define
@@ -101,7 +89,6 @@ class _Conversion:
         return Exit.COMPLETE if self.urls else self._nothing()
 
     def summary(self, place: str) -> str:
-        """The summary in one line."""
         others = count_of(self.others, "other line")
         texts = [count_of(self.urls, "URL") + (f" and {others}" if self.others and self.keeps_types else "")]
         texts[0] += f" written to {place}"

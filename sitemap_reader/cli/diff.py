@@ -4,56 +4,45 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from ..compare.diff import DumpSide, compare, is_state, open_side
 from ..model.errors import UsageError
 from ..serialize.dumps import STDIN, STDIN_NAME, numbered_objects
 from .exits import Exit
 from .messages import Console
-from .output import display_name, open_input, open_outputs, rows_format_for, screen_for
+from .output import display_name, open_input, open_outputs, rows_format_for
 from .tables import change_header, change_lines
 
 if TYPE_CHECKING:
     from ..compare.diff import Side
     from ..model.options import On
+    from .options import OutputOptions
 
 
-def run(
-    *,
-    old: str,
-    new: str,
-    on: On,
-    exit_code: bool,
-    output: str | None,
-    format: str | None,
-    no_formula_guard: bool,
-    quiet: bool,
-) -> Exit:
+def run(*, old: str, new: str, on: On, exit_code: bool, to: OutputOptions) -> Exit:
     """Writes the changes between `old` and `new`, files of which one may be - for stdin."""
-    console = Console(quiet=quiet)
+    console = Console(quiet=to.quiet)
     started = time.monotonic()
     if old == new == STDIN:
         raise UsageError("OLD and NEW cannot both be stdin", remedy="give a file for one of them")
     if old == new != STDIN and is_state(old):  # a state can be opened once
         raise UsageError("OLD and NEW are the same state", remedy="give another file for one of them")
-    format = rows_format_for(output, format, elsewhere="jsonl")
+    format = rows_format_for(to, elsewhere="jsonl")
     with ExitStack() as files:
         bodies = [(display_name(name), files.enter_context(open_input(name))) for name in (old, new)]
-        outputs = files.enter_context(open_outputs(output, is_json=format == "jsonl"))
+        outputs = files.enter_context(open_outputs(to.output, is_json=format == "jsonl"))
         before, after = (_side(name, body, files) for name, body in bodies)
         try:
             changes = files.enter_context(compare(before, after, on))
             outputs.records.write(change_header(format, names_sites=changes.names_sites))
-            writing: dict[str, Any] = {"screen": screen_for(output), "names_sites": changes.names_sites}
-            writing["guard"] = not no_formula_guard
-            for line in change_lines(format, changes.dicts(), **writing):
+            for line in change_lines(format, changes.dicts(), names_sites=changes.names_sites, to=to):
                 outputs.records.write(line)
             outputs.keep()
         except KeyboardInterrupt:
             return console.end(None, None, [Exit.INTERRUPTED])
-    for note in () if quiet else changes.notes:
-        console.line(f"note {note}")
+    for note in changes.notes:
+        console.note(f"note {note}")
     code = Exit.THRESHOLD if exit_code and len(changes) else Exit.COMPLETE
     return console.end(f"{changes.summary}; {time.monotonic() - started:.1f} s", None, [code])
 

@@ -19,49 +19,37 @@ from .output import open_outputs, rows_format_for
 from .tables import rows_as
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterator, Sequence
 
     from ..client.targets import Target
     from ..model.records import Item
+    from .options import OutputOptions
 
 HEADER = ("site", *attrs.fields_dict(Candidate))
 
 
-def run(
-    *,
-    targets: Sequence[str],
-    output: str | None,
-    format: str | None,
-    no_formula_guard: bool,
-    quiet: bool,
-    verbose: bool,
-    **reading: Any,
-) -> Exit:
+def run(*, targets: Sequence[str], to: OutputOptions, **reading: Any) -> Exit:
     """Writes a row for each candidate; `reading` are keywords of sitemap_reader.discover()."""
-    console = Console(quiet=quiet, verbose=verbose)
+    console = Console(quiet=to.quiet, verbose=to.verbose)
     names = read_targets_at(targets, reading)
-    format = rows_format_for(output, format)
-    with open_outputs(output, is_json=format == "jsonl") as outputs:
+    format = rows_format_for(to)
+    with open_outputs(to.output, is_json=format == "jsonl") as outputs:
         discovery = _Discovery(console, reading)
         codes = read_each(names, console, discovery.site)
         outputs.decide(codes)
-        found, names_sites, guard = discovery.found, len(names) > 1, not no_formula_guard
+        found, first = discovery.found, 0 if len(names) > 1 else 1
         if format == "jsonl":
-            lines: Iterable[bytes] = (
-                json_line(candidate, site=site if names_sites else None) for site, candidate in found
-            )
+            lines: Iterator[bytes] = (json_line(each, site=None if first else site) for site, each in found)
         else:
-            first = 0 if names_sites else 1
             rows = [(site, *attrs.astuple(candidate))[first:] for site, candidate in found]
-            lines = rows_as(format, HEADER[first:], rows, right=("status",), output=output, guard=guard)
-        for line in lines:
-            outputs.records.write(line)
+            lines = rows_as(format, HEADER[first:], rows, right=("status",), to=to)
+        outputs.records.write_lines(b"".join(lines))
     if set(codes) == {Exit.USAGE}:
         return console.end(None, None, codes)
     holding = sum(candidate.format in SITEMAP_FORMATS for _, candidate in found)
     summary = f"{count_of(holding, 'sitemap')} found"
-    if holding < len(found):
-        summary += f"; {count_of(len(found) - holding, 'other candidate')} could not be read"
+    if others := len(found) - holding:
+        summary += f"; {count_of(others, 'other candidate')} could not be read"
     return console.end(summary, "partial: not every robots.txt or candidate could be read", codes)
 
 
@@ -74,7 +62,6 @@ class _Discovery:
     found: list[tuple[str, Candidate]] = attrs.field(factory=list)
 
     def site(self, target: str | Target) -> Exit:
-        """The candidates of one target."""
         builder = SummaryBuilder(on_item=self.console.show)
 
         def take(item: Item) -> None:

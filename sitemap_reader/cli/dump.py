@@ -21,38 +21,26 @@ if TYPE_CHECKING:
 
     from ..client.summary import Summary
     from ..client.targets import Target
+    from .options import OutputOptions
 
 
-def run(
-    *,
-    targets: Sequence[str],
-    output: str | None,
-    format: str | None,
-    fields: str | None,
-    no_formula_guard: bool,
-    unique: bool,
-    report: str | None,
-    limit: int | None,
-    quiet: bool,
-    verbose: bool,
-    **reading: Any,
-) -> Exit:
+def run(*, targets: Sequence[str], to: OutputOptions, unique: bool, limit: int | None, **reading: Any) -> Exit:
     """Reads the targets one after the other; `reading` are keywords of client.sync_api.url_batches()."""
-    console = Console(quiet=quiet, verbose=verbose)
+    console = Console(quiet=to.quiet, verbose=to.verbose)
     names = read_targets_at(targets, reading)
-    chosen = None if fields is None else parse_fields(fields)
+    chosen = None if to.fields is None else parse_fields(to.fields)
     roots = chosen.roots if chosen else frozenset()
     names_sites = len(names) > 1 or SITE in roots
     reading["extras"] = reading["extras"] or EXTRAS in roots
     reading["unique"] = UrlSet() if unique else False
-    reading["on_progress"] = console.progress(beside_lines=is_terminal(output))
-    format = format_for(output, format, FORMATS) or "jsonl"
-    with open_outputs(output, report, format=format, fields=chosen, guard=not no_formula_guard) as outputs:
+    reading["on_progress"] = console.progress(beside_lines=is_terminal(to.output))
+    format = format_for(to.output, to.format, FORMATS) or "jsonl"
+    with open_outputs(to.output, to.report, format=format, fields=chosen, guard=to.guard) as outputs:
         dump = _Dump(console, outputs, reading, limit, names_sites)
         codes = read_each(names, console, dump.site)
         outputs.decide(codes, dump.total.urls if dump.total else 0)
-    if dump.undated and not quiet:
-        console.line(f"note {count_of(dump.undated, 'URL')} without a lastmod; --undated drop leaves them out")
+    if dump.undated:
+        console.note(f"note {count_of(dump.undated, 'URL')} without a lastmod; --undated drop leaves them out")
     if dump.total is None:  # no target was valid
         return console.end(None, None, codes)
     return console.end(dump.total.text, dump.total.partial_line(), codes)

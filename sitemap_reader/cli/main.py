@@ -84,7 +84,7 @@ def main() -> None:
 def dump(**arguments: Any) -> Exit:
     from .dump import run
 
-    return run(**arguments)
+    return run(**options.with_outputs(arguments))
 
 
 @main.command(
@@ -131,7 +131,7 @@ def parse(**arguments: Any) -> Exit:
     """
     from .parse import run
 
-    return run(limits=network_options.limits(arguments), **arguments)
+    return run(limits=network_options.limits(arguments), **options.with_outputs(arguments))
 
 
 @main.command(
@@ -148,7 +148,7 @@ def discover(**arguments: Any) -> Exit:
     """
     from .discover import run
 
-    return run(**arguments)
+    return run(**options.with_outputs(arguments))
 
 
 @main.command(
@@ -166,7 +166,7 @@ def tree(**arguments: Any) -> Exit:
     """
     from .tree import run
 
-    return run(**arguments)
+    return run(**options.with_outputs(arguments))
 
 
 @main.command(
@@ -184,7 +184,7 @@ def stats(**arguments: Any) -> Exit:
     """
     from .stats import run
 
-    return run(**arguments)
+    return run(**options.with_outputs(arguments))
 
 
 @main.command(
@@ -214,7 +214,7 @@ def sync(**arguments: Any) -> Exit:
     """
     from .sync import run
 
-    return run(**arguments)
+    return run(**options.with_outputs(arguments))
 
 
 @main.command(
@@ -297,7 +297,7 @@ def audit(**arguments: Any) -> Exit:
     from .audit import run
 
     settings = current_settings()
-    return run(policy=settings.policy if settings else None, **arguments)
+    return run(policy=settings.policy if settings else None, **options.with_outputs(arguments))
 
 
 @main.command(
@@ -340,7 +340,7 @@ def diff(**arguments: Any) -> Exit:
     """
     from .diff import run
 
-    return run(**arguments)
+    return run(**options.with_outputs(arguments))
 
 
 @main.command(
@@ -357,7 +357,7 @@ def convert(**arguments: Any) -> Exit:
     """Convert a dump (JSONL or Parquet) to another format."""
     from .convert import run
 
-    return run(**arguments)
+    return run(**options.with_outputs(arguments))
 
 
 @main.command(

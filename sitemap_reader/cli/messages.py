@@ -216,7 +216,6 @@ def _is_complete_message(outcome: Outcome, sample: Problem) -> bool:
 
 
 def _with_hint(message: str, sample: Problem) -> str:
-    """The message, followed by what to do."""
     hint = sample.remedy or explain(sample.code).hint
     return f"{message}; {hint}" if hint and not message.endswith(hint) else message
 

@@ -79,7 +79,6 @@ class FileName(Text):
     name = "file"
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Has the shell complete file names."""
         from click.shell_completion import CompletionItem  # here: few commands complete anything
 
         return [CompletionItem(incomplete, type="file")]

@@ -11,6 +11,7 @@ import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import attrs
 import click
 
 from ..checks.options import AuditOptions
@@ -128,6 +129,31 @@ def _as_bad_parameter(context: click.Context, param: click.Parameter) -> Iterato
         yield
     except UsageError as exc:
         raise click.BadParameter(exc.without_keyword(as_option), context, param) from exc
+
+
+@attrs.frozen
+class OutputOptions:
+    """What the command line says of the output: options that a command lacks have their defaults."""
+
+    output: str | None = None
+    format: str | None = None
+    fields: str | None = None
+    no_formula_guard: bool = False
+    report: str | None = None
+    quiet: bool = False
+    verbose: bool = False
+
+    @property
+    def guard(self) -> bool:
+        """Whether no cell of CSV and TSV may be a formula to a spreadsheet."""
+        return not self.no_formula_guard
+
+
+def with_outputs(arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a command with those of its output as one, `to`."""
+    names = attrs.fields_dict(OutputOptions).keys() & arguments.keys()
+    to = OutputOptions(**{name: arguments.pop(name) for name in names})
+    return {**arguments, "to": to}
 
 
 Function = TypeVar("Function", bound="Callable[..., Any]")

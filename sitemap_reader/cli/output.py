@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from ..serialize.byte_streams import ByteStream
     from ..serialize.projection import Fields
     from .messages import Console
+    from .options import OutputOptions
 
 
 # Suffix, without that of a compression -> the formats that it may stand for; a command has one of them, or none.
@@ -355,7 +356,6 @@ class Outputs:
         return {"on_item": take, "on_wait": wait}
 
     def flush(self) -> None:
-        """Writes what is buffered."""
         try:
             self.records.flush()
         finally:
@@ -472,9 +472,9 @@ def _refuse(output: str, report: str | None, format: str, report_format: str | N
             )
 
 
-def rows_format_for(output: str | None, format: str | None, elsewhere: str = "tsv") -> str:
+def rows_format_for(to: OutputOptions, elsewhere: str = "tsv") -> str:
     """The format of a table: --format, else by the suffix of -o, else `table` on a terminal and `elsewhere` if not."""
-    return format_for(output, format, ROWS_FORMATS) or ("table" if is_terminal(output) else elsewhere)
+    return format_for(to.output, to.format, ROWS_FORMATS) or ("table" if is_terminal(to.output) else elsewhere)
 
 
 def screen_for(output: str | None) -> Screen:
@@ -483,7 +483,6 @@ def screen_for(output: str | None) -> Screen:
 
 
 def is_terminal(output: str | None) -> bool:
-    """Whether the output is a terminal."""
     return screen_for(output).is_terminal
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ..client.summary import SummaryBuilder, count_of, dropped_text
 from ..model.errors import UsageError
@@ -23,60 +23,39 @@ from .messages import Console
 from .output import Outputs, display_name, format_for, open_input, open_outputs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
-    from ..model.limits import Limits
     from ..model.records import Item
-    from ..parser.normalise.scope import ScopeMode
+    from .options import OutputOptions
 
 READ_BYTES = 64 * 1024
 _URL = re.compile(r"https?://", re.IGNORECASE)
 
 
-def run(
-    *,
-    file: str,
-    url: str | None,
-    content_type: str | None,
-    scope: ScopeMode,
-    authorities: Sequence[str],
-    extras: bool,
-    limits: Limits,
-    output: str | None,
-    format: str | None,
-    fields: str | None,
-    no_formula_guard: bool,
-    report: str | None,
-    quiet: bool,
-    verbose: bool,
-) -> Exit:
-    """Writes the items of the document as they are read."""
+def run(*, file: str, extras: bool, to: OutputOptions, **parsing: Any) -> Exit:
+    """Writes the items of the document as they are read; `parsing` are keywords of iter_parse()."""
     name = display_name(file)
-    console = Console(quiet=quiet, verbose=verbose, document=name)
-    format = format_for(output, format, FORMATS) or "jsonl"
-    chosen = None if fields is None else parse_fields(fields)
+    console = Console(quiet=to.quiet, verbose=to.verbose, document=name)
+    format = format_for(to.output, to.format, FORMATS) or "jsonl"
+    chosen = None if to.fields is None else parse_fields(to.fields)
     with (
         open_input(file, _open_document) as body,
-        open_outputs(output, report, format=format, fields=chosen, guard=not no_formula_guard) as outputs,
+        open_outputs(to.output, to.report, format=format, fields=chosen, guard=to.guard) as outputs,
     ):
         items = iter_parse(
             _chunks(body, file, outputs),
-            url=url,
-            content_type=content_type,
-            scope=scope,
-            authorities=authorities,
             extras=extras or (chosen is not None and EXTRAS in chosen.roots),
-            limits=limits,
             feed_fallback=feedparser_fallback,
+            **parsing,
         )
-        parsing = _Parsing(name, console, outputs, takes_sitemaps=format == "jsonl" and chosen is None)
-        code = parsing.read(items)
-        outputs.decide([code], parsing.summary_builder.progress.urls)
+        reading = _Parsing(name, console, outputs, takes_sitemaps=format == "jsonl" and chosen is None)
+        code = reading.read(items)
+        outputs.decide([code], reading.summary_builder.progress.urls)
     console.flush()
-    if parsing.left_out and not quiet:
-        what = f"{count_of(parsing.left_out, 'sitemap')} left out"
-        console.line(f"note {what}: only jsonl without --fields has lines for the children of an index")
-    return console.end(parsing.summary(), parsing.summary_builder.summary().partial_line(), [code])
+    if reading.left_out:
+        what = f"{count_of(reading.left_out, 'sitemap')} left out"
+        console.note(f"note {what}: only jsonl without --fields has lines for the children of an index")
+    return console.end(reading.summary(), reading.summary_builder.summary().partial_line(), [code])
 
 
 class _Parsing:
@@ -93,7 +72,6 @@ class _Parsing:
         self._started = time.monotonic()
 
     def read(self, items: Iterator[Item]) -> Exit:
-        """Writes all items; returns the exit code."""
         try:
             for item in items:
                 self._write(item)
@@ -110,7 +88,6 @@ class _Parsing:
         return 0 if self._takes_sitemaps else self._children
 
     def summary(self) -> Message:
-        """The summary in one line."""
         numbers, dropped = self.summary_builder.progress, self.summary_builder.summary().dropped
         parts = [count_of(numbers.urls, "URL")] if numbers.urls or not self._children else []
         if self._children:

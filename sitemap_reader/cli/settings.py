@@ -85,7 +85,6 @@ class Settings:
         return [*found.values()]
 
     def own(self, name: str) -> list[Setting]:
-        """The settings in the table of a command."""
         return [each for each in self.by_command.get(name, {}).values() if len(each.keys) > 1]
 
     def default_map(self, name: str) -> dict[str, Any]:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from ..client.terminal import Screen
     from ..statistics.facts import Fact
+    from .options import OutputOptions
     from .output import Outputs
 
 
@@ -92,34 +93,23 @@ def percent(fact: Fact) -> str:
 HEADER = ("group", "name", "count", "share")
 
 
-def run(
-    *,
-    target: str,
-    output: str | None,
-    format: str | None,
-    no_formula_guard: bool,
-    quiet: bool,
-    verbose: bool,
-    **reading: Any,
-) -> Exit:
+def run(*, target: str, to: OutputOptions, **reading: Any) -> Exit:
     """Writes the facts of a TARGET or a FILE; `reading` are keywords of sitemap_reader.urls().
 
     For a FILE only dates and URL patterns of these apply.
     """
-    console = Console(quiet=quiet, verbose=verbose)
-    format = rows_format_for(output, format)
+    console = Console(quiet=to.quiet, verbose=to.verbose)
+    format = rows_format_for(to)
     is_dump = reading["base"] is None and is_dump_name(target)
     found = None if is_dump else _found(target, reading)
     now = (found and found.recorded) or _now()
-    with open_outputs(output, is_json=format == "jsonl") as outputs:
+    with open_outputs(to.output, is_json=format == "jsonl") as outputs:
         statistics = Statistics(now, None if is_dump else lambda: (found and found.recorded) or _now())
         stats_run = _StatsRun(console, outputs, reading, now, statistics, found)
         codes = read_each([target], console, stats_run.file if is_dump else stats_run.site)
         outputs.decide(codes)
         if set(codes) != {Exit.USAGE}:
-            facts = stats_run.statistics.facts()
-            for line in _lines(format, facts, output, guard=not no_formula_guard):
-                outputs.records.write(line)
+            outputs.records.write_lines(b"".join(_lines(format, stats_run.statistics.facts(), to)))
     return console.end(stats_run.text, stats_run.partial, codes)
 
 
@@ -150,7 +140,6 @@ class _StatsRun:
     partial: str | None = None
 
     def site(self, target: str) -> Exit:
-        """Reads a target to its end."""
         from ..client.sync_api import batches  # a file needs no network library
 
         check, console = self.outputs.interrupts.check, self.console
@@ -167,7 +156,6 @@ class _StatsRun:
         return judge(self.found.name if self.found else target, summary)
 
     def file(self, file: str) -> Exit:
-        """Reads a dump to its end."""
         reject_sitemap_file(file)
         name, started = display_name(file), time.monotonic()
         selection = _selection(name, self.reading, self.now)
@@ -199,12 +187,11 @@ def _selection(name: str, reading: Mapping[str, Any], now: datetime) -> Selectio
     return make_selection(now, **filters)
 
 
-def _lines(format: str, facts: list[Fact], output: str | None, *, guard: bool) -> Iterator[bytes]:
+def _lines(format: str, facts: list[Fact], to: OutputOptions) -> Iterator[bytes]:
     if format == "jsonl":
         return (orjson.dumps(fact.to_dict(), option=orjson.OPT_APPEND_NEWLINE) for fact in facts)
     if format == "table":
-        screen = screen_for(output)
+        screen = screen_for(to.output)
         return (f"{line}\n".encode(screen.encoding, "replace") for line in panels(facts, screen))
-    shares = (None if fact.share is None else f"{fact.share:.6g}" for fact in facts)
-    rows = [(fact.group, fact.name, fact.count, share) for fact, share in zip(facts, shares, strict=True)]
-    return rows_as(format, HEADER, rows, right=(), output=output, guard=guard)
+    rows = [(each.group, each.name, each.count, None if each.share is None else f"{each.share:.6g}") for each in facts]
+    return rows_as(format, HEADER, rows, right=(), to=to)

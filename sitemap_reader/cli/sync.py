@@ -18,47 +18,35 @@ from ..serialize.jsonl import encode_changes, stamp
 from ..state.state import State, site_name
 from .exits import Exit, any_read
 from .messages import Console, read_each, read_targets_at, utf8
-from .output import Outputs, is_terminal, open_outputs, rows_format_for, screen_for
+from .output import Outputs, is_terminal, open_outputs, rows_format_for
 from .tables import change_header, change_lines, rows_as
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from ..client.summary import Summary
     from ..client.targets import Target
     from ..serialize.dumps import JsonObject
     from ..state.documents import StoredDocument
     from ..state.state import StoredRun
+    from .options import OutputOptions
 
 
-def run(
-    *,
-    targets: Sequence[str],
-    state: str,
-    history: bool,
-    output: str | None,
-    format: str | None,
-    no_formula_guard: bool,
-    report: str | None,
-    quiet: bool,
-    verbose: bool,
-    **reading: Any,
-) -> Exit:
+def run(*, targets: Sequence[str], state: str, history: bool, to: OutputOptions, **reading: Any) -> Exit:
     """Reads the targets one after the other; `reading` are keywords of client.sync_api.changes()."""
-    console = Console(quiet=quiet, verbose=verbose)
-    format = rows_format_for(output, format, elsewhere="jsonl")
+    console = Console(quiet=to.quiet, verbose=to.verbose)
+    format = rows_format_for(to, elsewhere="jsonl")
     if history:
-        return _history(console, targets, state, output, format, guard=not no_formula_guard)
+        return _history(console, targets, state, format, to)
     if not targets:
         raise UsageError("give a TARGET, or --history to list the runs in FILE")
     if state == STDIN:
         raise UsageError("--state names a file, which is read and written: it cannot be -")
     names = read_targets_at(targets, reading)
-    reading["on_progress"] = console.progress(beside_lines=is_terminal(output))
+    reading["on_progress"] = console.progress(beside_lines=is_terminal(to.output))
     # In place: changes that the state counts as delivered are in the file, also after a kill.
-    with open_outputs(output, report, in_place=True, is_json=format == "jsonl") as outputs:
-        writing: dict[str, Any] = {"screen": screen_for(output), "guard": not no_formula_guard}
-        sync = _Sync(console, outputs, state, format, reading, len(names) > 1, writing)
+    with open_outputs(to.output, to.report, in_place=True, is_json=format == "jsonl") as outputs:
+        sync = _Sync(console, outputs, state, format, reading, len(names) > 1, to)
         codes = read_each(names, console, sync.site)
         outputs.decide(codes)
         if any_read(codes):
@@ -78,7 +66,7 @@ class _Sync:
     format: str
     reading: dict[str, Any]
     names_sites: bool
-    writing: dict[str, Any]
+    to: OutputOptions
     total: Summary | None = None
     counts: ChangeCounts = attrs.field(factory=ChangeCounts)
     has_begun: bool = False
@@ -89,8 +77,11 @@ class _Sync:
         """
         found = find_target(target, self.reading["base"])
         site = utf8(found.name) if self.names_sites else None
-        callbacks = self.outputs.callbacks(site, self.console)
-        callbacks["on_document"] = self._show_trust
+
+        def show_trust(document: StoredDocument) -> None:
+            self.console.detail(f"lastmod of {document.url}: score {document.lastmod_trust}")
+
+        callbacks = {**self.outputs.callbacks(site, self.console), "on_document": show_trust}
         with (
             self.outputs.interrupts.deferred(),
             change_pieces(found, state=self.state, **callbacks, **self.reading) as stream,
@@ -116,15 +107,11 @@ class _Sync:
     def missing(self) -> str | None:
         """The line that says what is missing; None if nothing is."""
         held_back = self.counts.held_back
-        parts = [
-            self.total.missing() if self.total else "",
-            held_back_text(held_back) if held_back else "",
-        ]
-        missing = ", ".join(part for part in parts if part)
+        parts = [self.total.missing() if self.total else "", held_back_text(held_back) if held_back else ""]
+        missing = ", ".join(filter(None, parts))
         return f"partial: {missing}" if missing else None
 
     def begin(self) -> None:
-        """Writes the header, once."""
         if not self.has_begun:
             self.outputs.records.write(change_header(self.format, names_sites=self.names_sites))
         self.has_begun = True
@@ -135,11 +122,8 @@ class _Sync:
             self.outputs.records.write_lines(lines)
             return
         json_objects = map(orjson.loads, lines.splitlines())
-        rows = change_lines(self.format, json_objects, names_sites=self.names_sites, **self.writing)
+        rows = change_lines(self.format, json_objects, names_sites=self.names_sites, to=self.to)
         self.outputs.records.write_lines(b"".join(rows))
-
-    def _show_trust(self, document: StoredDocument) -> None:
-        self.console.detail(f"lastmod of {document.url}: score {document.lastmod_trust}")
 
 
 # --- the history ---
@@ -148,23 +132,22 @@ HEADER = ("site", "started", "ended", "complete", "sitemaps", "not_modified", "n
 _NUMBERS = HEADER[4:]
 
 
-def _history(
-    console: Console, targets: Sequence[str], state: str, output: str | None, format: str, *, guard: bool
-) -> Exit:
+def _history(console: Console, targets: Sequence[str], state: str, format: str, to: OutputOptions) -> Exit:
     with State(state) as stored:
         known = {site.name for site in stored.sites()}
         names = [target if target in known else site_name(find_target(target).seeds) for target in targets]
         runs = [run for name in names for run in stored.runs(name)] if names else stored.runs()
-    with open_outputs(output, is_json=format == "jsonl") as outputs:
+    with open_outputs(to.output, is_json=format == "jsonl") as outputs:
         outputs.keep()
-        json_objects = [_run_object(run) for run in runs]
+        objects = [_run_object(run) for run in runs]
         if format == "jsonl":
-            for json_object in json_objects:
-                outputs.records.write(orjson.dumps({"type": "run", **json_object}, option=orjson.OPT_APPEND_NEWLINE))
+            objects = [{"type": "run", **each} for each in objects]
+            lines: Iterator[bytes] = (orjson.dumps(each, option=orjson.OPT_APPEND_NEWLINE) for each in objects)
         else:
-            rows = [[json_object[name] for name in HEADER] for json_object in json_objects]
-            for line in rows_as(format, HEADER, rows, right=_NUMBERS, output=output, guard=guard):
-                outputs.records.write(line)
+            lines = rows_as(
+                format, HEADER, [[each[name] for name in HEADER] for each in objects], right=_NUMBERS, to=to
+            )
+        outputs.records.write_lines(b"".join(lines))
     return console.end(count_of(len(runs), "run"), None, [Exit.COMPLETE])
 
 

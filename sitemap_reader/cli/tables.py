@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from ..client.terminal import Screen
     from ..serialize.dumps import JsonObject
+    from .options import OutputOptions
 
 
 _MARKS = frozenset({"Mn", "Me"})  # Unicode categories of characters without a column of their own
@@ -151,20 +152,14 @@ def _style(name: str, cell: str) -> str | None:
 
 
 def rows_as(
-    format: str,
-    header: Sequence[str],
-    rows: Sequence[Sequence[object]],
-    *,
-    right: Sequence[str],
-    output: str | None,
-    guard: bool,
+    format: str, header: Sequence[str], rows: Sequence[Sequence[object]], *, right: Sequence[str], to: OutputOptions
 ) -> Iterator[bytes]:
     """The lines of a table in a format of ROWS_FORMATS but jsonl; without rows there is no header."""
     if not rows:
         return iter(())
     if format in SEPARATED:
-        return separated(format, header, rows, guard)
-    return aligned(header, rows, right=right, screen=screen_for(output))
+        return separated(format, header, rows, to.guard)
+    return aligned(header, rows, right=right, screen=screen_for(to.output))
 
 
 HEADER = ("change", "loc", "lastmod", "previous_lastmod", "changed")
@@ -173,14 +168,14 @@ _DATE = ("lastmod", "lastmod_precision")
 
 
 def change_lines(
-    format: str, changes: Iterable[JsonObject], *, screen: Screen, names_sites: bool, guard: bool
+    format: str, changes: Iterable[JsonObject], *, names_sites: bool, to: OutputOptions
 ) -> Iterator[bytes]:
     """Changes in a format of ROWS_FORMATS, without header, a line as soon as a change comes."""
     if format in SEPARATED:
-        return _separated(format, changes, names_sites, guard)
+        return _separated(format, changes, names_sites, to.guard)
     if format == "jsonl":
         return (orjson.dumps(change, option=orjson.OPT_APPEND_NEWLINE) for change in changes)
-    return _table(changes, screen)
+    return _table(changes, screen_for(to.output))
 
 
 def change_header(format: str, *, names_sites: bool) -> bytes:

@@ -17,46 +17,36 @@ from .output import open_outputs, rows_format_for
 from .tables import rows_as
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterator, Sequence
 
     from ..client.summary import Summary
     from ..client.targets import Target
     from ..model.records import Item
     from .exits import Exit
+    from .options import OutputOptions
 
 TSV_HEADER = ("site", "depth", "url", "format", "entries", "lastmod", "newest", "complete", "kept", "status", "problem")
 
 
-def run(
-    *,
-    targets: Sequence[str],
-    output: str | None,
-    format: str | None,
-    no_formula_guard: bool,
-    quiet: bool,
-    verbose: bool,
-    **reading: Any,
-) -> Exit:
+def run(*, targets: Sequence[str], to: OutputOptions, **reading: Any) -> Exit:
     """Writes a row for each document; `reading` are keywords of sitemap_reader.urls()."""
-    console = Console(quiet=quiet, verbose=verbose)
+    console = Console(quiet=to.quiet, verbose=to.verbose)
     names = read_targets_at(targets, reading)
-    format = rows_format_for(output, format)
-    with open_outputs(output, is_json=format == "jsonl") as outputs:
+    format = rows_format_for(to)
+    with open_outputs(to.output, is_json=format == "jsonl") as outputs:
         trees = _Trees(console, outputs.interrupts, reading)
         codes = read_each(names, console, trees.site)
         outputs.decide(codes)
         rows = [(site, row) for site, tree in trees.trees for row in tree.rows()]
         if format == "jsonl":
-            lines: Iterable[bytes] = (_json_line(row, site if len(names) > 1 else None) for site, row in rows)
+            lines: Iterator[bytes] = (_json_line(row, site if len(names) > 1 else None) for site, row in rows)
         else:
             table = _table(rows) if format == "table" else _tsv(rows, 0 if len(names) > 1 else 1)
-            right = ("entries", "kept", "status")
-            lines = rows_as(format, *table, right=right, output=output, guard=not no_formula_guard)
-        for line in lines:
-            outputs.records.write(line)
-    return console.end(
-        str(trees.total) if trees.total else None, trees.total.partial_line() if trees.total else None, codes
-    )
+            lines = rows_as(format, *table, right=("entries", "kept", "status"), to=to)
+        outputs.records.write_lines(b"".join(lines))
+    if trees.total is None:  # no target was valid
+        return console.end(None, None, codes)
+    return console.end(str(trees.total), trees.total.partial_line(), codes)
 
 
 @attrs.define
@@ -70,7 +60,6 @@ class _Trees:
     total: Summary | None = None
 
     def site(self, target: str | Target) -> Exit:
-        """Reads one target."""
         found, tree = find_target(target, self.reading["base"]), SitemapTree()
 
         def take(item: Item) -> None:

@@ -66,7 +66,6 @@ class CrawlRun:
     has_ended: bool = False  # read to its end
 
     def progress(self) -> Progress:
-        """The numbers so far."""
         progress, frontier = self.summary_builder.progress, self.crawl.frontier
         progress.documents_done, progress.documents_known = frontier.documents_done, frontier.documents_known
         progress.bytes_wire, progress.delay = self.crawl.bytes_wire, self.crawl.delay()

@@ -337,7 +337,6 @@ class CrawlLog:
         self._problems = Problems()
 
     def report(self, item: Item) -> None:
-        """Logs a problem."""
         if isinstance(item, Problem) and self._problems.add(item):
             self._log(item.severity, str(item))
 

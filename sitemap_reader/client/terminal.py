@@ -88,7 +88,6 @@ def screen_of(stream: TextIO | None) -> Screen:
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Whether the stream is a terminal."""
     with suppress(ValueError):  # closed
         return stream is not None and stream.isatty()
     return False

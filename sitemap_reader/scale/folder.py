@@ -144,7 +144,6 @@ class HarvestFolder:
 
     @property
     def attempts(self) -> Path:
-        """The folder of this run's attempts."""
         return self.unfinished / self.run
 
     # --- the plan ---
@@ -207,7 +206,6 @@ class HarvestFolder:
         shutil.copyfile(self.path / "harvest.json", archive_path / "harvest.json")
 
     def targets(self, shard: int) -> list[str]:
-        """The hosts of a shard."""
         return self.plan_of(shard).read_text("utf-8").splitlines()
 
     # --- what is done ---
@@ -227,7 +225,6 @@ class HarvestFolder:
             return None
 
     def pending_shards(self, shards: int) -> list[int]:
-        """The shards that are not done."""
         return [shard for shard in range(shards) if self.manifest(shard) is None]
 
     def clean_up(self, shards: int) -> list[int]:
@@ -240,7 +237,6 @@ class HarvestFolder:
         return left
 
     def remove_outputs(self, shard: int) -> None:
-        """Deletes the files of a shard."""
         self.manifest_path(shard).unlink(missing_ok=True)
         self.state(shard).unlink(missing_ok=True)
         for name in TABLES:
@@ -349,7 +345,6 @@ class ShardWriter:
             self._write(table, to_dict(item, site=site))
 
     def add_host(self, row: HostRow) -> None:
-        """Adds the row of a host that is done."""
         self._write("hosts", attrs.asdict(row))
 
     @property

@@ -34,7 +34,6 @@ class ShardProgress:
 
     @classmethod
     def of(cls, manifest: Mapping[str, Any]) -> ShardProgress:
-        """The counts in a manifest."""
         not_whole = sum(manifest["verdicts"].get(name, 0) for name in INCOMPLETE)
         return cls(manifest["hosts"], manifest["urls"], manifest["bytes_wire"], not_whole)
 
@@ -97,7 +96,6 @@ class ProgressTracker:
         return {shard: len(workers) - 1 for shard, workers in self._workers.items() if len(workers) > 1}
 
     def now(self, shards_at_once: int) -> HarvestProgress:
-        """The totals."""
         over = self._done.keys() | self._failed
         running = self._running.copy()
         tallies = [*self._done.values(), *(progress for shard, progress in running.items() if shard not in over)]

@@ -128,7 +128,6 @@ class Batches:
 
     @property
     def is_full(self) -> bool:
-        """Whether enough is collected to call end()."""
         return len(self._rows) + len(self._urls_details) >= BATCH_ROWS or self._bytes >= BATCH_BYTES
 
     def end(self) -> None:
@@ -186,7 +185,6 @@ class Batches:
         self.ready_bytes += batch.nbytes
 
     def take(self) -> list[Any]:
-        """The batches that are ready."""
         ready, self.ready, self.ready_rows, self.ready_bytes = self.ready, [], 0, 0
         return ready
 
@@ -212,7 +210,6 @@ class ParquetSink(Sink):
         self._writer: Any = None
 
     def write(self, json_object: dict[str, Any]) -> None:
-        """Writes one JSON object."""
         self._batches.add(json_object)
         if self._batches.is_full:
             # Held: an exception that passes through pyarrow leaves a file that cannot be ended.
@@ -221,7 +218,6 @@ class ParquetSink(Sink):
                 self._end_row_group(unless_small=True)
 
     def write_urls(self, batch: UrlBatch, *, site: str | None = None) -> None:
-        """Writes many URLs."""
         self.write_changes(batch, site=site, is_new=False)
 
     def write_changes(self, piece: UrlBatch | list[Change], *, site: str | None, is_new: bool = True) -> None:
@@ -235,7 +231,6 @@ class ParquetSink(Sink):
             self._end_row_group(unless_small=True)
 
     def close(self) -> None:
-        """Writes the rest, and the footer."""
         with self._out.hold():
             self._batches.end()
             self._end_row_group()

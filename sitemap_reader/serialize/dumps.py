@@ -375,11 +375,9 @@ class DumpFile(Dump):
 
     @property
     def name(self) -> str:
-        """The path."""
         return str(self.path)
 
     def numbered(self) -> Iterator[tuple[int, JsonObject]]:
-        """The lines of the file."""
         with open_file(self.path) as stream:
             yield from numbered_objects(stream, str(self.path))
 

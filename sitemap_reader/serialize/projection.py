@@ -37,7 +37,6 @@ class Column:
 
     @property
     def root(self) -> str:
-        """The first key of the path."""
         return self.name.partition(".")[0]
 
 
@@ -49,7 +48,6 @@ class Fields:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The paths, as typed."""
         return tuple(column.name for column in self.columns)
 
     @property

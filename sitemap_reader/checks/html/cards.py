@@ -99,7 +99,6 @@ def mark(severity: Severity, word: str | None = None) -> Html:
 
 
 def how_to_fix(finding: Finding) -> Html:
-    """The advice of the rule."""
     return element("p", element("strong", "How to fix: "), prose(explain(finding.code).fix), class_="fix")
 
 

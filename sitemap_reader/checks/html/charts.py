@@ -63,7 +63,6 @@ class Figure:
 
     @property
     def total(self) -> int:
-        """The sum of the counts."""
         return sum(bar.count or 0 for bar in self.bars)
 
 

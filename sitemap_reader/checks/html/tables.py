@@ -204,7 +204,6 @@ def _numbers(figure: Figure, *, has_bars: bool = False) -> Html:
 
 
 def _bar(share: float) -> Html:
-    """A horizontal bar of this share of the width."""
     length = element("rect", class_="bar", width=f"{share:.1%}", height="100%")
     return element("svg", length, class_="chart share", aria_hidden="true")
 

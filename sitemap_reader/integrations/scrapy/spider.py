@@ -60,13 +60,11 @@ class StatsReporter:
         spider.crawler.signals.connect(self._close, signals.spider_closed)
 
     def report(self, item: Item) -> None:
-        """Logs and counts a problem."""
         self._log.report(item)
         if isinstance(item, Problem):
             self.count(f"problems/{item.code}")
 
     def count(self, name: str, number: int = 1) -> None:
-        """Increments a value of the stats."""
         self._stats.inc_value(f"sitemap/{name}", number)
 
     def end(self, *, is_whole: bool = True) -> None:
