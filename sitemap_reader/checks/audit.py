@@ -33,7 +33,7 @@ from .baseline import BaselineCheck, open_baseline
 from .crawled import PAGE_CODES, CrawlCheck, UnchangedContentCheck
 from .findings import Findings
 from .occurrences import KnownFindings
-from .options import AuditOptions, ComparisonOptions, RequestOptions, RuleOptions
+from .options import AuditOptions, ComparisonOptions, RequestOptions
 from .policy import parse_codes, read_policy
 from .rule_docs import comparing, needing
 from .runner import AuditRunner
@@ -169,12 +169,11 @@ class DumpItems:
     _has_outcomes: bool = False
     _has_refs: bool = False
     _is_filtered: bool = False
-    _record_problems: Findings = attrs.field(init=False)
     _unnamed: int = 0
+    _record_problems: Findings = attrs.field(init=False)
 
-    @_record_problems.default
-    def _empty(self) -> Findings:
-        return self._findings.empty_copy()
+    def __attrs_post_init__(self) -> None:
+        self._record_problems = self._findings.empty_copy()
 
     def items(self, json_objects: Iterable[tuple[int, JsonObject]]) -> Iterator[DumpItem]:
         """The items of the lines; UsageError for an invalid line and for a list of changes."""
@@ -255,10 +254,14 @@ def audit(source: str | os.PathLike[str] | Dump | Target, **options: Unpack[Audi
 
     UsageError for values that are not allowed. Where there is no sitemap, or none can be read, the Report says so.
     """
-    _check_source(source)
+    reject_document(source)
+    if not isinstance(source, str | os.PathLike | Dump | Target):
+        raise UsageError(f"the source is a site (host, URL or folder) or a dump (file), not {source!r}")
     request = AuditRequest.of(part_of(RequestOptions, options))
     base = options.get("base")
-    if isinstance(source, Target) or (not isinstance(source, Dump) and _is_site(source, base)):
+    if isinstance(source, Target) or (
+        not isinstance(source, Dump) and (base is not None or not is_dump_name(os.fspath(source)))
+    ):
         target = find_target(Path(source) if isinstance(source, os.PathLike) else source, base)
         return _audit_site(target, request, options)
     if not isinstance(source, Dump):
@@ -283,26 +286,30 @@ class AuditRequest:
     def of(cls, options: RequestOptions) -> Self:
         """From keywords of audit(); UsageError for values that are not allowed."""
         given = with_defaults(RequestOptions, options)
-        as_of = given["as_of"]
+        as_of, samples, known, policy = given["as_of"], given["samples"], given["known"], given["policy"]
         moment = None if as_of is None else make_moment("as_of", as_of, datetime.now(UTC)).astimezone(UTC)
-        findings, codes = make_findings(**part_of(RuleOptions, given)), parse_codes(given["select"])
+        if type(samples) is not int or samples < 0:
+            raise UsageError(keyword="samples", value=samples, allowed="a number, 0 or more")
+        codes = parse_codes(given["select"])
+        findings = Findings(
+            select=codes,
+            ignore=parse_codes(given["ignore"]),
+            samples=samples,
+            known=None if known is None else KnownFindings.read(known),
+            on_occurrence=given["on_occurrence"],
+            policy=None if policy is None else read_policy(policy),
+        )
         compared_with = ComparisonSources(**part_of(ComparisonOptions, given))
         compared_with.validate(codes)
         chosen = AuditFilter.of(**part_of(PatternOptions, given))
         chosen.validate(codes)
-        return cls(findings, compared_with, chosen, moment, given["stop"] or _never_stop)
+        return cls(findings, compared_with, chosen, moment, given["stop"] or (lambda: False))
 
     def apply_filters(self) -> list[str]:
         """Excludes the codes that the filters make impossible; the notes on that."""
         notes = [*self.chosen.notes(self.findings, self.compared_with.unavailable)]
         self.findings.exclude(dict.fromkeys(self.chosen.unchecked, "needs the whole site, without filters"))
         return notes
-
-
-def _check_source(source: object) -> None:
-    reject_document(source)
-    if not isinstance(source, str | os.PathLike | Dump | Target):
-        raise UsageError(f"the source is a site (host, URL or folder) or a dump (file), not {source!r}")
 
 
 def _files_notes(target: Target, findings: Findings) -> Iterator[str]:
@@ -323,31 +330,6 @@ def _unrecorded_notes(target: Target, outcomes: Iterable[Outcome]) -> Iterator[s
     if missing:
         what = f"{count_of(len(missing), 'document')} not in the recording, and so read as missing (404)"
         yield f"{what}: {', '.join(missing[:3])}{' …' * (len(missing) > 3)}"
-
-
-def _is_site(source: str | os.PathLike[str], base: str | None) -> bool:
-    """Whether a source is read as urls() reads it; otherwise it is a dump."""
-    return base is not None or not is_dump_name(os.fspath(source))
-
-
-def make_findings(**options: Unpack[RuleOptions]) -> Findings:
-    """An empty collector; UsageError for unknown codes, a negative number of samples, and files of another kind."""
-    given = with_defaults(RuleOptions, options)
-    samples, known, policy = given["samples"], given["known"], given["policy"]
-    if type(samples) is not int or samples < 0:
-        raise UsageError(keyword="samples", value=samples, allowed="a number, 0 or more")
-    return Findings(
-        select=parse_codes(given["select"]),
-        ignore=parse_codes(given["ignore"]),
-        samples=samples,
-        known=None if known is None else KnownFindings.read(known),
-        on_occurrence=given["on_occurrence"],
-        policy=None if policy is None else read_policy(policy),
-    )
-
-
-def _never_stop() -> bool:
-    return False
 
 
 class _Stopped(Exception):
@@ -377,6 +359,8 @@ def _audit_site(target: Target, request: AuditRequest, options: AuditOptions) ->
     url_checks = compared_with.url_checks(findings, extra_checks)
     extra_checks += [] if url_checks is None else [url_checks]
     reader_options = part_of(ReaderOptions, options)
+    # With private addresses allowed, U14 does not report those that the caller named.
+    named = [each for seed in target.seeds for each in seed.origins] if options.get("allow_private") else []
     progress: dict[str, Any] = {**part_of(ProgressOptions, options), "on_wait": check}
     with batches(target, **progress, **reader_options, **chosen.keywords) as stream:
         runner = AuditRunner(
@@ -387,7 +371,7 @@ def _audit_site(target: Target, request: AuditRequest, options: AuditOptions) ->
             extra_checks=extra_checks,
             rules_of=stream.rules,
             has_headers=target.has_headers,
-            allowed_hosts=_named_hosts(target, options),
+            allowed_hosts={host(f"{each}/") for each in named},
             site=target.site,
         )
         try:
@@ -450,12 +434,6 @@ def _check_pages(
             url_checks.run(fetch, report_progress)
         except _Stopped:
             yield "the check of URLs was stopped: shares are estimated from those checked by then"
-
-
-def _named_hosts(target: Target, options: AuditOptions) -> frozenset[str]:
-    """The hosts that the caller named, if private addresses are allowed: U14 does not report them."""
-    origins = [each for seed in target.seeds for each in seed.origins] if options.get("allow_private") else []
-    return frozenset(host(f"{each}/") for each in origins)
 
 
 def audit_lines(numbered: Iterable[tuple[int, JsonObject]], name: str, request: AuditRequest) -> Report:

@@ -185,22 +185,19 @@ class BaselineCheck(WholeSiteCheck):
     def read(cls, baseline: Baseline) -> Self:
         """The check for a baseline, which is read; UsageError or StateError as of its listings()."""
         check = cls(baseline)
-        check._load()
-        return check
-
-    def _load(self) -> None:
-        numbers = self._numbers
+        numbers, missing = check._numbers, check._missing
         counts: Counter[str | None] = Counter()
-        for entry in self._baseline.listings():
+        for entry in baseline.listings():
             number = numbers.setdefault(entry.sitemap, len(numbers))
-            self._missing.setdefault(url_key(entry.loc), number)
+            missing.setdefault(url_key(entry.loc), number)
             counts[entry.sitemap] += 1
-        self._sitemaps_before = {*counts}
-        self._counts = Counter({sitemap: number for sitemap, number in counts.items() if sitemap is not None})
-        feeds = {numbers[each] for each in self._baseline.feeds if each in numbers}
+        check._sitemaps_before = {*counts}
+        check._counts = Counter({sitemap: number for sitemap, number in counts.items() if sitemap is not None})
+        feeds = {numbers[each] for each in baseline.feeds if each in numbers}
         if feeds:
-            self._missing = {key: number for key, number in self._missing.items() if number not in feeds}
-        self._listed_before = len(self._missing)
+            check._missing = {key: number for key, number in missing.items() if number not in feeds}
+        check._listed_before = len(check._missing)
+        return check
 
     def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
         self._listed.add(batch.sitemap)

@@ -293,9 +293,5 @@ def _details(finding: Finding, listed: list[Occurrence], file_of: FileOf) -> str
 def _code(text: str) -> str:
     """A code span that the text cannot end."""
     inert = without_commands(shown(text)) or " "
-    ticks = "`" * (_longest_ticks(inert) + 1)
+    ticks = "`" * (max(map(len, _TICKS.findall(inert)), default=0) + 1)
     return f"{ticks} {inert} {ticks}" if "`" in inert or inert.strip() != inert else f"{ticks}{inert}{ticks}"
-
-
-def _longest_ticks(text: str) -> int:
-    return max(map(len, _TICKS.findall(text)), default=0)

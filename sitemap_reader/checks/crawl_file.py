@@ -115,11 +115,7 @@ def columns_of(names: Iterable[str]) -> Columns:
     places["status"] = places["status"][:1]  # where it is empty, the others are texts or empty, too
     fields = frozenset(field for field in places if places[field])
     stated = [place for field in SHARED_FIELDS for place in places[field]]
-    return Columns(names, places, fields, itemgetter(*stated) if stated else _no_values)
-
-
-def _no_values(values: Sequence[Any]) -> None:
-    """The shared values of a row without such columns."""
+    return Columns(names, places, fields, itemgetter(*stated) if stated else lambda values: None)
 
 
 def _text(value: Any, *, every: bool = False) -> str:
@@ -339,8 +335,8 @@ class CrawlFile:
         noindex = noindex or any(header_forbids_indexing(text) for _, text in columns.texts("robots_header", values))
         noindex = noindex or "noindex" in columns.text("reason", values).casefold()
         soft_404 = any([*self._read("soft404", _truth, number, columns, values)])
-        is_html = _is_html(columns.text("content_type", values))
-        return status, noindex, is_html and not _is_not_indexable(columns.text("indexable", values)), soft_404
+        indexable = not columns.text("indexable", values).strip().casefold().startswith(_NOT_INDEXABLE)
+        return status, noindex, indexable and _is_html(columns.text("content_type", values)), soft_404
 
     def _read(
         self, field: str, read: Callable[[str], Value], number: int, columns: Columns, values: Sequence[Any]
@@ -431,10 +427,6 @@ def _is_html(content_type: str) -> bool:
     kind = content_type.partition(";")[0].strip().casefold()
     is_type = re.fullmatch(r"[a-z]+/[\w.+-]+", kind) is not None
     return not is_type or kind in ("text/html", "application/xhtml+xml")
-
-
-def _is_not_indexable(indexable: str) -> bool:
-    return indexable.strip().casefold().startswith(_NOT_INDEXABLE)
 
 
 # --- records ---------------------------------------------------------------------------------------------------

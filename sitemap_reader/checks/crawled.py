@@ -63,14 +63,11 @@ class FormerLastmods:
         first = self._first.get(key)
         if first is None or first == _packed(lastmod, precision):
             return None
-        if any(_overlap(_unpacked(each), (lastmod, precision or "second")) for each in self._stated(key, first)):
+        known = map(_unpacked, (first, *self._more.get(key, ())))
+        if any(_overlap(each, (lastmod, precision or "second")) for each in known):
             return None
         had, stated = _unpacked(first)
         return had.date().isoformat() if stated == "day" else stamp(had)
-
-    def _stated(self, key: int, first: int) -> Iterator[int]:
-        yield first
-        yield from self._more.get(key, ())
 
 
 def _packed(lastmod: datetime, precision: Precision | None) -> int:
@@ -157,24 +154,21 @@ class CrawlCheck(WholeSiteCheck):
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
         """The check for a crawl file, which is read; UsageError as of CrawlFile."""
-        crawl = cls(CrawlFile(os.fspath(path)))
-        crawl._load(crawl._file)
-        return crawl
-
-    def _load(self, file: CrawlFile) -> None:
+        check = cls(file := CrawlFile(os.fspath(path)))
         same: dict[_FaultFields, _PageFaults] = {}  # shared by pages with the same faults
         for row in file:
             key = url_key(row.url)
-            if key in self._faults:  # a variant of the same URL: the first row counts
+            if key in check._faults:  # a variant of the same URL: the first row counts
                 continue
             faults = _faults_of(row)
-            self._faults[key] = None if faults is None else same.setdefault(faults, _PageFaults(*faults))
+            check._faults[key] = None if faults is None else same.setdefault(faults, _PageFaults(*faults))
             if faults is None and row.status == 200 and row.indexable:
-                self._unlisted.add(key)
+                check._unlisted.add(key)
         missing = _missing_columns(file)
-        self.notes += _column_notes(file, missing)
+        check.notes += _column_notes(file, missing)
         for field, codes in missing.items():
-            self.unchecked |= dict.fromkeys(codes, f"needs a column of {field}, which {file.name} lacks")
+            check.unchecked |= dict.fromkeys(codes, f"needs a column of {field}, which {file.name} lacks")
+        return check
 
     @property
     def judges_soft_404(self) -> bool:
@@ -235,18 +229,15 @@ class CrawlCheck(WholeSiteCheck):
             self.unchecked |= dict.fromkeys(("C05", "C06"), f"needs a crawl of the site; {name} has checked URLs only")
         else:
             if self._unlisted and findings.includes(("C06",)):
-                self._check_unlisted(findings)
+                if self.has_whole_site:
+                    self._report_unlisted(findings)
+                else:
+                    self.leave_out(["C06"], f"{INCOMPLETE}: C06 not checked")
             if self._has_uncrawled and findings.includes(("C05",)) and len(self._faults) < _PARTIAL * self._listed:
                 pages = count_of(len(self._faults), "page")
                 self.notes.append(
                     f"{name} has {pages}, the sitemaps {self._listed:,}: C05 may only mean that the crawl was partial"
                 )
-
-    def _check_unlisted(self, findings: Findings) -> None:
-        if self.has_whole_site:
-            self._report_unlisted(findings)
-        else:
-            self.leave_out(["C06"], f"{INCOMPLETE}: C06 not checked")
 
     def _report_unlisted(self, findings: Findings) -> None:
         """Reports pages in the order of the file; those on hosts without a listed URL belong to another site."""
@@ -293,15 +284,13 @@ def _faults_of(row: CrawledPage) -> _FaultFields | None:
     is_plain = not (has_other_canonical or row.noindex or row.soft_404 or row.error)
     if is_plain and _is_page_status(row.status):
         return None
-    shared, rest = _canonical_suffix(row.url, row.canonical) if has_other_canonical and row.canonical else (None, "")
+    shared, rest = None, ""
+    if has_other_canonical and row.canonical:
+        # Without what the URL has too, it is short, and the same for many pages.
+        pairs = enumerate(zip(row.url, row.canonical, strict=False))
+        shared = next((index for index, (one, other) in pairs if one != other), min(len(row.url), len(row.canonical)))
+        rest = row.canonical[shared:]
     return row.status, row.noindex, shared, rest, row.soft_404, row.error
-
-
-def _canonical_suffix(url: str, canonical: str) -> tuple[int, str]:
-    """The length of the common prefix, and the rest of the canonical: short, and the same for many pages."""
-    pairs = enumerate(zip(url, canonical, strict=False))
-    shared = next((index for index, (one, other) in pairs if one != other), min(len(url), len(canonical)))
-    return shared, canonical[shared:]
 
 
 def _missing_columns(file: CrawlFile) -> dict[str, tuple[str, ...]]:

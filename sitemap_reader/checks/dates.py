@@ -106,7 +106,8 @@ class SitemapLastmods(PerSitemapCheck[_LastmodStats]):
             exempt.add("undated")
         for kind in needs_finding(history) - exempt:
             code, message = _MESSAGES[kind]
-            findings.report(code, message(history, now), sitemap=sitemap, field="lastmod")
+            text = message(history, stamp(now and now.replace(microsecond=0)))
+            findings.report(code, text, sitemap=sitemap, field="lastmod")
         self._compare_with_index(sitemap, evidence, findings)
 
     def facts(self) -> Iterator[Fact]:
@@ -127,23 +128,11 @@ class SitemapLastmods(PerSitemapCheck[_LastmodStats]):
         findings.report("D05", message, sitemap=ref.sitemap, line=ref.line, field="lastmod", raw=date, url=sitemap)
 
 
-def _dense(history: History, _: datetime | None) -> str:
-    return f"{history.dense:,} of {history.dated:,} lastmods are {history.batches[0]}"
-
-
-def _at_fetch(history: History, now: datetime | None) -> str:
-    return f"all {history.dated:,} lastmods are the time of the request, {stamp(now and now.replace(microsecond=0))}"
-
-
-def _undated(history: History, _: datetime | None) -> str:
-    return f"{history.dated:,} of {history.entries:,} URLs have a lastmod"
-
-
-# Kind of evidence -> the code that reports it, and the message.
-_MESSAGES: dict[str, tuple[str, Callable[[History, datetime | None], str]]] = {
-    "dense": ("D03", _dense),
-    "at_fetch": ("D04", _at_fetch),
-    "undated": ("D07", _undated),
+# Kind of evidence -> the code that reports it, and the message; the second argument is the time of the request.
+_MESSAGES: dict[str, tuple[str, Callable[[History, str | None], str]]] = {
+    "dense": ("D03", lambda history, _: f"{history.dense:,} of {history.dated:,} lastmods are {history.batches[0]}"),
+    "at_fetch": ("D04", lambda history, at: f"all {history.dated:,} lastmods are the time of the request, {at}"),
+    "undated": ("D07", lambda history, _: f"{history.dated:,} of {history.entries:,} URLs have a lastmod"),
 }
 
 

@@ -304,12 +304,10 @@ class UrlVariants(Check):
         for origins in variants.values():
             main, *others = sorted(origins, key=lambda origin: (-self._origins[origin].urls, origin))
             for origin in others:
-                self._report_origin(origin, main, findings)
-
-    def _report_origin(self, origin: str, main: str, findings: Findings) -> None:
-        here, there = self._origins[origin], self._origins[main]
-        message = f"{count_of(here.urls, 'URL')} on {origin}, {there.urls:,} on {main}"
-        findings.report("U11", f"{message}: {_how_they_differ(origin, main)} are mixed", **here.first, count=here.urls)
+                here, there = self._origins[origin], self._origins[main]
+                message = f"{count_of(here.urls, 'URL')} on {origin}, {there.urls:,} on {main}"
+                message += f": {_how_they_differ(origin, main)} are mixed"
+                findings.report("U11", message, **here.first, count=here.urls)
 
 
 def _host_and_port(origin: str) -> tuple[str, str]:

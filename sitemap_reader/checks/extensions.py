@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from contextlib import closing, contextmanager
 from datetime import timedelta
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
@@ -112,6 +113,7 @@ _TAG = re.compile(
 )
 
 
+@lru_cache(1_000)  # a hostile site may have any number of codes
 def hreflang_fault(code: str) -> str | None:
     """The fault of a code as text; None for a valid one.
 
@@ -178,11 +180,6 @@ class HreflangAttributes(Check):
 
     codes = ("L01", "L02", "L04", "L05")
 
-    def __init__(self) -> None:
-        self._fault_of_code: dict[
-            str, str | None
-        ] = {}  # by code; cleared at 1,000, as a hostile site may have any number
-
     def on_record(self, record: UrlRecord, findings: Findings) -> None:
         for code, message, field, raw in _certain(self._faults(record), record):
             findings.report(code, message, **_place(record), field=field, raw=raw)
@@ -197,8 +194,7 @@ class HreflangAttributes(Check):
             return
         codes = {each.hreflang for each in alternates if each.hreflang}
         for code in sorted(codes):
-            fault = self._fault(code.strip())
-            if fault:
+            if fault := hreflang_fault(code.strip()):
                 yield "L01", f'hreflang "{code}" of {loc}: {fault}', "xhtml:link hreflang", code
         if url_key(loc) not in {url_key(each.href) for each in alternates}:
             yield "L02", f"{loc} is not among its own alternates", "xhtml:link href", None
@@ -208,13 +204,6 @@ class HreflangAttributes(Check):
         for code, hrefs in _ambiguous(alternates):
             message = f"{loc} has {len(hrefs):,} pages for {code}: {', '.join(sorted(hrefs)[:3])}"
             yield "L05", message, "xhtml:link href", code
-
-    def _fault(self, code: str) -> str | None:
-        if code not in self._fault_of_code:
-            if len(self._fault_of_code) > 1_000:
-                self._fault_of_code.clear()
-            self._fault_of_code[code] = hreflang_fault(code)
-        return self._fault_of_code[code]
 
 
 def translations(record: UrlRecord) -> list[Alternate]:
@@ -260,22 +249,16 @@ class HreflangReturnTags(WholeSiteCheck):
         super().__init__()
         self._listings = listings
         self._whole: set[str | None] = set()  # sitemaps that were read completely
-        self._missing: dict[
-            int, int
-        ] = {}  # key of a set -> pages that have not stated it yet; complete sets are removed
+        # Key of a set -> pages that have not stated it yet; complete sets are removed.
+        self._missing: dict[int, int] = {}
         self._db: sqlite3.Connection | None = None
         self._is_skipped = False
 
     def on_record(self, record: UrlRecord, findings: Findings) -> None:
         """Stores the links of a record. A set with a page that is listed twice cannot be counted."""
-        if not self._is_skipped:
-            with self._skipping_on_full_disk():
-                self._store(record)
-
-    def _store(self, record: UrlRecord) -> None:
         page = url_key(record.loc)
         links = {url_key(each.href): (each.hreflang, each.href) for each in translations(record)}
-        if not links:
+        if not links or self._is_skipped:
             return
         links.pop(page, None)
         pages = hash(frozenset({*links, page}))
@@ -284,7 +267,7 @@ class HreflangReturnTags(WholeSiteCheck):
             missing = _UNREACHABLE
         if missing:
             self._missing[pages] = missing
-        with temp_database_errors():
+        with self._skipping_on_full_disk(), temp_database_errors():
             self._db = self._db or temporary_database(_SCHEMA)
             row = (pages, page, record.loc, record.sitemap, record.line, orjson.dumps([*links.values()]))
             self._db.execute("INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?)", row)
@@ -332,13 +315,11 @@ class HreflangReturnTags(WholeSiteCheck):
             if (key := url_key(href)) in first
         )
         db.executemany("INSERT OR IGNORE INTO link VALUES (?, ?, ?, ?, ?, ?)", rows)
-        self._report(db, findings)
-
-    def _report(self, db: sqlite3.Connection, findings: Findings) -> None:
-        stated = None if self.has_all_sitemaps else self._pages_with_alternates(db)
+        places = () if self.has_all_sitemaps else db.execute("SELECT page, sitemap FROM entry")
+        stated = {page for page, sitemap in places if sitemap in self._whole}
         unknown = 0
         for page, loc, code, href, sitemap, line in db.execute(_MISSING_RETURN):
-            if stated is not None and page not in stated:
+            if not self.has_all_sitemaps and page not in stated:
                 unknown += 1
                 continue
             message = f"{loc} names {href} for {code}, which does not link back"
@@ -346,11 +327,6 @@ class HreflangReturnTags(WholeSiteCheck):
         if unknown:
             links = f"{count_of(unknown, 'link')} to pages whose alternates may be in the others"
             self.leave_out(self.codes, f"{INCOMPLETE}: L03 not checked for {links}")
-
-    def _pages_with_alternates(self, db: sqlite3.Connection) -> set[int]:
-        """The keys of pages whose alternates are in a sitemap that was read completely."""
-        rows = db.execute("SELECT page, sitemap FROM entry")
-        return {page for page, sitemap in rows if sitemap in self._whole}
 
 
 def _entries(db: sqlite3.Connection) -> Iterator[tuple[int, int, int, list[tuple[str, str]]]]:
@@ -405,30 +381,22 @@ class NewsItems(Check):
     def on_record(self, record: UrlRecord, findings: Findings) -> None:
         if record.news is None:
             return
-        faults = (*_missing_of_news(record.news, record), *self._faults(record.news))
-        for code, field, detail, raw in _certain(faults, record):
+        for code, field, detail, raw in _certain(self._faults(record.news, record), record):
             message = f"{record.loc}: {detail}"
             findings.report(code, message, **_place(record), field=f"news:{field}", raw=raw)
 
-    def _faults(self, news: News) -> Iterator[tuple[str, str, str, str | None]]:
+    def _faults(self, news: News, record: UrlRecord) -> Iterator[tuple[str, str, str, str | None]]:
+        # A date that is there but unreadable is D01 instead.
+        known = {(problem.field or "").removeprefix("news:") for problem in record.problems if problem.code == "D01"}
+        missing = [words for field, words in _REQUIRED_OF_NEWS.items() if not (getattr(news, field) or field in known)]
+        if missing:
+            yield "N03", "news", f"no {', '.join(missing)}", None
         date, precision = news.publication_date, news.publication_date_precision or "second"
         if date is not None and self._now - period_end(date, precision) > MAX_NEWS_AGE:
             day = format_date(date, precision)
             yield "N02", "publication_date", f"published {day}, over 48 hours ago", day
         if news.language and not is_publication_language(news.language):
             yield "N04", "language", f'"{news.language}" is no ISO 639 code', news.language
-
-
-def _missing_of_news(news: News, record: UrlRecord) -> Iterator[tuple[str, str, str, str | None]]:
-    """Missing fields; a date that is there but unreadable is D01 instead."""
-    unreadable = {problem.field for problem in record.problems if problem.code == "D01"}
-    missing = [
-        words
-        for field, words in _REQUIRED_OF_NEWS.items()
-        if not getattr(news, field) and f"news:{field}" not in unreadable
-    ]
-    if missing:
-        yield "N03", "news", f"no {', '.join(missing)}", None
 
 
 def is_publication_language(code: str) -> bool:

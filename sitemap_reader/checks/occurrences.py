@@ -97,17 +97,13 @@ class KnownFindings:
         return cls(_key_of_row(row, f"{name}:{number}") for number, row in DumpFile(Path(name)).numbered())
 
     def __contains__(self, problem: Problem) -> bool:
-        return _key(problem.code, problem.url or problem.sitemap, problem.raw) in self._keys
+        return hash(identity(problem.code, problem.url or problem.sitemap, problem.raw)) in self._keys
 
 
 def _key_of_row(row: JsonObject, place: str) -> int:
     if row.get("type") != "finding" or not {"code", "url", "value"} <= row.keys():
         raise UsageError(f"{place}: not a finding, as an audit writes them as JSON lines")
-    return _key(str(row["code"]), row["url"], row["value"])
-
-
-def _key(code: str, url: Any, value: Any) -> int:
-    return hash(identity(code, url, value))
+    return hash(identity(str(row["code"]), row["url"], row["value"]))
 
 
 def identity(code: str, url: Any, value: Any) -> tuple[str, Any, Any]:
@@ -131,17 +127,15 @@ def most_severe(occurrences: Iterable[Occurrence], limit: int | None = None) -> 
     """
     turns: Counter[tuple[bool, int, str]] = Counter()
     ranked = []
-    for each in sorted(occurrences, key=_place):
+    for each in sorted(
+        occurrences, key=lambda each: (each.sitemap or "", each.line or 0, each.url or "", each.message)
+    ):
         is_known, rank = each.new is False, _RANKS[each.severity]
         turn = turns[is_known, rank, each.code]
         turns[is_known, rank, each.code] += 1
         ranked.append((is_known, rank, turn, each.code, each))
     ranked.sort(key=itemgetter(0, 1, 2, 3))
     return [each for *_, each in ranked[:limit]]
-
-
-def _place(found: Occurrence) -> tuple[str, int, str, str]:
-    return found.sitemap or "", found.line or 0, found.url or "", found.message
 
 
 class OccurrenceBuffer:

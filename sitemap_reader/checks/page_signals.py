@@ -27,6 +27,7 @@ _META_CHARSET = re.compile(rb"<meta(?:(?!<meta)[^>])+charset\s*=\s*(?:[\"']\s*)?
 _CHARSET = re.compile(r"charset\s*=\s*(?:[\"']\s*)?([\w.:-]+)", re.IGNORECASE)
 _LINK = re.compile(r"<([^<>]*)>((?:\s*;\s*[\w*]+\s*(?:=\s*(?:\"[^\"]*\"|[^\s;,\"]*))?)*)")
 _REL = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|([^\s;,\"]*))", re.IGNORECASE)
+_METAS = "meta[name][content]"
 _META_CHARSET_BYTES = 1024  # where HTML requires it
 _MAX_HEADER = 8192  # characters read of a header, whose lines are joined
 _MAX_TEXT = 300  # characters kept of a title and of directives
@@ -75,7 +76,8 @@ def read_signals(headers: Mapping[str, str], body: bytes) -> PageSignals:
     from selectolax.lexbor import LexborHTMLParser  # here: only checks of pages need it
 
     tree = LexborHTMLParser(_decoded(headers, body))
-    metas = [*_robots_metas(tree)]
+    named = [(meta.attributes.get("name") or "", meta.attributes.get("content") or "") for meta in tree.css(_METAS)]
+    metas = [content for name, content in named if name.strip().lower() in AGENTS]
     link = next(_canonicals(tree), None)
     return PageSignals(
         title=_text(tree, "head title"),
@@ -88,15 +90,6 @@ def read_signals(headers: Mapping[str, str], body: bytes) -> PageSignals:
         has_whole_head=tree.body is not None and tree.body.first_child is not None,
         words=_words(tree),
     )
-
-
-# --- robots directives ---
-
-
-def _robots_metas(tree: LexborHTMLParser) -> Iterator[str]:
-    for meta in tree.css("meta[name][content]"):
-        if (meta.attributes.get("name") or "").strip().lower() in AGENTS:
-            yield meta.attributes.get("content") or ""
 
 
 # --- canonical ---

@@ -139,16 +139,12 @@ class Policy:
 
     def allows(self, code: str, count: int, urls: int) -> bool:
         """Whether so many problems of a code do not make the audit fail."""
-        threshold = self._thresholds.get(code)
+        threshold: Threshold | None = _by_code(self.thresholds).get(code)
         return threshold is not None and threshold.allows(count, urls)
 
     @cached_property
     def _severities(self) -> dict[str, Severity | None]:
         return _by_code(self.severities)
-
-    @cached_property
-    def _thresholds(self) -> dict[str, Threshold]:
-        return _by_code(self.thresholds)
 
     @cached_property
     def _ignores(self) -> dict[str, tuple[Ignore, ...]]:
@@ -283,7 +279,9 @@ class _TableReader:
         fields: dict[str, Any] = {}
         for key, value in table.items():
             with self._noting(IGNORE, index, key):
-                name, parse = _known(key)
+                if key not in _IGNORE_KEYS:
+                    raise UsageError(unknown_key(key, _IGNORE_KEYS, "an ignore"))
+                name, parse = _IGNORE_KEYS[key]
                 fields[name] = parse(value) if parse else self._patterns(key, value)
         if "reason" not in table:
             raise UsageError('it has no reason: say why these problems are ignored, reason = "..."')
@@ -351,12 +349,6 @@ _IGNORE_KEYS: dict[str, tuple[str, Callable[[Any], Any] | None]] = {
     "reason": ("reason", _reason),
     "expires": ("expires", _date),
 }
-
-
-def _known(key: str) -> tuple[str, Callable[[Any], Any] | None]:
-    if key not in _IGNORE_KEYS:
-        raise UsageError(unknown_key(key, _IGNORE_KEYS, "an ignore"))
-    return _IGNORE_KEYS[key]
 
 
 def unknown_key(key: str, known: Iterable[str], where: str) -> str:

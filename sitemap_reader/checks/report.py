@@ -25,7 +25,6 @@ from .sarif import to_sarif
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    from ..client.sitemap_tree import TreeRow
     from ..model.problems import Problem, Severity
     from .ci_formats import FileOf
     from .findings import Finding
@@ -82,7 +81,7 @@ class Report(AuditResult):
             "pages": self.pages,
             "problems": {severity: self.count(severity) for severity in SEVERITIES},
             "findings": [_finding_json(each) for each in self.findings],
-            "sitemaps": [_row_json(row) for row in self.sitemaps],
+            "sitemaps": [attrs.asdict(row, filter=lambda field, _: field.name != "branch") for row in self.sitemaps],
             "facts": [attrs.asdict(fact) for fact in self.facts],
             "notes": list(self.notes),
             "policy": None if self.policy is None else self.policy.to_dict(self.ignored),
@@ -210,13 +209,8 @@ def _sample(sample: Problem, screen: Screen) -> Iterator[str]:
     message = with_url(sample.message, sample.url)
     yield from _wrapped(message, "    ", screen)
     if sample.raw and sample.raw not in message:
-        yield printable(f"      {_shorten(sample.raw)}")
-
-
-def _shorten(raw: str) -> str:
-    """The text at fault on one line, cut at 160 characters."""
-    text = " ".join(raw.split())
-    return text if len(text) <= _MAX_RAW_CHARS else f"{text[: _MAX_RAW_CHARS - 1]}…"
+        raw = " ".join(sample.raw.split())
+        yield printable(f"      {raw if len(raw) <= _MAX_RAW_CHARS else f'{raw[: _MAX_RAW_CHARS - 1]}…'}")
 
 
 def _wrapped(text: str, indent: str, screen: Screen) -> list[str]:
@@ -243,10 +237,6 @@ def _in_utf8(value: Any) -> Any:
     if isinstance(value, list):
         return [_in_utf8(each) for each in value]
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
-
-
-def _row_json(row: TreeRow) -> dict[str, Any]:
-    return {name: value for name, value in attrs.asdict(row).items() if name != "branch"}
 
 
 def _finding_json(finding: Finding) -> dict[str, Any]:

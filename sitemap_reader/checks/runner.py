@@ -111,12 +111,11 @@ class AuditRunner:
         allowed_hosts: Container[str] = (),
         site: str | None = None,
     ) -> None:
-        clock = _constant(as_of) if as_of else fetched or _now
-        now = clock()
+        clock: Callable[[], datetime] = fetched or (lambda: datetime.now(UTC))
+        now = self._now = as_of or clock()
         self.target = target
         self.site = site
         self.findings = findings
-        self._now = now
         self._cuts: dict[str, list[Problem]] = {}  # by document: problems of its missing end
         self._causes: dict[str, Problem] = {}  # document -> the one that an S01 for its missing end is a consequence of
         self._outcomes: list[Outcome] = []
@@ -125,6 +124,7 @@ class AuditRunner:
         self._overview = SiteOverview()
         self._listed = DuplicateUrls()
         self._lastmods = SitemapLastmods(fetched, as_of or (None if fetched else now))
+        clock = (lambda: now) if as_of else clock
         context = AuditContext(now, clock, self._listed, rules_of, has_headers, allowed_hosts)
         checks = [*(make(context) for make in CHECKS), *extra_checks]
         always = [self._overview, self._listed, self._lastmods]
@@ -165,7 +165,8 @@ class AuditRunner:
     def _problem(self, problem: Problem) -> None:
         if problem.sitemap is not None and _may_cut(problem):
             self._cuts.setdefault(problem.sitemap, []).append(problem)
-        elif not _is_moved_robots_txt(problem):
+        # The redirect of a robots.txt is listed nowhere: no listing can be corrected.
+        elif not (problem.code == "F03" and (problem.sitemap or "").endswith("/robots.txt")):
             self.findings.add(problem)
 
     def _outcome(self, outcome: Outcome) -> None:
@@ -255,19 +256,6 @@ def _may_cut(problem: Problem) -> bool:
         return False
     is_gzip_cut = problem.code == "F07" and problem.kind != "wrong checksum or size"
     return problem.code == "F04" or is_gzip_cut or problem.kind == "document cut off"
-
-
-def _is_moved_robots_txt(problem: Problem) -> bool:
-    """Whether it is the redirect of a robots.txt, which is listed nowhere: no listing can be corrected."""
-    return problem.code == "F03" and (problem.sitemap or "").endswith("/robots.txt")
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
-def _constant(moment: datetime) -> Callable[[], datetime]:
-    return lambda: moment
 
 
 def _overriding(checks: Sequence[Check], name: str) -> list[Callable[[Any, Findings], None]]:

@@ -102,11 +102,12 @@ def _rule(code: str) -> Json:
 def _result(found: Occurrence, rule_index: int, repeat: int, file_of: FileOf) -> Json:
     file = None if found.sitemap is None else file_of(found.sitemap)
     fingerprint = f"{found.fingerprint}:{repeat}"
+    message = message_of(found) if file else f"{place_of(found)}: {message_of(found)}"
     result: Json = {
         "ruleId": found.code,
         "ruleIndex": rule_index,
         "level": _LEVELS[found.severity],
-        "message": {"text": _text(found, file)},
+        "message": {"text": _without_links(message)},
         "locations": [_location(found, file)],
         "partialFingerprints": {"sitemapReader/v1": fingerprint},
     }
@@ -120,15 +121,11 @@ def _result(found: Occurrence, rule_index: int, repeat: int, file_of: FileOf) ->
     return result
 
 
-def _text(found: Occurrence, file: str | None) -> str:
-    """The message, without embedded links (SARIF 3.11.6), as a sentence."""
-    message = message_of(found) if file else f"{place_of(found)}: {message_of(found)}"
-    return message.replace("](", "] (")
-
-
 def _location(found: Occurrence, file: str | None) -> Json:
     document = found.sitemap or found.url or "-"
-    artifact = {"uri": quote(shown(file)), "uriBaseId": _ROOT} if file else {"uri": _host_and_path(document)}
+    # A URL without its scheme is a relative reference: no colon is left that could end a scheme.
+    host_and_path = quote(shown(document).partition("://")[2] or shown(document), safe="/%?=&~+,;@!$()*'")
+    artifact = {"uri": quote(shown(file)), "uriBaseId": _ROOT} if file else {"uri": host_and_path}
     physical: Json = {"artifactLocation": artifact}
     if found.line is not None:
         physical["region"] = {"startLine": found.line}
@@ -138,9 +135,9 @@ def _location(found: Occurrence, file: str | None) -> Json:
     return location
 
 
-def _host_and_path(url: str) -> str:
-    """A URL without its scheme, as a relative reference: no colon is left that could end a scheme."""
-    return quote(shown(url).partition("://")[2] or shown(url), safe="/%?=&~+,;@!$()*'")
+def _without_links(text: str) -> str:
+    """The text without embedded links (SARIF 3.11.6)."""
+    return text.replace("](", "] (")
 
 
 def _left_out(result: AuditResult, found: list[Occurrence]) -> list[str]:
@@ -157,7 +154,7 @@ def _invocation(result: AuditResult, left_out: list[str]) -> Json:
     unread += [(None, outcome.entries) for outcome in result.unnamed]
     failures = [f"{url or '-'}: {'read in part only' if entries else 'could not be read'}" for url, entries in unread]
     notifications = [
-        {"level": level, "message": {"text": shown(text).replace("](", "] (")}}
+        {"level": level, "message": {"text": _without_links(shown(text))}}
         for level, texts in (("error", failures), ("warning", left_out), ("note", result.notes))
         for text in texts
     ]

@@ -99,8 +99,11 @@ class UrlSample:
             if rank < stratum.limit:
                 stratum.urls.append(ListedUrl(rank, loc, sitemap, line))
                 self._kept += 1
-                if size is not None and self._kept > self._capacity(size):
-                    self._lower()
+                if size is not None and self._kept > _KEPT_PER_SAMPLED * size + 2 * _LEAST_KEPT * len(self._strata):
+                    self._limit /= 2
+                    for each in self._strata.values():
+                        each.lower(self._limit)
+                    self._kept = sum(len(each.urls) for each in self._strata.values())
         self.urls = len(seen)
 
     def _stratum(self, sitemap: str, loc: str) -> _Kept:
@@ -124,15 +127,6 @@ class UrlSample:
         self._kept = sum(len(each.urls) for each in self._strata.values())
         if len(self._strata) > self._max_strata:
             self._coarsen()
-
-    def _capacity(self, size: int) -> int:
-        return _KEPT_PER_SAMPLED * size + 2 * _LEAST_KEPT * len(self._strata)
-
-    def _lower(self) -> None:
-        self._limit /= 2
-        for stratum in self._strata.values():
-            stratum.lower(self._limit)
-        self._kept = sum(len(each.urls) for each in self._strata.values())
 
     def draw(self) -> list[SampledStratum]:
         """The strata with their part of the sample; proportional, at least one URL each."""

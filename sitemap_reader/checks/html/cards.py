@@ -48,7 +48,8 @@ def findings_part(result: AuditResult, occurrences: int = 0, file: str | None = 
     if not result.findings:
         return element("section", title, nothing(result), id="findings")
     names = _names(result)
-    groups = [_group(impact, found, names) for impact, found in _by_impact(result)]
+    by_impact = {impact: [each for each in result.findings if each.impact == impact] for impact in IMPACTS}
+    groups = [_group(impact, found, names) for impact, found in by_impact.items() if found]
     more = _more(result, occurrences, file) if occurrences else None
     return element("section", title, _filters(result), more, *groups, id="findings")
 
@@ -125,11 +126,6 @@ def sentence(title: str) -> str:
     return title[:1].upper() + title[1:]
 
 
-def _by_impact(result: AuditResult) -> list[tuple[str, list[Finding]]]:
-    groups = [(impact, [each for each in result.findings if each.impact == impact]) for impact in IMPACTS]
-    return [(impact, found) for impact, found in groups if found]
-
-
 def _names(result: AuditResult) -> Names:
     """The id of each finding's card: `D03`; of the second one of a code `S01-warning`."""
     names: Names = {}
@@ -181,6 +177,8 @@ def _group(impact: str, found: list[Finding], names: Names) -> Html:
 
 def _card(finding: Finding, name: str) -> Html:
     explanation = explain(finding.code)
+    source: Html | str = explanation.source  # a link, or `Convention: …`
+    source = joined("Source: ", link(source)) if is_address(source) else prose(sentence(source))
     head = element(
         "summary",
         element("span", mark(finding.severity), " ", element("code", finding.code), class_="label"),
@@ -196,7 +194,7 @@ def _card(finding: Finding, name: str) -> Html:
         element("p", "Expected: ", prose(explanation.rule), class_="rule"),
         element("p", element("strong", "Why it matters: "), prose(explanation.why), class_="why"),
         how_to_fix(finding),
-        element("p", _source(explanation.source), class_="source"),
+        element("p", source, class_="source"),
         element("ul", *kinds, class_="kinds") if kinds else None,
         _samples(finding),
         element("p", f"{TOOL}: ", prose(explanation.tool), class_="tool") if explanation.tool else None,
@@ -249,8 +247,3 @@ def occurrence_data(result: AuditResult, occurrences: Sequence[Occurrence]) -> H
 def _plain(text: str) -> str:
     """Text of a site as the script shows it: cut, invisible characters by their numbers, in UTF-8."""
     return printable(shortened(text)).encode("utf-8", "replace").decode()
-
-
-def _source(source: str) -> Html:
-    """The source of the rule: a link, or `Convention: …`."""
-    return joined("Source: ", link(source)) if is_address(source) else prose(sentence(source))

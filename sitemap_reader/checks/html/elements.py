@@ -101,14 +101,10 @@ def prose(value: str) -> Html:
     >>> prose("`<loc>` is needed")
     '<code>&lt;loc&gt;</code> is needed'
     """
-    return joined(*(element("code", run) if code else _linked(run) for code, run in _by_backticks(value)))
-
-
-def _by_backticks(value: str) -> list[tuple[bool, str]]:
     runs = value.split("`")
     if len(runs) % 2 == 0:
         runs[-2:] = ["`".join(runs[-2:])]
-    return [(bool(number % 2), run) for number, run in enumerate(runs) if run]
+    return joined(*(element("code", run) if number % 2 else _linked(run) for number, run in enumerate(runs) if run))
 
 
 def _linked(value: str) -> Html:

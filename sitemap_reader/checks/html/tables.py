@@ -102,11 +102,11 @@ def _row(row: TreeRow, root: str, unread: tuple[str, str]) -> list[Html]:
         element("td", _counted(row.problems), class_="number some" if row.problems else "number"),
         _number(_counted(row.entries) + "+" * (row.complete == "no" and bool(row.entries))),
         _number(_counted(row.kept)),
-        _cell(_NONE if row.format is None else site_text(row.format)),
+        element("td", _NONE if row.format is None else site_text(row.format)),
         _number(_NONE if row.bytes_decoded is None else size(row.bytes_decoded)),
         _number(_NONE if row.seconds is None else f"{row.seconds:.2f}"),
-        _cell(_date(row.lastmod, row.lastmod_precision)),
-        _cell(_date(row.newest, row.newest_precision)),
+        element("td", _date(row.lastmod, row.lastmod_precision)),
+        element("td", _date(row.newest, row.newest_precision)),
     ]
 
 
@@ -219,10 +219,6 @@ def _slowest(result: AuditResult) -> Html | None:
 
 
 # --- tables ---
-
-
-def _cell(inside: str) -> Html:
-    return element("td", inside)
 
 
 def _number(inside: str) -> Html:
