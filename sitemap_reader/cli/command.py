@@ -23,6 +23,7 @@ from .option_types import as_option
 if TYPE_CHECKING:
     from typing import TextIO
 
+    from .messages import Console
     from .settings import Settings
 
 
@@ -112,13 +113,13 @@ class Command(click.Command):
             exc.ctx = exc.ctx or ctx
             raise
         except UsageError as exc:
-            _error(exc.spelled(as_option))
+            _console().error(exc.spelled(as_option))
             ctx.exit(Exit.USAGE)
 
     def invoke(self, ctx: click.Context) -> NoReturn:
         settings = current_settings(ctx)
         if settings is not None and (used := settings.used(ctx)) and not ctx.params.get("quiet"):
-            _note(f"note {used}; --no-config ignores them")
+            _console().note(f"note {used}; --no-config ignores them")
         ctx.exit(self._code(ctx))
 
     def _code(self, ctx: click.Context) -> Exit:
@@ -130,10 +131,10 @@ class Command(click.Command):
         except KeyboardInterrupt:
             return Exit.INTERRUPTED
         except UsageError as exc:
-            _error(exc.spelled(as_option))
+            _console().error(exc.spelled(as_option))
             return Exit.USAGE
         except StateError as exc:
-            _error(str(exc))
+            _console().error(str(exc))
             return Exit.UNWRITABLE if exc.is_unwritable else Exit.USAGE
         except OSError as exc:
             return report_unwritable(exc)
@@ -166,7 +167,7 @@ class CommandGroup(click.Group):
         except click.Abort:
             code = Exit.INTERRUPTED
         except Exception as exc:
-            _error(internal_error(exc))
+            _console().error(internal_error(exc))
             code = Exit.INTERNAL
         flush_stderr()
         sys.exit(int(code or 0))
@@ -218,9 +219,10 @@ def _use_settings(ctx: click.Context, param: click.Parameter, path: str | None) 
 
         name = str(ctx.command.name)
         settings = settings_for(name, file, commands_with_settings(ctx), is_named=path is not None)
-        ctx.meta[_SETTINGS], ctx.default_map = settings, settings.default_map(name)
+        ctx.meta[_SETTINGS] = settings
+        ctx.default_map = {param: setting.value for param, setting in settings.by_command.get(name, {}).items()}
     for each in left_out:
-        _note(LEFT_OUT.format(file=each))
+        _console().note(LEFT_OUT.format(file=each))
 
 
 def commands_with_settings(ctx: click.Context) -> dict[str, click.Command]:
@@ -236,26 +238,20 @@ def current_settings(ctx: click.Context | None = None) -> Settings | None:
     return settings
 
 
-def _note(text: str) -> None:
-    from .messages import Console
-
-    Console().note(text)
-
-
-def _error(text: str) -> None:
+def _console() -> Console:
     from .messages import Console  # imported late: --help does not need it
 
-    Console().error(text)
+    return Console()
 
 
 def show_usage_error(exc: click.ClickException) -> int:
     context = getattr(exc, "ctx", None)
     path = context.command_path if context else "sitemap-reader"
     if not exc.format_message() or type(exc).__name__ == "NoArgsIsHelpError":  # a click of 8.2 or later
-        _error(f"which command? see {path} --help")
+        _console().error(f"which command? see {path} --help")
     else:
         message = " ".join(exc.format_message().split()).rstrip(".").replace(". (Did", " (did")
-        _error(f"{message}{' ' if message.endswith('?') else '; '}see {path} --help")
+        _console().error(f"{message}{' ' if message.endswith('?') else '; '}see {path} --help")
     return Exit.USAGE
 
 
@@ -263,25 +259,21 @@ def report_unwritable(exc: OSError) -> Exit:
     if isinstance(exc, BrokenPipeError):  # the reader of the pipe has ended, as `| head` does
         discard_output(sys.stdout)
         return Exit.COMPLETE
-    _error(_unwritable(exc))
+    message, hint = f"cannot write {exc.filename or 'the output'}: {exc.strerror or exc}", _HINTS.get(exc.errno or 0)
+    _console().error(f"{message}; {hint}" if hint else message)
     discard_output(sys.stdout)
     return Exit.UNWRITABLE
 
 
-def _unwritable(exc: OSError) -> str:
-    place = exc.filename or "the output"
-    hints = {
-        errno.ENOSPC: "free some space, or write elsewhere",
-        errno.ENOENT: "make the folder first",
-        errno.EISDIR: "name a file in it",
-        errno.EEXIST: "name a folder",
-        errno.ENOTDIR: "name another folder",
-        errno.EACCES: "check who may write there",
-        errno.EROFS: "write elsewhere",
-    }
-    message = f"cannot write {place}: {exc.strerror or exc}"
-    hint = hints.get(exc.errno or 0)
-    return f"{message}; {hint}" if hint else message
+_HINTS = {
+    errno.ENOSPC: "free some space, or write elsewhere",
+    errno.ENOENT: "make the folder first",
+    errno.EISDIR: "name a file in it",
+    errno.EEXIST: "name a folder",
+    errno.ENOTDIR: "name another folder",
+    errno.EACCES: "check who may write there",
+    errno.EROFS: "write elsewhere",
+}
 
 
 def discard_output(stream: TextIO | None) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from datetime import date
-from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -69,12 +68,8 @@ def _shown(settings: Settings | None, commands: Mapping[str, click.Command], *, 
         sections.append((f"[{name}]\n", rows))
         if name == AUDIT and settings is not None:
             sections += _policy(settings.file)
-    texts = [header + "".join(starmap(_line, rows)) for header, rows in sections if rows]
-    return "\n".join(texts)
-
-
-def _line(text: str, source: str) -> str:
-    return f"{text:{_WIDTH}}  # {source}\n"
+    lines = ((header, "".join(f"{text:{_WIDTH}}  # {source}\n" for text, source in rows)) for header, rows in sections)
+    return "\n".join(header + text for header, text in lines if text)
 
 
 def _stated(settings: Settings, several: Iterable[Setting]) -> Iterator[tuple[str, str]]:

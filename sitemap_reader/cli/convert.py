@@ -86,7 +86,15 @@ class _Conversion:
                 raise
             self.console.error(str(exc))
             return Exit.USAGE
-        return Exit.COMPLETE if self.urls else self._nothing()
+        if self.urls:
+            return Exit.COMPLETE
+        message = f"{self.name} holds no URL"
+        if self.others:
+            message += f", but {count_of(self.others, 'other line')}"
+        if self.has_changes:
+            message += "; `schema duckdb --of changes` has the types of changes, for DuckDB to convert"
+        self.console.error(message)
+        return Exit.NOTHING
 
     def summary(self, place: str) -> str:
         others = count_of(self.others, "other line")
@@ -123,11 +131,3 @@ class _Conversion:
                 raise UsageError(f"{self.name}:{number}: {exc}") from None
             self.others += is_other
             self.urls += not is_other
-
-    def _nothing(self) -> Exit:
-        others = f", but {count_of(self.others, 'other line')}" if self.others else ""
-        hint = (
-            "; `schema duckdb --of changes` has the types of changes, for DuckDB to convert" if self.has_changes else ""
-        )
-        self.console.error(f"{self.name} holds no URL{others}{hint}")
-        return Exit.NOTHING

@@ -131,7 +131,8 @@ class Console:
         broken = [outcome for outcome in failure.outcomes if not outcome.complete]
         failed = [(outcome, sample) for outcome in broken for sample in outcome.samples]
         failed.sort(key=lambda each: each[1].severity != "error")
-        if failed and not self._quiet and _is_complete_message(*failed[0]):
+        # A problem of the whole host, which has been printed, and says what to do.
+        if failed and not self._quiet and failed[0][0].why == "well-known" and failed[0][1].remedy is not None:
             return
         has_line = not self._quiet and any(failure.reason == str(sample) for _, sample in failed)
         message = failure.message if has_line else str(failure)
@@ -153,18 +154,15 @@ class Console:
             self._show_problem(item)
         elif isinstance(item, Outcome):
             self.show_document(item)
-            if item.entries and sum(item.dropped.values()) == item.entries:
-                self._all_dropped(item)
+            is_all_dropped = item.entries and sum(item.dropped.values()) == item.entries
+            if is_all_dropped and not has_filter_drops(item):
+                name = item.url or self._document
+                self.note(f"note {name}: all its URLs are outside its scope: dropped; --scope any keeps them")
 
     def show_document(self, outcome: Outcome) -> None:
         """Prints a finished document, if `verbose`."""
         self._has_documents = True
         self.detail(document_line(outcome, self._document))
-
-    def _all_dropped(self, outcome: Outcome) -> None:
-        if not self._quiet and not has_filter_drops(outcome):
-            name = outcome.url or self._document
-            self.line(f"note {name}: all its URLs are outside its scope: dropped; --scope any keeps them")
 
     def _show_problem(self, problem: Problem) -> None:
         if self._quiet or (problem.severity == "info" and not self._verbose):
@@ -208,11 +206,6 @@ def _styled(line: str) -> str:
     screen = screen_of(sys.stderr)
     first, space, rest = screen.substituted(line).partition(" ")
     return screen.styled(first, _STYLES.get(first)) + space + rest
-
-
-def _is_complete_message(outcome: Outcome, sample: Problem) -> bool:
-    """Whether the problem, which has been printed, is about the whole host and says what to do."""
-    return outcome.why == "well-known" and sample.remedy is not None
 
 
 def _with_hint(message: str, sample: Problem) -> str:

@@ -107,17 +107,13 @@ def display_name(name: str) -> str:
 @contextmanager
 def open_input(name: str, open_name: Callable[[str], BinaryIO] = open_file) -> Iterator[BinaryIO]:
     """Opens an input, `-` for stdin, until the block ends; UsageError if it cannot be read."""
-    if name == STDIN:
-        yield _stdin()
-        return
-    with open_name(name) as body:
-        yield body
-
-
-def _stdin() -> BinaryIO:
-    if sys.stdin is None:
+    if name != STDIN:
+        with open_name(name) as body:
+            yield body
+    elif sys.stdin is None:
         raise UsageError("stdin is closed", remedy="give a file")
-    return sys.stdin.buffer
+    else:
+        yield sys.stdin.buffer
 
 
 # Suffix of a file that is being written: urls.jsonl.<six hex digits>.unfinished.
@@ -291,17 +287,14 @@ class _Output:
         try:
             self.blocks.flush()
             if keep and self.compressed is not None and not self.blocks.has_failed:
-                self._finish(self.compressed)
+                try:
+                    self.compressed.finish()
+                except OSError as exc:
+                    raise OSError(exc.errno, exc.strerror or str(exc), self.name) from exc
             is_whole = not self.blocks.has_failed
         finally:
             if isinstance(self.stream, OutputStream):
                 self.stream.finish(keep and (is_whole or not self.needs_end))
-
-    def _finish(self, compressed: Compressed) -> None:
-        try:
-            compressed.finish()
-        except OSError as exc:
-            raise OSError(exc.errno, exc.strerror or str(exc), self.name) from exc
 
 
 @attrs.define

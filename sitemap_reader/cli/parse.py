@@ -7,6 +7,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+import attrs
+
 from ..client.summary import SummaryBuilder, count_of, dropped_text
 from ..model.errors import UsageError
 from ..model.messages import Message
@@ -48,7 +50,8 @@ def run(*, file: str, extras: bool, to: OutputOptions, **parsing: Any) -> Exit:
             feed_fallback=feedparser_fallback,
             **parsing,
         )
-        reading = _Parsing(name, console, outputs, takes_sitemaps=format == "jsonl" and chosen is None)
+        takes_sitemaps = format == "jsonl" and chosen is None
+        reading = _Parsing(SummaryBuilder(on_item=console.show), name, console, outputs, takes_sitemaps)
         code = reading.read(items)
         outputs.decide([code], reading.summary_builder.progress.urls)
     console.flush()
@@ -58,26 +61,29 @@ def run(*, file: str, extras: bool, to: OutputOptions, **parsing: Any) -> Exit:
     return console.end(reading.summary(), reading.summary_builder.summary().partial_line(), [code])
 
 
+@attrs.define
 class _Parsing:
     """Writes the items of one document, and counts them."""
 
-    def __init__(self, name: str, console: Console, outputs: Outputs, *, takes_sitemaps: bool) -> None:
-        self.summary_builder = SummaryBuilder(on_item=console.show)
-        self._name = name
-        self._console = console
-        self._outputs = outputs
-        self._takes_sitemaps = takes_sitemaps
-        self._children = 0
-        self._errors = 0
-        self._started = time.monotonic()
+    summary_builder: SummaryBuilder
+    _name: str
+    _console: Console
+    _outputs: Outputs
+    _takes_sitemaps: bool
+    _children: int = 0
+    _errors: int = 0
+    _started: float = attrs.field(factory=time.monotonic)
 
     def read(self, items: Iterator[Item]) -> Exit:
         try:
             for item in items:
                 self._write(item)
-                if not isinstance(item, UrlRecord):
+                if isinstance(item, UrlRecord):
+                    self.summary_builder.progress.urls += 1
+                else:
                     self.summary_builder.record([item])
-                self._count(item)
+                self._children += isinstance(item, SitemapRef)
+                self._errors += isinstance(item, Problem) and item.severity == "error"
         except KeyboardInterrupt:
             return Exit.INTERRUPTED
         return self._judge(self.summary_builder.outcomes[-1])
@@ -92,16 +98,13 @@ class _Parsing:
         parts = [count_of(numbers.urls, "URL")] if numbers.urls or not self._children else []
         if self._children:
             parts.append(count_of(self._children, "sitemap"))
-        texts = [" and ".join(parts) + f" in {self._label()}"]
+        format = self.summary_builder.outcomes[-1].format if self.summary_builder.outcomes else None
+        texts = [f"{' and '.join(parts)} in {self._name}{f' ({format})' if format else ''}"]
         if dropped:
             texts.append(dropped_text(dropped))
         if self.summary_builder.problems.counts:
             texts.append(count_of(len(self.summary_builder.problems), "problem"))
         return Message.joined("; ", [*texts, f"{time.monotonic() - self._started:.1f} s"])
-
-    def _label(self) -> str:
-        format_ = self.summary_builder.outcomes[-1].format if self.summary_builder.outcomes else None
-        return f"{self._name} ({format_})" if format_ else self._name
 
     def _write(self, item: Item) -> None:
         if self._takes_sitemaps and isinstance(item, UrlRecord | SitemapRef):
@@ -110,14 +113,6 @@ class _Parsing:
             self._outputs.sink.write(to_dict(item))
         else:
             self._outputs.report_on(item, None)
-
-    def _count(self, item: Item) -> None:
-        if isinstance(item, UrlRecord):
-            self.summary_builder.progress.urls += 1
-        elif isinstance(item, SitemapRef):
-            self._children += 1
-        elif isinstance(item, Problem) and item.severity == "error":
-            self._errors += 1
 
     def _judge(self, outcome: Outcome) -> Exit:
         if self.summary_builder.progress.urls or self._children or outcome.dropped:

@@ -60,15 +60,12 @@ class _File:
 
 def refuse_same_files(context: click.Context, listed: Iterable[str] = ()) -> None:
     """Raises UsageError if a file that the command reads, or one of the `listed` targets, is one that it writes."""
-    named = [*_named(context)]
-    written = [
-        _File.of(str(param.name), name, sys.stdout, is_path=True) for param, name in named if param.name in _WRITTEN
-    ]
-    read = [
-        _File.of(str(param.name), name, sys.stdin, is_path=isinstance(param, click.Option))
-        for param, name in named
-        if param.name not in _WRITTEN
-    ]
+    read, written = list[_File](), list[_File]()
+    for param, name in _named(context):
+        if param.name in _WRITTEN:
+            written.append(_File.of(str(param.name), name, sys.stdout, is_path=True))
+        else:
+            read.append(_File.of(str(param.name), name, sys.stdin, is_path=isinstance(param, click.Option)))
     for one in (*read, *(_File.of("targets", name, None) for name in listed)):
         if any(one.is_same(other) and (one.param, other.param) not in _MAY_BE_SAME for other in written):
             shown = STDIN_NAME if one.name == STDIN else one.name

@@ -1,8 +1,8 @@
 """The config file of the commands: its options as defaults of click.
 
-In: the path of the file, and the commands. Out: Settings, whose default_map() click takes for
-what the command line does not give; each value is checked by the option that it is for. What a file that was found, and
-not named by --config, may set is decided by the Kind of the option alone.
+In: the path of the file, and the commands. Out: Settings, whose values click takes for what the command line does not
+give; each value is checked by the option that it is for. What a file that was found, and not named by --config, may set
+is decided by the Kind of the option alone.
 """
 
 from __future__ import annotations
@@ -79,17 +79,13 @@ class Settings:
         faults = [*self.faults, *(fault for fault in values if fault), *(self.expired if with_expired else ())]
         return sorted(dict.fromkeys(faults), key=lambda fault: self.file.line(fault.keys))
 
-    def common(self) -> list[Setting]:
+    def common(self) -> Iterable[Setting]:
         """The settings at the top of the file, each once."""
         found = {each.keys: each for own in self.by_command.values() for each in own.values() if len(each.keys) == 1}
-        return [*found.values()]
+        return found.values()
 
     def own(self, name: str) -> list[Setting]:
         return [each for each in self.by_command.get(name, {}).values() if len(each.keys) > 1]
-
-    def default_map(self, name: str) -> dict[str, Any]:
-        """Name of a param -> its value for click, of one command."""
-        return {param: setting.value for param, setting in self.by_command.get(name, {}).items()}
 
     def _taken(self, ctx: click.Context) -> list[Setting]:
         """The settings that the command line of a run does not replace."""
@@ -123,7 +119,8 @@ class Settings:
                 self._fault((name,), f"{name} is a command: write its options into a table [{name}]")
                 continue
             for key, value in table.items():
-                if not (name == AUDIT and _is_policy(key, value)):
+                is_policy = key in POLICY_TABLES or (key == IGNORE and is_ignore_list(value))
+                if not (name == AUDIT and is_policy):
                     self._read_own(name, key, value)
         self.policy, faults, self.expired = make_policy(self.file, is_trusted=self.is_named)
         self.faults += faults
@@ -252,10 +249,6 @@ _TYPES: dict[str, tuple[tuple[type, ...], str]] = {
     "integer range": ((int,), "a whole number"),
     "float": ((int, float), "a number"),
 }
-
-
-def _is_policy(key: str, value: Any) -> bool:
-    return key in POLICY_TABLES or (key == IGNORE and is_ignore_list(value))
 
 
 def keys_of(command: click.Command) -> dict[str, click.Parameter]:

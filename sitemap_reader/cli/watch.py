@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from ..scale.hosts import HostList
     from ..watching.visit import Visit
     from ..watching.watched_site import WatchedSite
-    from ..watching.watcher import Watcher
 
 _KINDS = ("new", "updated", "removed")
 _SECRETS = "SITEMAP_READER_WEBHOOK_SECRET"
@@ -158,7 +157,11 @@ def run(
     except BrokenPipeError:
         if "-" not in sinks and sinks:
             raise
-    return console.end(_ending(watcher), None, [Exit.COMPLETE])
+    counts = watcher.counters
+    changes = ", ".join(f"{counts.changes.get(name, 0):,} {name}" for name in _KINDS)
+    visits, requests = sum(counts.visits.values()), sum(counts.requests.values())
+    ending = f"{changes}; {count_of(visits, 'visit')}, {count_of(requests, 'request')}"
+    return console.end(ending, None, [Exit.COMPLETE])
 
 
 def _read_hosts(named: Sequence[str]) -> HostList:
@@ -207,13 +210,6 @@ async def _redeliver(plans: Sequence[SinkPlan], console: Console) -> Exit:
         failed += done.failed
         console.note(f"{plan.sink.name}: {done.delivered:,} delivered, {done.failed:,} failed")
     return Exit.PARTIAL if failed else Exit.COMPLETE
-
-
-def _ending(watcher: Watcher) -> str:
-    counts = watcher.counters
-    changes = ", ".join(f"{counts.changes.get(name, 0):,} {name}" for name in _KINDS)
-    visits, requests = sum(counts.visits.values()), sum(counts.requests.values())
-    return f"{changes}; {count_of(visits, 'visit')}, {count_of(requests, 'request')}"
 
 
 def _show_visit(console: Console, site: WatchedSite, visit: Visit) -> None:

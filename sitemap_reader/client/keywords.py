@@ -95,7 +95,11 @@ def checked_keywords(
                 raise TypeError(f"{_display_name(function)} needs the keyword {missing[0]}")
             return function(*args, **kwargs)
 
-        keywords = [_parameter(name, declared[name]) for name in names]
+        keywords = []  # as they are in a signature
+        for name in names:
+            each = declared[name]
+            default = Parameter.empty if each.is_required else _Default(each.default_text)
+            keywords.append(Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=each.type_text))
         checked.__signature__ = stated.replace(parameters=[*own.values(), *keywords])  # type: ignore[attr-defined]
         if function.__doc__ is not None:  # python -OO removes docstrings
             text = "\n".join(_help_lines(name, declared[name]) for name in names)
@@ -147,20 +151,14 @@ def is_async(function: object) -> bool:
     return iscoroutinefunction(function) or isasyncgenfunction(function)
 
 
+@attrs.frozen(repr=False)
 class _Default:
     """A default in a signature, as text."""
 
-    def __init__(self, text: str) -> None:
-        self._text = text
+    text: str
 
     def __repr__(self) -> str:
-        return self._text
-
-
-def _parameter(name: str, declared: Declared) -> Parameter:
-    """A keyword of a TypedDict, as it is in a signature."""
-    default = Parameter.empty if declared.is_required else _Default(declared.default_text)
-    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=declared.type_text)
+        return self.text
 
 
 @cache

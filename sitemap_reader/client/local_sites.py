@@ -86,17 +86,15 @@ def likely_base(path: Path) -> tuple[str, Path] | None:
 
     None if they name no host, or several.
     """
-    folder, files = (path, _candidates(path)) if path.is_dir() else (path.parent, [path])
+    folder, files = path.parent, [path]
+    if path.is_dir():
+        folder, files = path, [path / name.removeprefix("/") for name in ("/robots.txt", *WELL_KNOWN)]
     for file in files:
         locs = [*_locs(file)] if file.is_file() and (file == path or is_inside(file, folder)) else []
         origins = {origin(loc) for loc in locs}
         if len(origins) == 1:
             return _with_path(folder, origins.pop(), locs), file
     return None
-
-
-def _candidates(folder: Path) -> list[Path]:
-    return [folder / name.removeprefix("/") for name in ("/robots.txt", *WELL_KNOWN)]
 
 
 def _with_path(folder: Path, site: str, locs: list[str]) -> str:

@@ -50,7 +50,10 @@ class SitesReader:
     ) -> None:
         self._targets, self._names = targets, names
         self._groups = _groups_by_domain(targets)
-        self._at_once = 1 if options.get("record") else _sites_at_once(len(self._groups), options)
+        given = with_defaults(ReaderOptions, part_of(ReaderOptions, options))
+        # As many as leave each the requests at once that one host may have.
+        at_once = max(1, min(len(self._groups), given["concurrency"] // given["per_host"]))
+        self._at_once = 1 if given["record"] else at_once
         self._reader, self._query = reader_of(options), UrlQuery(**part_of(QueryOptions, options))
         self._query.plan_fields(datetime.now(UTC))
         self._on_item, self._on_progress = on_item, on_progress
@@ -149,12 +152,6 @@ def _groups_by_domain(targets: Sequence[Target]) -> list[list[int]]:
         domain = number if target.replay else target.domain
         groups.setdefault(domain, []).append(number)
     return [*groups.values()]
-
-
-def _sites_at_once(groups: int, options: dict[str, Any]) -> int:
-    """How many sites leave each the requests at once that one host may have."""
-    given = with_defaults(ReaderOptions, part_of(ReaderOptions, options))
-    return max(1, min(groups, given["concurrency"] // given["per_host"]))
 
 
 def _add_progress(total: Progress, part: Progress) -> None:

@@ -5,7 +5,7 @@ Each document is in the tree once, under the document that listed it first.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import attrs
@@ -148,27 +148,21 @@ def _rows_below(root: Node, seen: set[str]) -> Iterator[TreeRow]:
 
 def _row(node: Node, depth: int, branch: str) -> TreeRow:
     outcome = node.outcome
+    reason = first_error(outcome.samples) if outcome and not outcome.complete else None
+    of_outcome: dict[str, Any] = {name: getattr(outcome, name, None) for name in _OF_OUTCOME}
     return TreeRow(
         depth=depth,
         branch=branch,
         url=node.url,
-        format=outcome.format if outcome else None,
-        entries=outcome.entries if outcome else None,
-        kept=outcome.kept if outcome else None,
         lastmod=stamp(node.ref.lastmod) if node.ref else None,
         lastmod_precision=node.ref.lastmod_precision if node.ref else None,
         newest=stamp(node.newest),
         newest_precision=node.newest_precision,
         complete="unread" if outcome is None else "yes" if outcome.complete else "no",
-        bytes_decoded=outcome.bytes_decoded if outcome else None,
-        seconds=outcome.seconds if outcome else None,
         problems=sum(outcome.problems.values()) if outcome else None,
-        status=outcome.status if outcome else None,
-        problem=_reason(outcome) if outcome and not outcome.complete else None,
+        problem=f"{reason.code} {reason.message}" if reason else None,
+        **of_outcome,
     )
 
 
-def _reason(outcome: Outcome) -> str | None:
-    """The first error of the document, else its first problem."""
-    found = first_error(outcome.samples)
-    return None if found is None else f"{found.code} {found.message}"
+_OF_OUTCOME = ("format", "entries", "kept", "bytes_decoded", "seconds", "status")

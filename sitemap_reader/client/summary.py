@@ -124,16 +124,13 @@ class Summary:
 
     def missing(self) -> str:
         """`1 sitemap could not be read`; empty if nothing is missing."""
-        parts = []
-        if self.failed:
-            parts.append(f"{count_of(self.failed, 'sitemap')} could not be read")
-        if self.incomplete:
-            parts.append(f"{count_of(self.incomplete, 'sitemap')} could be read in part only")
-        if self.robots_failed:
-            parts.append(f"{self.robots_failed:,} robots.txt could not be read")
-        if self.stopped:
-            parts.append("stopped before its end")
-        return ", ".join(parts)
+        parts = (
+            (self.failed, f"{count_of(self.failed, 'sitemap')} could not be read"),
+            (self.incomplete, f"{count_of(self.incomplete, 'sitemap')} could be read in part only"),
+            (self.robots_failed, f"{self.robots_failed:,} robots.txt could not be read"),
+            (self.stopped, "stopped before its end"),
+        )
+        return ", ".join(text for count, text in parts if count)
 
     def _pruned(self, reason: str, count: int) -> str:
         """How many sitemaps were not requested, with the date if that is the reason."""
@@ -199,9 +196,15 @@ class SummaryBuilder:
                 urls.append(item)
             else:
                 others.append(item)
-                self._record(item)
+                if isinstance(item, Problem):
+                    self.problems.add(item)
+                elif isinstance(item, Outcome):
+                    self.outcomes.append(item)
         for other in others:
-            self._call_back(other)
+            if self._on_outcome and isinstance(other, Outcome):
+                self._on_outcome(other)
+            if self._on_item:
+                self._on_item(other)
         return urls
 
     def count_url(self, loc: str) -> bool:
@@ -224,18 +227,6 @@ class SummaryBuilder:
     def is_full(self) -> bool:
         """Whether `limit` URLs were counted."""
         return self.progress.urls == self._limit
-
-    def _record(self, item: Item) -> None:
-        if isinstance(item, Problem):
-            self.problems.add(item)
-        elif isinstance(item, Outcome):
-            self.outcomes.append(item)
-
-    def _call_back(self, item: Item) -> None:
-        if self._on_outcome and isinstance(item, Outcome):
-            self._on_outcome(item)
-        if self._on_item:
-            self._on_item(item)
 
     @property
     def complete(self) -> bool:
@@ -304,19 +295,17 @@ def _closes_host(outcome: Outcome) -> bool:
 
 
 def sitemaps_of(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """The outcomes that a Summary counts: without robots.txt, and each document once."""
-    return [outcome for outcome in _without_aliases(outcomes) if outcome.format != Format.ROBOTS]
+    """The outcomes that a Summary counts: without robots.txt, and each document once.
 
-
-def _without_aliases(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """Without documents that redirect to one that was requested itself, or to the target of an earlier redirect."""
+    A redirect to a document that was requested itself, or to the target of an earlier redirect, is left out.
+    """
     taken = {outcome.url for outcome in outcomes}
     own: list[Outcome] = []
     for outcome in outcomes:
         if outcome.final_url == outcome.url or outcome.final_url not in taken:
             own.append(outcome)
             taken.add(outcome.final_url)
-    return own
+    return [outcome for outcome in own if outcome.format != Format.ROBOTS]
 
 
 def first_reason(failed: Iterable[Outcome]) -> str | None:

@@ -187,7 +187,9 @@ class HarvestTasks:
             self._report_progress()
         finally:
             self._client.unsubscribe_topic(self._topic)
-            self._cancel()
+            if self._futures:
+                self._client.cancel([*self._futures])
+            self._folder.cancel()
 
     def _submit(self) -> None:
         for shard in self._pending:
@@ -218,12 +220,6 @@ class HarvestTasks:
         progress = self.progress_tracker.now(self._shards_at_once)
         for callback in self._callbacks:
             callback(progress)
-
-    def _cancel(self) -> None:
-        """Cancels the tasks that are left."""
-        if self._futures:
-            self._client.cancel([*self._futures])
-        self._folder.cancel()
 
 
 # A task returns the manifest of its shard, or an exception that ends the harvest, as values: not all of our exceptions

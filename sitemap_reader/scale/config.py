@@ -70,7 +70,8 @@ class HarvestConfig:
 
 def make_config(options: Mapping[str, Any]) -> HarvestConfig:
     """The configuration for the keywords of harvest(); UsageError."""
-    given = {name: _materialised(value) for name, value in options.items()}
+    # An iterator can be read once.
+    given: Any = {name: tuple(each) if hasattr(each, "__next__") else each for name, each in options.items()}
     for name in _NOT_SENT:
         if given.get(name) is not None:
             raise UsageError(f"{name} belongs to one process, and a harvest reads in others: leave it out")
@@ -87,11 +88,6 @@ def make_config(options: Mapping[str, Any]) -> HarvestConfig:
     UrlQuery(**config.filters).plan_fields(datetime.now(UTC))
     SitemapReader(**config.reader_options)  # raises for wrong keywords here, not in each host
     return config
-
-
-def _materialised(value: Any) -> Any:
-    """An iterator as a tuple, which can be read more than once."""
-    return tuple(value) if hasattr(value, "__next__") else value
 
 
 def _text_of(value: Any) -> str | None:

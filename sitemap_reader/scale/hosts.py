@@ -45,11 +45,9 @@ def read_hosts(hosts: str | Path | bytes | Iterable[str]) -> HostList:
 
     Blank lines and # comments are skipped. UsageError for a file that cannot be read, and where there is no host.
     """
-    named = isinstance(hosts, str | Path)
-    found = _numbered(hosts)
     targets: dict[str, tuple[str, str]] = {}  # normalised name -> name as given, domain
     repeated, refused = 0, []
-    for number, target in found:
+    for number, target in _numbered(hosts):
         try:
             site = _site(target)
         except UsageError as exc:
@@ -62,7 +60,7 @@ def read_hosts(hosts: str | Path | bytes | Iterable[str]) -> HostList:
             targets[name] = site.name, site.domain
     if not targets:
         first = "".join(f"; line {number}: {why}" for number, why in refused[:1])
-        place = hosts if named else "the list"
+        place = hosts if isinstance(hosts, str | Path) else "the list"
         raise UsageError(f"there is no host in {place!s}{first or '; give one a line, such as example.com'}")
     return HostList(
         tuple(target for target, _ in targets.values()),

@@ -191,9 +191,8 @@ class Harvest:
     def __str__(self) -> str:
         urls = f"{count_of(self.urls, 'URL')} from {self._hosts()}"
         parts = [f"{count_of(self.rows.get('urls', 0), 'change')}; {urls} read" if self.has_state else urls]
-        parts += [
-            f"{self.verdicts[name]:,} {words}" for name, words in VERDICT_WORDS.items() if self.verdicts.get(name)
-        ]
+        found = ((self.verdicts.get(name), words) for name, words in VERDICT_WORDS.items())
+        parts += [f"{count:,} {words}" for count, words in found if count]
         if self.problems:
             parts.append(count_of(self.problems, "problem"))
         if self.seconds is not None:
@@ -202,11 +201,8 @@ class Harvest:
 
     def missing(self) -> str:
         """What is missing, as `2 hosts unreadable, 1 of 12 shards not done`; empty if nothing is."""
-        parts = [
-            f"{count_of(self.verdicts[name], 'host')} {VERDICT_WORDS[name]}"
-            for name in INCOMPLETE
-            if self.verdicts.get(name)
-        ]
+        found = ((self.verdicts.get(name), VERDICT_WORDS[name]) for name in INCOMPLETE)
+        parts = [f"{count_of(count, 'host')} {words}" for count, words in found if count]
         if self.hosts_done != self.hosts:
             parts.append(f"{count_of(self.hosts - self.hosts_done, 'host')} not read")
         if self.shards_done != self.shards:
@@ -224,14 +220,12 @@ def load_harvest(folder: str | os.PathLike[str]) -> Harvest:
     plan = harvest_folder.plan()
     if plan is None:
         raise UsageError(f"there is no harvest in {folder}")
-    found = (harvest_folder.manifest(shard) for shard in range(plan.shards))
-    manifests = [manifest for manifest in found if manifest is not None]
+    manifests = [manifest for shard in range(plan.shards) if (manifest := harvest_folder.manifest(shard))]
     verdicts, rows, sums = Counter[str](), Counter[str](), Counter[str]()
     for manifest in manifests:
         verdicts.update(manifest["verdicts"])
         rows.update(manifest["rows"])
         sums.update({name: manifest[name] for name in SUMS})
-    given_up = tuple(SkippedHost(**host) for manifest in manifests for host in manifest["given_up"])
     summed: dict[str, Any] = {name: sums[name] for name in SUMS}
     return Harvest(
         harvest_folder.path,
@@ -242,5 +236,5 @@ def load_harvest(folder: str | os.PathLike[str]) -> Harvest:
         {name: verdicts[name] for name in VERDICT_WORDS if name in verdicts},
         dict(rows),
         **summed,
-        given_up=given_up,
+        given_up=tuple(SkippedHost(**host) for manifest in manifests for host in manifest["given_up"]),
     )

@@ -105,7 +105,8 @@ class _HostReader:
                 except StopAsyncIteration:
                     return ("given_up", run.crawl.over_time.message) if run.crawl.over_time else None
                 except Exception as exc:
-                    if _is_local_failure(exc):
+                    # This machine is out of memory, disk space or open files.
+                    if isinstance(exc, MemoryError) or getattr(exc, "errno", None) in (EMFILE, ENFILE, ENOMEM, ENOSPC):
                         raise
                     # A defect in reading one host must not end the shard.
                     return "failed", internal_error(exc)
@@ -128,11 +129,6 @@ class _HostReader:
 def _remedy(option: str) -> str:
     """How to raise a limit of a host."""
     return f"raise {option} (--{option.replace('_', '-')}) to go on"
-
-
-def _is_local_failure(error: Exception) -> bool:
-    """Whether this machine is out of memory, disk space or open files."""
-    return isinstance(error, MemoryError) or getattr(error, "errno", None) in (EMFILE, ENFILE, ENOMEM, ENOSPC)
 
 
 def _verdict(run: CrawlRun) -> tuple[HostVerdict, str | None]:

@@ -140,7 +140,10 @@ class Batches:
         elif self._urls_details:
             columns = self._url_columns()
         if columns:
-            self._append(pa.record_batch([*columns], schema=self.schema))
+            batch = pa.record_batch([*columns], schema=self.schema)
+            self.ready.append(batch)
+            self.ready_rows += batch.num_rows
+            self.ready_bytes += batch.nbytes
         self._rows, self._urls, self._urls_details, self._bytes = [], [], [], 0
 
     def _details_of(self, record: UrlRecord) -> tuple[Any, ...] | None:
@@ -178,11 +181,6 @@ class Batches:
                 yield pa.array(columns[field.name], field.type)
             else:
                 yield pa.repeat(pa.scalar(self._constants.get(field.name), field.type), len(locs))
-
-    def _append(self, batch: Any) -> None:
-        self.ready.append(batch)
-        self.ready_rows += batch.num_rows
-        self.ready_bytes += batch.nbytes
 
     def take(self) -> list[Any]:
         ready, self.ready, self.ready_rows, self.ready_bytes = self.ready, [], 0, 0

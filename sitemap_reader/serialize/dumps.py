@@ -145,19 +145,15 @@ def _parsed(line: bytes) -> Any:
         return None
 
 
-def _damaged(fault: BaseException, body: object, name: str, number: int) -> UsageError:
-    """The error for a compressed file that is damaged or truncated at a line."""
-    file = "gzip file" if isinstance(body, GzipFile) else "zstd file"
-    reason = f"here the {file} is cut" if isinstance(fault, EOFError) else f"the {file} is damaged ({fault})"
-    return UsageError(f"{name}:{number}: {reason}; the lines before are whole")
-
-
 def _lines(stream: BinaryIO | _Body, name: str) -> Iterator[tuple[int, bytes]]:
     for number in count(1):
         try:
             line = stream.readline(MAX_LINE_BYTES + 1)
         except damage() as exc:
-            raise _damaged(exc, stream, name, number) from exc
+            body: object = stream
+            file = "gzip file" if isinstance(body, GzipFile) else "zstd file"
+            reason = f"here the {file} is cut" if isinstance(exc, EOFError) else f"the {file} is damaged ({exc})"
+            raise UsageError(f"{name}:{number}: {reason}; the lines before are whole") from exc
         if not line:
             return
         if len(line) > MAX_LINE_BYTES:

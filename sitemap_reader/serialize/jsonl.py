@@ -162,10 +162,6 @@ def _change_object(change: Change) -> dict[str, Any]:
     return json_object
 
 
-def _watched_object(change: WatchedChange) -> dict[str, Any]:
-    return {"seq": change.seq, "at": stamp(change.at), **_change_object(change), "site": change.site}
-
-
 def _short(problems: tuple[Problem, ...]) -> list[dict[str, Any]]:
     return [{"code": problem.code, "field": problem.field, "raw": problem.raw} for problem in problems]
 
@@ -216,7 +212,7 @@ _TO_DICT: dict[type, Callable[[Any], dict[str, Any]]] = {
     Outcome: _typed("outcome"),
     Candidate: _typed("candidate"),
     Change: _change_object,
-    WatchedChange: _watched_object,
+    WatchedChange: lambda each: {"seq": each.seq, "at": stamp(each.at), **_change_object(each), "site": each.site},
 }
 
 
@@ -370,7 +366,7 @@ def _without_default(kind: Any) -> list[str]:
 def _maker(hint: Any) -> Maker | None:
     """The function that makes a value of this type from one of its checked_type(); None where it is the same."""
     if hint is datetime:
-        return _in_utc
+        return lambda moment: moment if moment.tzinfo is UTC else moment.astimezone(UTC)
     if is_object(hint):
         make_fields = _fields_maker(hint)
         return lambda values: hint(**make_fields(values.items()))
@@ -394,7 +390,3 @@ def _fields_maker(kind: Any) -> Maker:
         return fields
 
     return make_fields
-
-
-def _in_utc(moment: datetime) -> datetime:
-    return moment if moment.tzinfo is UTC else moment.astimezone(UTC)

@@ -259,7 +259,11 @@ def _json_type(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     """The schema of a value; objects are added to `definitions` by name, and referenced."""
     stated = without_null(hint)
     if stated is not hint:
-        return _or_null(_json_type(stated, definitions))
+        value = _json_type(stated, definitions)
+        if "type" not in value:
+            return {"anyOf": [value, {"type": "null"}]}
+        enum = {"enum": [*value["enum"], None]} if "enum" in value else {}
+        return {**value, "type": [value["type"], "null"], **enum}
     if item := item_of(hint):
         return {"type": "array", "items": _json_type(item, definitions)}
     if is_object(hint):
@@ -280,15 +284,6 @@ def _json_object(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:
         "required": [name for name in keys_of(kind) if name not in getattr(kind, "__optional_keys__", ())],
         "additionalProperties": False,
     }
-
-
-def _or_null(value: dict[str, Any]) -> dict[str, Any]:
-    if "type" not in value:
-        return {"anyOf": [value, {"type": "null"}]}
-    widened = {**value, "type": [value["type"], "null"]}
-    if "enum" in value:
-        widened["enum"] = [*value["enum"], None]
-    return widened
 
 
 _RECORDS: dict[str, type] = {"urls": UrlRecord, "changes": Change}

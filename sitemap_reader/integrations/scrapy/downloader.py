@@ -61,7 +61,11 @@ class DownloaderFetcher:
             remedy = "check allowed_domains and the downloader middlewares"
             raise FetchError(message, transient=False, remedy=remedy) from exc
         except Exception as exc:  # a downloader handler may raise anything: it is why there is no answer
-            raise FetchError(_error_text(exc), transient=isinstance(exc, self._transient)) from exc
+            # Of one with `reasons` (Twisted's failures) the text is that of the first.
+            reasons = getattr(exc, "reasons", None)
+            first = getattr(reasons[0], "value", reasons[0]) if reasons else exc
+            text = f"{type(first).__name__}: {first}" if str(first) else type(first).__name__
+            raise FetchError(text, transient=isinstance(exc, self._transient)) from exc
         yield Response(answer.status, response_headers(_pairs(answer.headers)), _chunks(answer), url)
 
 
@@ -77,13 +81,6 @@ def _pairs(headers: Headers) -> Iterator[tuple[str, str]]:
     for name, values in headers.items():
         for value in values:
             yield name.decode("latin-1"), value.decode("utf-8", "surrogateescape")
-
-
-def _error_text(exc: Exception) -> str:
-    """Type and text of an exception; of one with `reasons` (Twisted's failures) those of the first."""
-    reasons = getattr(exc, "reasons", None)
-    first = getattr(reasons[0], "value", reasons[0]) if reasons else exc
-    return f"{type(first).__name__}: {first}" if str(first) else type(first).__name__
 
 
 class SitemapDownloads:
