@@ -45,36 +45,33 @@ if TYPE_CHECKING:
     from ..frontier.robots_rules import Rules
     from ..pipeline.page_fetcher import PageResponse
     from ..serialize.dumps import JsonObject
-    from ..state.state import State
     from .baseline import Source
     from .findings import Check
     from .report import Report
-    from .url_checks import CheckProgress, CheckSize
+    from .url_checks import CheckProgress
 
     DumpItem = UrlRecord | SitemapRef | Problem | Outcome
 
 
 @attrs.frozen
 class ComparisonSources:
-    """What an audit compares with: a crawl file; an earlier dump or a state, and the crawl file of its time."""
+    """What an audit compares with: a crawl file; an earlier dump or a state, and the crawl file of its time.
 
-    crawl: str | os.PathLike[str] | None = None
-    baseline: Source | None = None
-    state: str | os.PathLike[str] | State | None = None
-    baseline_crawl: str | os.PathLike[str] | None = None
-    check_urls: CheckSize | None = None
-    save_checks: str | os.PathLike[str] | None = None
-    seed: int = 0
+    `given` has all keywords of ComparisonOptions.
+    """
+
+    given: ComparisonOptions
 
     def validate(self, selected: Iterable[str] = ()) -> None:
         """Raises UsageError for sources that exclude each other, and for selected codes whose source is missing."""
-        if self.baseline is not None and self.state is not None:
+        given = self.given
+        if given["baseline"] is not None and given["state"] is not None:
             raise UsageError.of("{baseline=} and {state=} both give the earlier URLs: give one of them")
-        if self.baseline_crawl is not None and (self._baseline_source is None or self.crawl is None):
+        if given["baseline_crawl"] is not None and (self._baseline_source is None or given["crawl"] is None):
             raise UsageError.of(
                 "{baseline_crawl=} is compared with a crawl and a baseline: give {crawl=} and {baseline=} too"
             )
-        if self.check_urls is None and self.save_checks is not None:
+        if given["check_urls"] is None and given["save_checks"] is not None:
             raise UsageError.of("{save_checks=} keeps what {check_urls=} finds: give {check_urls=} too")
         needs = self.unavailable
         for beginning in selected:
@@ -86,14 +83,14 @@ class ComparisonSources:
     @property
     def unavailable(self) -> dict[str, str]:
         """Codes that cannot be checked -> the source that they need."""
-        pages = self.crawl if self.check_urls is None else self.check_urls
-        given = {
-            "pages": pages,
-            "a crawl": self.crawl,
+        given = self.given
+        sources = {
+            "pages": given["crawl"] if given["check_urls"] is None else given["check_urls"],
+            "a crawl": given["crawl"],
             "a baseline": self._baseline_source,
-            "two crawls": self.baseline_crawl,
+            "two crawls": given["baseline_crawl"],
         }
-        missing = _needs(name for name, source in given.items() if source is None)
+        missing = _needs(name for name, source in sources.items() if source is None)
         return {code: _SOURCES[name] for code, name in missing.items()}
 
     def rules(self, findings: Findings, unchecked: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -105,35 +102,35 @@ class ComparisonSources:
 
     def checks(self, findings: Findings, site: str | None, *, seeds: str | None = None) -> Iterator[Check]:
         """The checks of these sources, which are read. `site` selects one site of a dump, `seeds` one of a state."""
-        if self.crawl is not None and findings.includes(CrawlCheck.codes):
-            yield CrawlCheck.read(self.crawl)
-        if self._baseline_source is None:
+        source, crawl, earlier_crawl = self._baseline_source, self.given["crawl"], self.given["baseline_crawl"]
+        if crawl is not None and findings.includes(CrawlCheck.codes):
+            yield CrawlCheck.read(crawl)
+        if source is None:
             return
-        baseline = open_baseline(self._baseline_source, site, seeds=seeds, must_be_state=self.state is not None)
+        baseline = open_baseline(source, site, seeds=seeds, must_be_state=self.given["state"] is not None)
         if findings.includes(BaselineCheck.codes):
             yield BaselineCheck.read(baseline)
-        if (
-            self.baseline_crawl is not None
-            and self.crawl is not None
-            and findings.includes(UnchangedContentCheck.codes)
-        ):
-            yield UnchangedContentCheck.read(baseline, self.baseline_crawl, self.crawl)
+        if crawl is None or earlier_crawl is None:
+            return
+        if findings.includes(UnchangedContentCheck.codes):
+            yield UnchangedContentCheck.read(baseline, earlier_crawl, crawl)
 
     def url_checks(self, findings: Findings, checks: Iterable[Check]) -> UrlChecks | None:
         """The check of URLs, if it is wanted; `checks` are those of checks(). UsageError for invalid options."""
-        if self.check_urls is None:
+        size, crawl_file = self.given["check_urls"], self.given["crawl"]
+        if size is None:
             return None
-        options = UrlCheckOptions(self.check_urls, self.save_checks, self.seed)
+        options = UrlCheckOptions(size, self.given["save_checks"], self.given["seed"])
         if not findings.includes(UrlChecks.codes):
             raise UsageError.of(
                 "{check_urls=} finds {codes}: select one of them, and ignore not all", codes=", ".join(UrlChecks.codes)
             )
         crawl = next((each for each in checks if isinstance(each, CrawlCheck)), None)
-        return UrlChecks(options, crawl, None if self.crawl is None else os.fspath(self.crawl))
+        return UrlChecks(options, crawl, None if crawl_file is None else os.fspath(crawl_file))
 
     @property
     def _baseline_source(self) -> Source | None:
-        return self.baseline if self.baseline is not None else self.state
+        return self.given["baseline"] if self.given["baseline"] is not None else self.given["state"]
 
 
 # What codes need -> how it is given.
@@ -150,7 +147,6 @@ _NOT_IN_FILES = ("headers", "the time of the request")
 
 
 def _needs(whats: Iterable[str]) -> dict[str, str]:
-    """The codes that need one of these -> which."""
     return {code: what for what in whats for code in needing(what)}
 
 
@@ -299,7 +295,7 @@ class AuditRequest:
             on_occurrence=given["on_occurrence"],
             policy=None if policy is None else read_policy(policy),
         )
-        compared_with = ComparisonSources(**part_of(ComparisonOptions, given))
+        compared_with = ComparisonSources(part_of(ComparisonOptions, given))
         compared_with.validate(codes)
         chosen = AuditFilter.of(**part_of(PatternOptions, given))
         chosen.validate(codes)
@@ -439,7 +435,7 @@ def _check_pages(
 def audit_lines(numbered: Iterable[tuple[int, JsonObject]], name: str, request: AuditRequest) -> Report:
     """Audits the numbered lines of a dump; `name` is the target of the Report."""
     findings, compared_with, chosen = request.findings, request.compared_with, request.chosen
-    if compared_with.check_urls is not None:
+    if compared_with.given["check_urls"] is not None:
         raise UsageError.of("{check_urls=} fetches the pages of a site, and {name} is a dump: give the site", name=name)
     chosen.validate_for_dump(name)
     notes = request.apply_filters()

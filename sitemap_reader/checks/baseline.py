@@ -206,7 +206,6 @@ class BaselineCheck(WholeSiteCheck):
         deque(map(self._missing.pop, batch.keys, repeat(None)), maxlen=0)
 
     def on_ref(self, ref: SitemapRef, findings: Findings) -> None:
-        """Remembers a listed sitemap, whether it can be read or not."""
         self._has_documents = True
         self._listed.add(ref.loc)
         self._parents.add(ref.sitemap or "")

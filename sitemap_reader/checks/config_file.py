@@ -79,7 +79,6 @@ class ConfigFile:
         return f"{self.name}:{self.line(keys)}"
 
     def error(self, fault: Fault) -> UsageError:
-        """The exception for a fault, with its place."""
         return UsageError(f"{self.place(fault.keys)}: {fault.text}")
 
 

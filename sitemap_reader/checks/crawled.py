@@ -172,7 +172,6 @@ class CrawlCheck(WholeSiteCheck):
 
     @property
     def judges_soft_404(self) -> bool:
-        """Whether the file states which pages are soft 404s."""
         return "soft404" in self._file.fields
 
     def codes_of(self, key: int) -> tuple[str, ...] | None:

@@ -97,7 +97,6 @@ class WholeSiteCheck(Check):
         self.is_filtered = self.is_filtered or has_filter_drops(outcome)
 
     def leave_out(self, codes: Iterable[str], note: str) -> None:
-        """States that these codes were not checked."""
         self.notes.append(note)
         self.unchecked = {**self.unchecked, **dict.fromkeys(codes, note)}
 

@@ -120,9 +120,8 @@ class Findings:
         known: KnownFindings | None = None,
         policy: Policy | None = None,
     ) -> None:
-        self._codes = {
-            code for code in CATALOGUE if (not select or _matches(code, select)) and not _matches(code, ignore)
-        }
+        selected = {code for code in CATALOGUE if not select or code.startswith(tuple(select))}
+        self._codes = {code for code in selected if not code.startswith(tuple(ignore))}
         self.policy = policy
         self._ruled = policy.codes if policy is not None else frozenset()
         self._codes -= policy.off if policy is not None else frozenset()
@@ -205,8 +204,7 @@ class Findings:
         return severity if self.policy is None else self.policy.severity_of(code, severity)
 
     def _add(self, problem: Problem, collected: _Collected, count: int = 1) -> None:
-        if collected.keeps(problem.sitemap, self._max_samples):
-            collected.keep(problem, self._max_samples)
+        collected.keep(problem, self._max_samples)
         collected.documents[problem.sitemap] += count
         if self._pending is not None:
             self._pending.append((problem, count))
@@ -230,8 +228,7 @@ class Findings:
         for (code, severity, kind), theirs in other._by_code.items():
             collected = self._collected(code, severity, kind)
             for sample in theirs.samples:
-                if collected.keeps(sample.sitemap, self._max_samples):
-                    collected.keep(sample, self._max_samples)
+                collected.keep(sample, self._max_samples)
             collected.documents.update(theirs.documents)
         self.ignored.update(other.ignored)
         for problem, count in other._pending or ():
@@ -281,10 +278,7 @@ class Findings:
 
 
 def _rank(finding: Finding) -> tuple[int, int, int, str]:
-    return _IMPACT_ORDER[finding.impact], SEVERITIES.index(finding.severity), -finding.count, finding.code
-
-
-_IMPACT_ORDER = {impact: number for number, impact in enumerate(IMPACTS)}
+    return [*IMPACTS].index(finding.impact), SEVERITIES.index(finding.severity), -finding.count, finding.code
 
 
 @attrs.define
@@ -301,7 +295,9 @@ class _Collected:
         return len(self.samples) < limit or (sitemap not in self.documents and not self.is_spread)
 
     def keep(self, problem: Problem, limit: int) -> None:
-        """Keeps a sample; beyond the limit it replaces the last sample of the document that has most of them."""
+        """Keeps a sample if it keeps() it; beyond the limit in place of the last one of the document that has most."""
+        if not self.keeps(problem.sitemap, limit):
+            return
         if len(self.samples) < limit:
             self.samples.append(problem)
             return
@@ -319,10 +315,6 @@ def _evenly(lists: Sequence[Sequence[Problem]], limit: int) -> tuple[Problem, ..
     turns = sorted((turn, number) for number, each in enumerate(lists) for turn in range(len(each)))
     counts = Counter(number for _, number in turns[:limit])
     return tuple(problem for number, each in enumerate(lists) for problem in each[: counts[number]])
-
-
-def _matches(code: str, prefixes: Iterable[str]) -> bool:
-    return any(code.startswith(each) for each in prefixes)
 
 
 # --- checks ---

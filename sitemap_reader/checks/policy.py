@@ -63,7 +63,6 @@ class Ignore:
     expires: date | None = None
 
     def names(self, code: str) -> bool:
-        """Whether it is about this code."""
         return not self.codes or code.startswith(self.codes)
 
     def matches(self, url: str | None, sitemap: str | None) -> bool:
@@ -93,7 +92,6 @@ class Threshold:
     percent: Fraction = Fraction(0)
 
     def allows(self, count: int, urls: int) -> bool:
-        """Whether so many problems, in so many listed URLs, are allowed."""
         return count <= self.count if self.count is not None else count * 100 <= self.percent * urls
 
     def to_json(self) -> int | str:
@@ -116,6 +114,7 @@ class Policy:
     file: str | None = None
 
     def ignore_of(self, code: str, url: str | None, sitemap: str | None) -> Ignore | None:
+        """The first ignore that matches a problem."""
         return next((ignore for ignore in self._ignores.get(code, ()) if ignore.matches(url, sitemap)), None)
 
     @cached_property

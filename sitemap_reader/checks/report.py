@@ -16,6 +16,7 @@ from ..parser.normalise.urls import is_web_url
 from ..serialize.jsonl import stamp, to_dict
 from ..version import __version__
 from . import ci_formats
+from .ci_formats import no_file
 from .findings import IMPACTS, SEVERITIES, SEVERITY_NAMES, AuditResult
 from .html.page import render_fragment, render_page
 from .occurrences import with_url
@@ -108,13 +109,11 @@ class Report(AuditResult):
         """
         return render_page(self, occurrences, file)
 
-    def to_github(
-        self, occurrences: Iterable[Occurrence] | None = None, *, file_of: FileOf = ci_formats.no_file
-    ) -> str:
+    def to_github(self, occurrences: Iterable[Occurrence] | None = None, *, file_of: FileOf = no_file) -> str:
         """Annotations for GitHub Actions, ten of each severity, to be printed in a step of a workflow."""
         return ci_formats.to_github(self, occurrences, file_of)
 
-    def to_sarif(self, occurrences: Iterable[Occurrence] | None = None, *, file_of: FileOf = ci_formats.no_file) -> str:
+    def to_sarif(self, occurrences: Iterable[Occurrence] | None = None, *, file_of: FileOf = no_file) -> str:
         """A SARIF 2.1.0 log with at most 25,000 results, the most severe first."""
         return to_sarif(self, occurrences, file_of)
 
@@ -122,15 +121,13 @@ class Report(AuditResult):
         self,
         occurrences: Iterable[Occurrence] | None = None,
         *,
-        file_of: FileOf = ci_formats.no_file,
+        file_of: FileOf = no_file,
         failing: Collection[Severity] = SEVERITIES[:1],
     ) -> str:
         """JUnit XML with a test case for each rule; those with new findings of the `failing` severities fail."""
         return ci_formats.to_junit(self, occurrences, file_of, failing)
 
-    def to_markdown(
-        self, occurrences: Iterable[Occurrence] | None = None, *, file_of: FileOf = ci_formats.no_file
-    ) -> str:
+    def to_markdown(self, occurrences: Iterable[Occurrence] | None = None, *, file_of: FileOf = no_file) -> str:
         """GitHub's Markdown, at most 1 MiB: a table, and each finding with its first occurrences."""
         return ci_formats.to_markdown(self, occurrences, file_of)
 

@@ -138,7 +138,6 @@ class AuditRunner:
         self._unnamed_record_checks = _overriding(of_sites, "on_record")
 
     def add(self, items: Iterable[BatchItem]) -> None:
-        """Passes consecutive items of a crawl to the checks."""
         for item in items:
             _HANDLERS[type(item)](self, item)
 

@@ -209,7 +209,6 @@ def _format_by_suffix(option: str, file: str, formats: Sequence[str], endings: s
 
 
 def _refuse_repeated(others: Sequence[str | None], also: Sequence[str]) -> None:
-    """Raises UsageError for a file of --also that is another output."""
     taken = [os.path.realpath(each) for each in (*others, *also) if each and each != STDIN]
     for file in also:
         if taken.count(os.path.realpath(file)) > 1:

@@ -215,10 +215,12 @@ def _use_settings(ctx: click.Context, param: click.Parameter, path: str | None) 
     if file is None:
         ctx.meta[_SETTINGS] = None
     else:
-        from .settings import settings_for  # imported late: most folders have no config file
+        from .settings import read_settings  # imported late: most folders have no config file
 
         name = str(ctx.command.name)
-        settings = settings_for(name, file, commands_with_settings(ctx), is_named=path is not None)
+        settings = read_settings(file, commands_with_settings(ctx), is_named=path is not None)
+        if faults := settings.check([name]):
+            raise settings.file.error(faults[0])
         ctx.meta[_SETTINGS] = settings
         ctx.default_map = {param: setting.value for param, setting in settings.by_command.get(name, {}).items()}
     for each in left_out:

@@ -78,7 +78,6 @@ def _stated(settings: Settings, several: Iterable[Setting]) -> Iterator[tuple[st
 
 
 def _options(name: str, command: click.Command, settings: Settings | None) -> Iterator[tuple[str, str]]:
-    """The options of a command, each with its place in the file; defaults as comments."""
     own = settings.by_command.get(name, {}) if settings is not None else {}
     for key, param in keys_of(command).items():
         setting = own.get(str(param.name))

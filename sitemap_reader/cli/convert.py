@@ -70,7 +70,6 @@ class _Conversion:
     started: float = attrs.field(factory=time.monotonic)
 
     def run(self, json_objects: Iterator[tuple[int, dict[str, Any]]]) -> Exit:
-        """Writes all lines; at one that is not JSON, those before it are kept."""
         try:
             first = next(json_objects, None)
             if first is not None:

@@ -131,7 +131,6 @@ class Interrupts:
             self._raise()
 
     def writes_to(self, number: int) -> None:
-        """Registers the descriptor of an open output, which may be a pipe."""
         self._pipes.append(number)
 
     def is_stalled(self, since: float) -> bool:

@@ -36,11 +36,7 @@ def _print_version(context: click.Context, option: click.Parameter, is_given: bo
         context.exit()
 
 
-@click.group(
-    cls=CommandGroup,
-    context_settings=_SETTINGS,
-    epilog=_EXIT_CODES,
-)
+@click.group(cls=CommandGroup, context_settings=_SETTINGS, epilog=_EXIT_CODES)
 @click.option(
     "--version",
     is_flag=True,
@@ -99,12 +95,7 @@ def dump(**arguments: Any) -> Exit:
     type=types.SITE_URL,
     help="URL of the document, for its relative URLs and for --scope.",
 )
-@options.option(
-    "Document",
-    "--content-type",
-    type=types.CONTENT_TYPE,
-    help="Content-Type of the document.",
-)
+@options.option("Document", "--content-type", type=types.CONTENT_TYPE, help="Content-Type of the document.")
 @options.output_file
 @options.record_format("by the suffix of -o, else jsonl")
 @options.extras
@@ -134,9 +125,7 @@ def parse(**arguments: Any) -> Exit:
     return run(limits=network_options.limits(arguments), **options.with_outputs(arguments))
 
 
-@main.command(
-    epilog="sitemap-reader discover example.com\nsitemap-reader discover - --format jsonl < hosts.txt",
-)
+@main.command(epilog="sitemap-reader discover example.com\nsitemap-reader discover - --format jsonl < hosts.txt")
 @options.targets
 @options.base
 @options.table_output
@@ -151,9 +140,7 @@ def discover(**arguments: Any) -> Exit:
     return run(**options.with_outputs(arguments))
 
 
-@main.command(
-    epilog="sitemap-reader tree example.com\nsitemap-reader tree example.com | sort -t$'\\t' -k6",
-)
+@main.command(epilog="sitemap-reader tree example.com\nsitemap-reader tree example.com | sort -t$'\\t' -k6")
 @options.targets
 @options.base
 @options.table_output
@@ -169,9 +156,7 @@ def tree(**arguments: Any) -> Exit:
     return run(**options.with_outputs(arguments))
 
 
-@main.command(
-    epilog="sitemap-reader stats example.com\nsitemap-reader stats urls.jsonl --format jsonl | jq .",
-)
+@main.command(epilog="sitemap-reader stats example.com\nsitemap-reader stats urls.jsonl --format jsonl | jq .")
 @click.argument("target", metavar="TARGET|FILE", type=types.TARGET)
 @options.base
 @options.table_output

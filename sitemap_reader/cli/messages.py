@@ -214,7 +214,6 @@ def _with_hint(message: str, sample: Problem) -> str:
 
 
 def document_line(outcome: Outcome, name: str) -> str:
-    """A finished document in one line; `name` stands for a missing URL."""
     parts = [outcome.format or "no sitemap", f"{outcome.entries:,} {'entry' if outcome.entries == 1 else 'entries'}"]
     if outcome.kept != outcome.entries:
         parts.append(f"{outcome.kept:,} kept")

@@ -17,7 +17,7 @@ from . import options
 from .options import number, option, stacked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
 _DEFAULTS = Limits()
 
@@ -96,24 +96,22 @@ def limits(kwargs: dict[str, Any], **others: Any) -> Limits:
     return Limits(**fields, **others)
 
 
-def _network(decorators: Iterable[Callable[[Any], Any]]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Adds these options; the function gets their values as keywords of SitemapReader."""
+def _with_keywords(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, which gets keywords of SitemapReader in place of the values of these options."""
 
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(function)
-        def with_keywords(**kwargs: Any) -> Any:
-            _convert(kwargs)
-            return function(**kwargs)
+    @wraps(function)
+    def with_keywords(**kwargs: Any) -> Any:
+        _convert(kwargs)
+        return function(**kwargs)
 
-        return stacked(*decorators)(with_keywords)  # type: ignore[no-any-return]
-
-    return decorate
+    return with_keywords
 
 
 # watch and harvest read many sites at once: these options have no meaning there, or, in harvest, another name.
-network = _network(_NETWORK)
-watch_network = _network([each for each in _NETWORK if each not in (_CONCURRENCY, _RECORD, _MAP)])
-harvest_network = _network([each for each in _NETWORK if each not in (_CONCURRENCY, _SITE_SECONDS, _RECORD, _MAP)])
+_OF_ONE_SITE = (_CONCURRENCY, _RECORD, _MAP)
+network = stacked(*_NETWORK, _with_keywords)
+watch_network = stacked(*(each for each in _NETWORK if each not in _OF_ONE_SITE), _with_keywords)
+harvest_network = stacked(*(each for each in _NETWORK if each not in (*_OF_ONE_SITE, _SITE_SECONDS)), _with_keywords)
 
 
 def _convert(kwargs: dict[str, Any]) -> None:

@@ -10,11 +10,10 @@ from datetime import date
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+import attrs
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from click.shell_completion import CompletionItem
 
     from ..model.messages import Keyword
@@ -44,6 +43,7 @@ class Kind(Enum):
         self.needs_trust = found_may.startswith(_NOTHING)
 
 
+@attrs.define(slots=False, eq=False, repr=False)
 class Text(click.types.StringParamType):
     """A text of a kind. `toml` are its types in a config file, which `form` describes.
 
@@ -51,22 +51,12 @@ class Text(click.types.StringParamType):
     to give on the command line. `metavar` stands for the value in the help.
     """
 
-    def __init__(
-        self,
-        kind: Kind,
-        metavar: str | None = None,
-        *,
-        toml: tuple[type, ...] = (str,),
-        form: str = "a text",
-        has_url: bool = False,
-        instead: str = "",
-    ) -> None:
-        self.kind = kind
-        self.metavar = metavar
-        self.toml = toml
-        self.form = form
-        self.has_url = has_url
-        self.instead = instead
+    kind: Kind
+    metavar: str | None = None
+    toml: tuple[type, ...] = attrs.field(default=(str,), kw_only=True)
+    form: str = attrs.field(default="a text", kw_only=True)
+    has_url: bool = attrs.field(default=False, kw_only=True)
+    instead: str = attrs.field(default="", kw_only=True)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """A text as it is: click's own type would make a plain text of a LimitedPattern."""
@@ -84,19 +74,17 @@ class FileName(Text):
         return [CompletionItem(incomplete, type="file")]
 
 
+@attrs.define(slots=False, eq=False, repr=False)
 class Switch(click.types.BoolParamType):
     """A flag of a kind."""
 
-    def __init__(self, kind: Kind) -> None:
-        self.kind = kind
+    kind: Kind
 
 
 class TrustChoice(click.Choice[str]):
     """A choice that decides what is trusted."""
 
-    def __init__(self, choices: Sequence[str]) -> None:
-        super().__init__(choices)
-        self.kind = Kind.TRUST
+    kind = Kind.TRUST
 
 
 # What a file that was only found may set freely: a text of these names no file and no address that gets a request.

@@ -90,7 +90,6 @@ class _Parsing:
 
     @property
     def left_out(self) -> int:
-        """The number of children of an index that the format cannot hold."""
         return 0 if self._takes_sitemaps else self._children
 
     def summary(self) -> Message:

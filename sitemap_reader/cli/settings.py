@@ -49,7 +49,6 @@ class Setting:
     value: Any
 
     def fault(self) -> Fault | None:
-        """What the option itself finds wrong with the value."""
         try:
             self.param.process_value(click.Context(self.command, info_name=self.command.name), self.value)
         except click.BadParameter as exc:
@@ -267,12 +266,4 @@ def read_settings(path: str | Path, commands: Commands, *, is_named: bool) -> Se
     """The Settings of a file, with its faults; UsageError if it cannot be read."""
     settings = Settings(read_config_file(path), is_named, commands)
     settings._read()
-    return settings
-
-
-def settings_for(name: str, file: Path, commands: Commands, *, is_named: bool) -> Settings:
-    """The Settings of a command, of a file; UsageError, with file and line, for the first fault."""
-    settings = read_settings(file, commands, is_named=is_named)
-    if faults := settings.check([name]):
-        raise settings.file.error(faults[0])
     return settings

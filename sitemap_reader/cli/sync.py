@@ -105,7 +105,6 @@ class _Sync:
         self.console.note(f"removals suspended{f' for {site}' if site else ''}: {what} could not be read{whole}")
 
     def missing(self) -> str | None:
-        """The line that says what is missing; None if nothing is."""
         held_back = self.counts.held_back
         parts = [self.total.missing() if self.total else "", held_back_text(held_back) if held_back else ""]
         missing = ", ".join(filter(None, parts))

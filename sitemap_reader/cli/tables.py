@@ -179,7 +179,6 @@ def change_lines(
 
 
 def change_header(format: str, *, names_sites: bool) -> bytes:
-    """The header of TSV and CSV; nothing for other formats."""
     return separated_line(format, (*_front(names_sites), *HEADER), guard=False) if format in SEPARATED else b""
 
 
@@ -211,7 +210,6 @@ def _changed(change: JsonObject) -> list[str]:
 
 
 def _date(change: JsonObject, prefix: str = "") -> str:
-    """The date with the precision that the site states."""
     moment, precision = (change.get(f"{prefix}{name}") for name in _DATE)
     if moment is None:
         return "none"

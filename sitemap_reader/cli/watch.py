@@ -165,7 +165,6 @@ def run(
 
 
 def _read_hosts(named: Sequence[str]) -> HostList:
-    """The hosts that are named, those in files that are, and those on stdin."""
     hosts: list[str] = []
     for name in named:
         if name == STDIN:

@@ -179,7 +179,6 @@ def _display_name(function: Callable[..., object]) -> str:
 def _message(
     function: str, name: str, value: object, known: list[str], elsewhere: Mapping[str, Collection[str]]
 ) -> str:
-    """The text of the error: the keyword that is unknown, and what to write in its place."""
     start = f"{function} has no keyword {name}"
     if name == "session" and name not in known and not elsewhere:
         return f"{start}, which belongs to the loop that made it: use `async with SitemapReader(session=...)`"

@@ -183,18 +183,8 @@ class SitemapReader:
         """The CrawlRun that a stream of URLs reads; what `already_read` has (URL -> format) is not requested again."""
         plan = query.plan_fields(datetime.now(UTC))
         found = find_target(target, self._base)
-        crawl = self._crawl(
-            found,
-            frontier=frontier,
-            cache=DocumentCache(already_read=already_read or {}),
-            **plan,
-        )
-        return CrawlRun(
-            found.name,
-            crawl,
-            query.summary_builder(),
-            *_progress(query),
-        )
+        crawl = self._crawl(found, frontier=frontier, cache=DocumentCache(already_read=already_read or {}), **plan)
+        return CrawlRun(found.name, crawl, query.summary_builder(), *_progress(query))
 
     def change_run(self, target: str | Path | Target, state: State | str | Path, options: SyncOptions) -> ChangeRun:
         """The ChangeRun that a stream of changes reads; the state is open from here on."""
@@ -278,8 +268,7 @@ class SitemapReader:
         **changes: Any,
     ) -> Crawl:
         plan = attrs.evolve(self._plan, is_recording=target.replay is not None, **changes)
-        host_map = self._host_map
-        if host_map and target.replay:
+        if self._host_map and target.replay:
             name = target.local or target.name
             raise UsageError.of(
                 "{host_map=} is for requests, and {name} is read from the disk: leave it out", name=name
@@ -303,10 +292,9 @@ class SitemapReader:
 
     def _mapped(self, target: Target) -> tuple[tuple[Seed, ...], Fetcher]:
         """The seeds, and the fetcher for requests: both of the mapped hosts, if some are."""
-        host_map = self._host_map
-        if not host_map:
+        if not self._host_map:
             return target.seeds, self._fetcher
-        return host_map.seeds(target.seeds), MappedFetcher(self._fetcher, host_map)
+        return self._host_map.seeds(target.seeds), MappedFetcher(self._fetcher, self._host_map)
 
     def _request_headers(self, seeds: Sequence[Seed]) -> RequestHeaders:
         if self._host_map is None:

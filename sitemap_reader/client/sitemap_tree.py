@@ -73,7 +73,6 @@ class SitemapTree:
             self._node(item.url).outcome = item
 
     def note(self, sitemap: str | None, lastmod: datetime | None, precision: Precision | None) -> None:
-        """Adds the lastmod of an entry of a sitemap."""
         if lastmod is None or sitemap is None:
             return
         node = self._node(sitemap)

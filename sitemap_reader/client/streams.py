@@ -87,7 +87,6 @@ class CrawlRun:
         return self.summary_builder.complete and not self.is_stopped
 
     def _add_pruned(self) -> None:
-        """Copies what the frontier skipped, and why, into the summary."""
         frontier = self.crawl.frontier
         self.summary_builder.pruned, self.summary_builder.checked = frontier.pruned, frontier.checked
         self.summary_builder.since = frontier.plan.selection.window.since

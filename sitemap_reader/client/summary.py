@@ -78,7 +78,6 @@ class Summary:
         return not (self.stopped or self.failed or self.incomplete or self.robots_failed)
 
     def __add__(self, other: Summary) -> Summary:
-        """The sum of two runs."""
         fields = attrs.asdict(self, recurse=False)
         since = min(filter(None, (self.since, other.since)), default=None)
         for name, mine in fields.items():
@@ -230,7 +229,6 @@ class SummaryBuilder:
 
     @property
     def complete(self) -> bool:
-        """Whether every document was read whole."""
         return all(outcome.complete for outcome in self.outcomes)
 
     @property
@@ -242,7 +240,6 @@ class SummaryBuilder:
         )
 
     def summary(self) -> Summary:
-        """The Summary so far."""
         sitemaps = sitemaps_of(self.outcomes)
         broken = [outcome for outcome in sitemaps if not outcome.complete]
         dropped: Counter[str] = Counter()

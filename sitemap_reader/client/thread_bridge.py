@@ -163,7 +163,6 @@ class Bridge:
 
     @property
     def is_running(self) -> bool:
-        """Whether the thread has begun, and not ended."""
         return self._thread is not None and self._thread.is_alive()
 
     def call(self, function: Callable[[], object]) -> None:

@@ -241,7 +241,6 @@ class Changes:
         self.close()
 
     def _changes(self) -> Iterator[tuple[Change, str | None]]:
-        """Each change and its site."""
         with temp_database_errors():
             for changed, site, *lines in self._db.execute(_DIFFERENCES):
                 old, new = (None if line is None else cast("UrlRecord", from_json(line)) for line in lines)

@@ -233,7 +233,6 @@ _STOPS: dict[str, Callable[..., Exception]] = {
 
 
 def _run_shard(folder: HarvestFolder, shard: int, config: HarvestConfig, topic: str) -> tuple[Any, ...]:
-    """Runs on a worker."""
     from distributed import get_worker
 
     worker = get_worker()
@@ -271,7 +270,6 @@ _LOST = "the connection to the scheduler was lost"
 
 
 def _failure_message(error: BaseException | None) -> str | None:
-    """The message for a failed task; None for a task without an error."""
     if error is None:
         return None
     if type(error).__name__ == "KilledWorker":

@@ -257,7 +257,6 @@ class HarvestFolder:
         return path
 
     def cancelled(self) -> HarvestCancelled:
-        """The exception for an attempt whose folder was removed."""
         return HarvestCancelled(f"another harvest has taken {self.path} over")
 
     def cancel(self) -> None:
@@ -349,7 +348,6 @@ class ShardWriter:
 
     @property
     def is_gone(self) -> bool:
-        """Whether the folder of the attempt was removed."""
         return not self._path.exists()
 
     def check(self) -> None:

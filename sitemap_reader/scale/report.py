@@ -87,7 +87,6 @@ class ProgressTracker:
         self._done[manifest["shard"]] = ShardProgress.of(manifest)
 
     def failed(self, shard: int) -> None:
-        """Leaves a shard out of the totals."""
         self._failed.add(shard)
 
     @property

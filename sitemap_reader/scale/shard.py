@@ -85,7 +85,6 @@ class _HostReader:
         return reader.change_run(site, state, options)  # type: ignore[arg-type] # with the keys of SyncOptions
 
     async def _read_run(self, run: CrawlRun) -> tuple[HostVerdict, str | None]:
-        """The verdict on the host, and why."""
         ending = ExitStack()
         ending.enter_context(run.reading())
         try:
@@ -127,7 +126,6 @@ class _HostReader:
 
 
 def _remedy(option: str) -> str:
-    """How to raise a limit of a host."""
     return f"raise {option} (--{option.replace('_', '-')}) to go on"
 
 

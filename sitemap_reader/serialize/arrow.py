@@ -131,7 +131,6 @@ class Batches:
         return len(self._rows) + len(self._urls_details) >= BATCH_ROWS or self._bytes >= BATCH_BYTES
 
     def end(self) -> None:
-        """Makes a batch of all rows that are collected."""
         import pyarrow as pa
 
         columns: Iterable[Any] = ()
@@ -156,7 +155,6 @@ class Batches:
         return cells
 
     def _url_columns(self) -> Iterator[Any]:
-        """The columns of the UrlBatches that wait."""
         import pyarrow as pa
 
         locs, lastmods, precisions, changefreqs, priorities, lines = (

@@ -88,7 +88,6 @@ class Blocks:
             self._put(lines, lambda taken: lines.rfind(b"\n", 0, taken) + 1)
 
     def flush(self) -> None:
-        """Writes what is buffered."""
         if not self._records:
             return
         with self.hold():
@@ -195,7 +194,6 @@ class Compressed:
         return len(data)
 
     def flush(self) -> None:
-        """Writes what the compressor has buffered."""
         self._pass_on(self._compressor.flush(self._block))
         self._out.flush()
 

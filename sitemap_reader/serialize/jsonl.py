@@ -217,7 +217,6 @@ _TO_DICT: dict[type, Callable[[Any], dict[str, Any]]] = {
 
 
 def _inherited(kind: type) -> Callable[[Any], dict[str, Any]]:
-    """What writes the objects of a subclass."""
     for each in kind.__mro__:
         if each in _TO_DICT:
             return _TO_DICT[each]

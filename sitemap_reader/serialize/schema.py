@@ -188,13 +188,7 @@ _DUCKDB = _Dialect(
     columns="{\n%s\n}",
 )
 _POLARS = _Dialect(
-    {
-        str: "pl.String",
-        int: "pl.Int64",
-        float: "pl.Float64",
-        bool: "pl.Boolean",
-        datetime: 'pl.Datetime("us", "UTC")',
-    },
+    {str: "pl.String", int: "pl.Int64", float: "pl.Float64", bool: "pl.Boolean", datetime: 'pl.Datetime("us", "UTC")'},
     many="pl.List(%s)",
     whole="pl.Struct({%s})",
     member='"%s": %s',

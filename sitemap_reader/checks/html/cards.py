@@ -104,7 +104,6 @@ def how_to_fix(finding: Finding) -> Html:
 
 
 def place(sample: Problem) -> Html:
-    """Document and line of a sample."""
     if sample.sitemap is None:
         return joined("line ", f"{sample.line:,}") if sample.line is not None else Html("-")
     line = None if sample.line is None else f":{sample.line}"

@@ -83,7 +83,6 @@ def width_in_bars(bars: Iterable[Bar]) -> int:
 
 
 def slowest(rows: Iterable[TreeRow]) -> list[tuple[str, float]]:
-    """The slowest sitemaps with their seconds."""
     timed = ((row.url, seconds) for row in rows if (seconds := _seconds(row)) is not None)
     return sorted(timed, key=lambda pair: (-pair[1], pair[0]))[:MAX_SLOWEST]
 

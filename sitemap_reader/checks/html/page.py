@@ -9,19 +9,7 @@ from ...serialize.jsonl import stamp
 from ...version import __version__
 from ..findings import SEVERITIES
 from ..rule_docs import explain
-from .cards import (
-    WORDS,
-    findings_part,
-    how_to_fix,
-    mark,
-    nothing,
-    occurrence_data,
-    overview,
-    place,
-    sentence,
-    sitemaps,
-    words,
-)
+from . import cards
 from .document import html_document, labelled_count, notes_section, resource
 from .elements import Html, element, joined, link, prose
 from .tables import figures_part, sitemaps_part
@@ -50,16 +38,16 @@ def render_page(result: AuditResult, occurrences: Sequence[Occurrence] = (), fil
         "main",
         _head(result, _contents(has_figures=figures is not None)),
         _score(result),
-        overview(result),
+        cards.overview(result),
         _url_checks(result),
         notes_section(result.notes),
-        findings_part(result, len(occurrences), file),
+        cards.findings_part(result, len(occurrences), file),
         sitemaps_part(result),
         figures,
     )
     foot = element("footer", element("p", f"sitemap-reader {__version__}"))
     style, script = resource(__package__, "page.css"), resource(__package__, "page.js")
-    data = occurrence_data(result, occurrences) if occurrences else None
+    data = cards.occurrence_data(result, occurrences) if occurrences else None
     return html_document(f"Sitemap audit: {result.name}", main, foot, data, style=style, script=script)
 
 
@@ -103,7 +91,7 @@ def _fragment(result: AuditResult, *head: Html, more_in: str) -> Html:
         element("p", _state(result), class_="state"),
         _score(result),
         notes_section(result.notes),
-        element("ol", *map(_item, shown)) if shown else nothing(result),
+        element("ol", *map(_item, shown)) if shown else cards.nothing(result),
         element("p", f"{count_of(more, 'more finding')}: {more_in}.") if more else None,
         class_="sitemap-reader-audit",
     )
@@ -134,7 +122,6 @@ def _state(result: AuditResult, tree: str | None = None) -> Html:
 
 
 def _url_checks(result: AuditResult) -> Html | None:
-    """What a check of listed URLs covered, and the estimated shares of faults."""
     if result.url_checks is None:
         return None
     lines = element("ul", *(element("li", line) for line in result.url_checks.lines()))
@@ -150,7 +137,7 @@ def _time(result: AuditResult) -> Html:
 def _score(result: AuditResult) -> Html:
     """Problems by severity, and the numbers of URLs and sitemaps, in one row."""
     problems = [
-        (mark(severity, WORDS[severity][result.count(severity) != 1]), result.count(severity), severity)
+        (cards.mark(severity, cards.WORDS[severity][result.count(severity) != 1]), result.count(severity), severity)
         for severity in SEVERITIES
     ]
     known = result.complete is not None or result.sitemaps
@@ -159,7 +146,7 @@ def _score(result: AuditResult) -> Html:
         ("URLs listed", None if result.dropped is None else result.urls + result.dropped),
         ("Dropped", result.dropped),
         (f"Kept{unique}", result.urls),
-        ("Sitemaps", sitemaps(result) if known else None),
+        ("Sitemaps", cards.sitemaps(result) if known else None),
     ]
     return element(
         "dl",
@@ -178,12 +165,12 @@ def _contents(*, has_figures: bool) -> Html:
 def _item(finding: Finding) -> Html:
     """A finding with one sample, and how to fix it."""
     sample = next(iter(finding.samples), None)
-    where = None if sample is None else element("p", place(sample), ": ", words(sample), class_="sample")
-    title = element("strong", sentence(finding.title))
+    where = None if sample is None else element("p", cards.place(sample), ": ", cards.words(sample), class_="sample")
+    title = element("strong", cards.sentence(finding.title))
     return element(
         "li",
-        element("p", mark(finding.severity), " ", element("code", finding.code), " ", title),
+        element("p", cards.mark(finding.severity), " ", element("code", finding.code), " ", title),
         element("p", joined(finding.occurrences, ". Expected: "), prose(explain(finding.code).rule), class_="rule"),
         where,
-        how_to_fix(finding),
+        cards.how_to_fix(finding),
     )

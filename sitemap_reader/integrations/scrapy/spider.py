@@ -201,7 +201,6 @@ class SitemapReaderSpider(SitemapSpider):
 
     @property
     def _filters(self) -> bool:
-        """Whether `sitemap_filter` is overridden."""
         return type(self).sitemap_filter is not SitemapSpider.sitemap_filter
 
     def _children(self, refs: Iterable[SitemapRef], reporter: StatsReporter) -> Iterator[SitemapRef]:
