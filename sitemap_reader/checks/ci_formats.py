@@ -142,7 +142,9 @@ def to_junit(
     `file` and `line` of test cases, which GitLab and some reporters read: they occur only where `file_of` has a file.
     """
     by_code = _by_code(samples_of(result) if occurrences is None else occurrences)
-    cases = [_Case(result, code, by_code.get(code, []), failing) for code in _codes(result)]
+    found = {finding.code for finding in result.findings}
+    codes = [code for code in CATALOGUE if code in found or code in (result.rules or CATALOGUE)]
+    cases = [_Case(result, code, by_code.get(code, []), failing) for code in codes]
     counts = {
         "tests": len(cases),
         "failures": sum(bool(case.failed) for case in cases),
@@ -155,12 +157,6 @@ def to_junit(
     children = [*(case.element(file_of) for case in cases), _element("system-out", {}, _lines([*notes, *partial]))]
     suites = _element("testsuites", {}, _element("testsuite", suite, "\n", *children))
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{markup_without_commands(suites)}'
-
-
-def _codes(result: AuditResult) -> list[str]:
-    """The codes of the rules, and those that were found."""
-    found = {finding.code for finding in result.findings}
-    return [code for code in CATALOGUE if code in found or code in (result.rules or CATALOGUE)]
 
 
 class _Case:

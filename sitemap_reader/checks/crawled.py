@@ -19,7 +19,7 @@ from ..parser.normalise.urls import host
 from ..serialize.jsonl import stamp
 from ..state.rows import moment
 from .crawl_file import CrawlFile, is_check_file
-from .documents import INCOMPLETE, WholeSiteCheck
+from .documents import INCOMPLETE, CountedUrls, WholeSiteCheck
 from .findings import Check, url_key
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ class CrawlCheck(WholeSiteCheck):
         self._has_common_url = False  # a listed URL is in the crawl
         self._listed = 0
         self._has_uncrawled = False
-        self._uncrawled: dict[str, _Uncrawled] = {}  # by sitemap; until a common URL is found
+        self._uncrawled: dict[str, CountedUrls] = {}  # by sitemap; until a common URL is found
         self._is_sample = is_check_file(file.name)
 
     @classmethod
@@ -204,7 +204,7 @@ class CrawlCheck(WholeSiteCheck):
         elif self._has_common_url:
             self._report_uncrawled(at, 1, findings)
         else:
-            self._uncrawled.setdefault(batch.sitemap, _Uncrawled()).add(at, keeps_each=findings.needs_each)
+            self._uncrawled.setdefault(batch.sitemap, CountedUrls()).add(at, keeps_each=findings.needs_each)
 
     def _report_uncrawled(self, at: Location, number: int, findings: Findings) -> None:
         self._has_uncrawled = True
@@ -254,19 +254,6 @@ class CrawlCheck(WholeSiteCheck):
         if elsewhere:
             pages = count_of(elsewhere, "page")
             self.notes.append(f"{self._file.name}: {pages} on hosts that no sitemap lists, left out of C06")
-
-
-@attrs.define
-class _Uncrawled:
-    """The number of URLs of a sitemap that are not in the crawl, and the first of them, or all."""
-
-    places: list[Location] = attrs.field(factory=list)
-    count: int = 0
-
-    def add(self, at: Location, *, keeps_each: bool) -> None:
-        self.count += 1
-        if keeps_each or not self.places:
-            self.places.append(at)
 
 
 _FaultFields = tuple[int | None, bool, int | None, str, bool, str | None]

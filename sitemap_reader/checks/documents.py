@@ -152,11 +152,16 @@ class _SitemapKeys:
 
 
 @attrs.define
-class _SharedUrls:
-    """The number of URLs that two sitemaps share, and the first of them, or all."""
+class CountedUrls:
+    """A number of URLs, and the first of them, or all."""
 
-    urls: int
-    places: list[Location]
+    places: list[Location] = attrs.field(factory=list)
+    count: int = 0
+
+    def add(self, at: Location, *, keeps_each: bool) -> None:
+        self.count += 1
+        if keeps_each or not self.places:
+            self.places.append(at)
 
 
 class DuplicateUrls(Check):
@@ -173,7 +178,7 @@ class DuplicateUrls(Check):
         self.repeated: set[int] = set()
         self.listings = 0
         self._open: dict[str, _SitemapKeys] = {}
-        self._shared: dict[tuple[str, str], _SharedUrls] = {}
+        self._shared: dict[tuple[str, str], CountedUrls] = {}  # of two sitemaps
         self._news_and_feeds: set[str] = set()  # they repeat new URLs of other sitemaps
 
     def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
@@ -221,13 +226,7 @@ class DuplicateUrls(Check):
     def _count_shared(self, pair: tuple[str, str], at: Location, findings: Findings) -> None:
         if pair not in self._shared and len(self._shared) >= _MAX_PAIRS:
             pair = pair[0], ""  # beyond the limit: by the first sitemap only
-        shared = self._shared.get(pair)
-        if shared is None:
-            self._shared[pair] = _SharedUrls(1, [at])
-            return
-        shared.urls += 1
-        if findings.needs_each:
-            shared.places.append(at)
+        self._shared.setdefault(pair, CountedUrls()).add(at, keeps_each=findings.needs_each)
 
     def on_record(self, record: UrlRecord, findings: Findings) -> None:
         if record.news is not None and record.sitemap is not None:
@@ -244,7 +243,7 @@ class DuplicateUrls(Check):
             if not self._news_and_feeds.isdisjoint(pair):
                 continue
             for at in shared.places:
-                here = 1 if findings.needs_each else shared.urls
+                here = 1 if findings.needs_each else shared.count
                 others = f" and {here - 1:,} more are" if here > 1 else " is"
                 findings.report("U07", f"{at['url']}{others} in {pair[0]} too", **at, count=here)
 

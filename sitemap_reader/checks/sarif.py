@@ -73,7 +73,7 @@ def to_sarif(
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {_ROOT: {"description": {"text": "The root of the repository."}}},
-        "invocations": [_invocation(result, _left_out(result, found))],
+        "invocations": [_invocation(result, found)],
         "results": results,
         "properties": {"target": shown(result.target), "headline": result.headline},
     }
@@ -140,14 +140,9 @@ def _without_links(text: str) -> str:
     return text.replace("](", "] (")
 
 
-def _left_out(result: AuditResult, found: list[Occurrence]) -> list[str]:
+def _invocation(result: AuditResult, found: list[Occurrence]) -> Json:
     total, given = sum(finding.count for finding in result.findings), sum(each.count for each in found)
-    if given >= total:
-        return []
-    return [f"{given:,} of {count_of(total, 'occurrence')} are in this file, the most severe first"]
-
-
-def _invocation(result: AuditResult, left_out: list[str]) -> Json:
+    left_out = [f"{given:,} of {count_of(total, 'occurrence')} are in this file, the most severe first"]
     unread: list[tuple[str | None, int | None]] = [
         (row.url, row.entries) for row in result.sitemaps if row.complete == "no"
     ]
@@ -155,7 +150,7 @@ def _invocation(result: AuditResult, left_out: list[str]) -> Json:
     failures = [f"{url or '-'}: {'read in part only' if entries else 'could not be read'}" for url, entries in unread]
     notifications = [
         {"level": level, "message": {"text": _without_links(shown(text))}}
-        for level, texts in (("error", failures), ("warning", left_out), ("note", result.notes))
+        for level, texts in (("error", failures), ("warning", left_out * (given < total)), ("note", result.notes))
         for text in texts
     ]
     return {

@@ -168,14 +168,10 @@ class Interrupts:
             self._pipes.append(sys.stderr.fileno())
         for number in self._pipes:
             with suppress(OSError):  # closed
-                if _is_pipe(number) and os.get_blocking(number):
+                mode = os.fstat(number).st_mode
+                if (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)) and os.get_blocking(number):
                     os.set_blocking(number, False)
                     atexit.register(_block, number)  # other processes may write to the same pipe
-
-
-def _is_pipe(number: int) -> bool:
-    mode = os.fstat(number).st_mode
-    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
 
 def _block(number: int) -> None:

@@ -90,10 +90,7 @@ def dump(**arguments: Any) -> Exit:
 )
 @click.argument("file", metavar="FILE|-", type=types.FILE_READ)
 @options.option(
-    "Document",
-    "--url",
-    type=types.SITE_URL,
-    help="URL of the document, for its relative URLs and for --scope.",
+    "Document", "--url", type=types.SITE_URL, help="URL of the document, for its relative URLs and for --scope."
 )
 @options.option("Document", "--content-type", type=types.CONTENT_TYPE, help="Content-Type of the document.")
 @options.output_file

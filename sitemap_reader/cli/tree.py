@@ -41,7 +41,9 @@ def run(*, targets: Sequence[str], to: OutputOptions, **reading: Any) -> Exit:
         if format == "jsonl":
             lines: Iterator[bytes] = (_json_line(row, site if len(names) > 1 else None) for site, row in rows)
         else:
-            table = _table(rows) if format == "table" else _tsv(rows, 0 if len(names) > 1 else 1)
+            first = 0 if len(names) > 1 else 1
+            values = [[site, *(getattr(row, name) for name in TSV_HEADER[1:])][first:] for site, row in rows]
+            table = _table(rows) if format == "table" else (TSV_HEADER[first:], values)
             lines = rows_as(format, *table, right=("entries", "kept", "status"), to=to)
         outputs.records.write_lines(b"".join(lines))
     if trees.total is None:  # no target was valid
@@ -81,13 +83,7 @@ class _Trees:
         return judge(found.name, summary)
 
 
-def _tsv(rows: Sequence[tuple[str, TreeRow]], first: int) -> tuple[Sequence[str], list[Sequence[object]]]:
-    """The columns from the `first` on."""
-    values = ([site, *(getattr(row, name) for name in TSV_HEADER[1:])] for site, row in rows)
-    return TSV_HEADER[first:], [row[first:] for row in values]
-
-
-def _table(rows: Sequence[tuple[str, TreeRow]]) -> tuple[Sequence[str], list[Sequence[object]]]:
+def _table(rows: Sequence[tuple[str, TreeRow]]) -> tuple[Sequence[str], Sequence[Sequence[object]]]:
     """`kept` only if something was dropped, `problem` only if there is one; the root of a tree names its site."""
     columns: dict[str, list[Any]] = {
         "sitemap": [row.branch + row.url for _, row in rows],

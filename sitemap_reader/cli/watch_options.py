@@ -57,9 +57,6 @@ watch = stacked(
         help="Host name under which the server is reached, as by a proxy (repeatable).",
     ),
     flag(
-        "Server",
-        "--behind-proxy",
-        type=types.TRUST_SWITCH,
-        help="Take the addresses of clients from X-Forwarded-For.",
+        "Server", "--behind-proxy", type=types.TRUST_SWITCH, help="Take the addresses of clients from X-Forwarded-For."
     ),
 )

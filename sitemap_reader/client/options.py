@@ -60,10 +60,6 @@ def moment(name: str, value: Any) -> None:
         make_moment(name, value, datetime.now(UTC))
 
 
-def _moment_or_name(name: str, value: Any) -> None:
-    moment(name, None if value == "name" else value)
-
-
 def _patterns(name: str, value: Any) -> None:
     from ..frontier.filters import make_patterns
 
@@ -396,7 +392,7 @@ class SnapshotOptions(SiteOptions, total=False):
         "Moment | None",
         Option(
             "When files were read, from which ages are computed: a date, or name: the date in the name of each file.",
-            check=_moment_or_name,
+            check=lambda name, value: moment(name, None if value == "name" else value),
         ),
     ]
     on_progress: Annotated["Callable[[Progress], None] | None", _ON_PROGRESS]

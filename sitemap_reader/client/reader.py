@@ -50,10 +50,7 @@ _TLS_LOG = logging.getLogger("sitemap_reader.tls")
 _TLS_LOG.addHandler(logging.NullHandler())  # otherwise Python prints to stderr where logging is not configured
 
 
-_METHOD_KEYWORDS = {
-    "its urls()": QueryOptions.__annotations__,
-    "its changes()": StateSyncOptions.__annotations__,
-}
+_METHOD_KEYWORDS = {"its urls()": QueryOptions.__annotations__, "its changes()": StateSyncOptions.__annotations__}
 _READER_KEYWORDS = {"SitemapReader": SessionOptions.__annotations__}
 
 

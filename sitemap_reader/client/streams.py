@@ -168,7 +168,6 @@ class CrawlRun:
             self.on_progress(attrs.evolve(self.progress()))  # a copy: the caller may keep it
 
     def show_progress(self) -> None:
-        """To the progress bar."""
         if self.bar is not None:
             self.bar(self.progress())
 
@@ -418,11 +417,9 @@ class ChangeRun(CrawlRun):
         return iter(())
 
     def pieces(self, batch: Batch) -> Iterator[Iterable[Change]]:
-        """change_pieces() as changes."""
         return map(changes_of, self.change_pieces(batch))
 
     def last_pieces(self) -> Iterator[Iterable[Change]]:
-        """last_change_pieces() as changes."""
         return map(changes_of, self.last_change_pieces())
 
     async def next_piece(self, pieces: Iterator[Iterable[Change]]) -> Iterable[Change] | None:

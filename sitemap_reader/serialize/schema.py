@@ -263,21 +263,17 @@ def _json_type(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     if is_object(hint):
         if hint.__name__ not in definitions:
             definitions[hint.__name__] = {}  # its place is before those of its parts
-            definitions[hint.__name__] = _json_object(hint, definitions)
+            definitions[hint.__name__] = {
+                "type": "object",
+                "properties": {name: _json_type(each, definitions) for name, each in keys_of(hint).items()},
+                "required": [name for name in keys_of(hint) if name not in getattr(hint, "__optional_keys__", ())],
+                "additionalProperties": False,
+            }
         return {"$ref": f"#/$defs/{hint.__name__}"}
     if get_origin(hint) is Literal:
         words = [*get_args(hint)]
         return {"type": "string", "const": words[0]} if len(words) == 1 else {"type": "string", "enum": words}
     return _JSON[hint]
-
-
-def _json_object(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": {name: _json_type(hint, definitions) for name, hint in keys_of(kind).items()},
-        "required": [name for name in keys_of(kind) if name not in getattr(kind, "__optional_keys__", ())],
-        "additionalProperties": False,
-    }
 
 
 _RECORDS: dict[str, type] = {"urls": UrlRecord, "changes": Change}

@@ -11,6 +11,7 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from importlib.util import find_spec
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -37,6 +38,7 @@ _MAX_EMPTY = 12
 _MONTH = re.compile(r"([0-9]{1,4})-(0[1-9]|1[0-2])")
 # Seconds; a response is in the interval that begins at the last edge it has reached.
 _EDGES = (0, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
+_SPANS = (*(f"{start:g}–{end:g}" for start, end in pairwise(_EDGES)), f"{_EDGES[-1]:g}+")
 
 
 @attrs.frozen
@@ -90,23 +92,13 @@ def slowest(rows: Iterable[TreeRow]) -> list[tuple[str, float]]:
 # --- lastmods ---
 
 
-@attrs.frozen
-class _TimeUnit:
-    """The time that a bar stands for: its number from year and month, and its name from that number."""
-
-    unit: str
-    place_of: Callable[[int, int], int]
-    name_of: Callable[[int], str]
-
-
-_TIME_UNITS = (
-    _TimeUnit(
-        "month", lambda year, month: year * 12 + month - 1, lambda place: f"{place // 12:04}-{place % 12 + 1:02}"
-    ),
-    _TimeUnit("year", lambda year, month: year, lambda place: f"{place:04}"),
-    _TimeUnit("decade", lambda year, month: year // 10, lambda place: f"{place:03}0s"),
-    _TimeUnit("century", lambda year, month: year // 100, lambda place: f"{place:02}00s"),
-)
+# The time that a bar stands for -> its number from year and month, and its name from that number.
+_TIME_UNITS: dict[str, tuple[Callable[[int, int], int], Callable[[int], str]]] = {
+    "month": (lambda year, month: year * 12 + month - 1, lambda place: f"{place // 12:04}-{place % 12 + 1:02}"),
+    "year": (lambda year, month: year, lambda place: f"{place:04}"),
+    "decade": (lambda year, month: year // 10, lambda place: f"{place:03}0s"),
+    "century": (lambda year, month: year // 100, lambda place: f"{place:02}00s"),
+}
 
 
 def _months(result: AuditResult) -> Figure:
@@ -117,16 +109,14 @@ def _months(result: AuditResult) -> Figure:
     ]
     undated = sum(fact.count for fact in result.facts if fact.group == "lastmod none")
     note = f"{undated:,} {'URL states' if undated == 1 else 'URLs state'} no lastmod." if undated else ""
-    steps = [(step.unit, _bars_with_gaps(_counted(counts, step), step.name_of)) for step in _TIME_UNITS]
+    steps = []
+    for name, (place_of, name_of) in _TIME_UNITS.items():
+        places: Counter[int] = Counter()
+        for year, month, count in counts:
+            places[place_of(year, month)] += count
+        steps.append((name, _bars_with_gaps(places, name_of)))
     unit, bars = next((each for each in steps if width_in_bars(each[1]) <= MAX_WIDTH_UNITS), steps[-1])
     return Figure(f"Lastmod by {unit} (URLs)", unit, "URLs", bars, is_vertical=True, note=note)
-
-
-def _counted(counts: Iterable[tuple[int, int, int]], step: _TimeUnit) -> Counter[int]:
-    places: Counter[int] = Counter()
-    for year, month, count in counts:
-        places[step.place_of(year, month)] += count
-    return places
 
 
 def _bars_with_gaps(counts: Counter[int], name_of: Callable[[int], str]) -> tuple[Bar, ...]:
@@ -145,10 +135,7 @@ def _bars_with_gaps(counts: Counter[int], name_of: Callable[[int], str]) -> tupl
 
 # --- sections, formats ---
 
-_TITLES = {
-    "sections": ("Sections (URLs)", "folder", "URLs"),
-    "formats": ("Formats (sitemaps)", "format", "sitemaps"),
-}
+_TITLES = {"sections": ("Sections (URLs)", "folder", "URLs"), "formats": ("Formats (sitemaps)", "format", "sitemaps")}
 
 
 def _most_frequent(result: AuditResult, group: str) -> Figure:
@@ -172,16 +159,10 @@ def _times(rows: Iterable[TreeRow]) -> Figure:
     times = [seconds for row in rows if (seconds := _seconds(row)) is not None]
     reached = Counter(bisect_right(_EDGES, seconds) - 1 for seconds in times)
     ends = range(min(reached, default=0), max(reached, default=-1) + 1)
-    bars = tuple(Bar(_span(place), reached[place]) for place in ends)
+    bars = tuple(Bar(_SPANS[place], reached[place]) for place in ends)
     middle = max(math.ceil(sorted(times)[len(times) // 2] * 100), 1) / 100 if times else 0
     note = f"Half of them took {middle:.2f} s or less, fetched and read." if times else ""
     return Figure("Response times in seconds (sitemaps)", "seconds", "sitemaps", bars, is_vertical=True, note=note)
-
-
-def _span(place: int) -> str:
-    if place + 1 == len(_EDGES):
-        return f"{_EDGES[place]:g}+"
-    return f"{_EDGES[place]:g}–{_EDGES[place + 1]:g}"
 
 
 def _seconds(row: TreeRow) -> float | None:

@@ -170,13 +170,8 @@ def figures_part(result: AuditResult) -> Html | None:
     drawn = draw(shown)
     charts: Sequence[Html | None] = drawn or [None] * len(shown)
     parts = [_figure(figure, chart) for figure, chart in zip(shown, charts, strict=True)]
-    return element(
-        "section",
-        element("h2", "Figures"),
-        element("div", *parts, class_="figures"),
-        _slowest(result),
-        id="figures",
-    )
+    grid = element("div", *parts, class_="figures")
+    return element("section", element("h2", "Figures"), grid, _slowest(result), id="figures")
 
 
 def _figure(figure: Figure, chart: Html | None) -> Html:

@@ -20,10 +20,9 @@ from ...model.errors import FetchError
 from ...model.limits import CHUNK_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping
+    from collections.abc import AsyncIterator, Mapping
 
     from scrapy.crawler import Crawler
-    from scrapy.http import Headers
     from scrapy.http import Response as Answer
 
 # Key in the meta of a request for a sitemap or a robots.txt of the sitemap crawl.
@@ -66,7 +65,9 @@ class DownloaderFetcher:
             first = getattr(reasons[0], "value", reasons[0]) if reasons else exc
             text = f"{type(first).__name__}: {first}" if str(first) else type(first).__name__
             raise FetchError(text, transient=isinstance(exc, self._transient)) from exc
-        yield Response(answer.status, response_headers(_pairs(answer.headers)), _chunks(answer), url)
+        names = ((name.decode("latin-1"), values) for name, values in answer.headers.items())
+        pairs = ((name, each.decode("utf-8", "surrogateescape")) for name, values in names for each in values)
+        yield Response(answer.status, response_headers(pairs), _chunks(answer), url)
 
 
 async def _chunks(answer: Answer) -> AsyncIterator[bytes]:
@@ -75,12 +76,6 @@ async def _chunks(answer: Answer) -> AsyncIterator[bytes]:
         yield body[start : start + CHUNK_BYTES]
     if _DATA_LOSS in answer.flags:
         raise FetchError(f"the connection broke off after {len(body):,} bytes")
-
-
-def _pairs(headers: Headers) -> Iterator[tuple[str, str]]:
-    for name, values in headers.items():
-        for value in values:
-            yield name.decode("latin-1"), value.decode("utf-8", "surrogateescape")
 
 
 class SitemapDownloads:

@@ -46,11 +46,7 @@ class FilteredFrontier(Frontier):
     """Passes all children of an index to `choose`, which returns those to read; not lines of robots.txt."""
 
     def __init__(
-        self,
-        seeds: Sequence[Seed],
-        plan: Plan,
-        *,
-        choose: Callable[[Iterable[SitemapRef]], Iterable[SitemapRef]],
+        self, seeds: Sequence[Seed], plan: Plan, *, choose: Callable[[Iterable[SitemapRef]], Iterable[SitemapRef]]
     ) -> None:
         super().__init__(seeds, plan)
         self._choose = choose
