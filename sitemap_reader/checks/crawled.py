@@ -311,7 +311,10 @@ class UnchangedContentCheck(Check):
     def read(cls, baseline: Baseline, baseline_crawl: str | os.PathLike[str], crawl: str | os.PathLike[str]) -> Self:
         """The check for a baseline and the crawl of its time, which are read; UsageError for invalid files."""
         before, now = CrawlFile(os.fspath(baseline_crawl)), CrawlFile(os.fspath(crawl))
-        same = _same_content(before, now)
+        # Redirects and errors have no content of the page.
+        hashes = {url_key(row.url): hash(row.hash) for row in before if row.hash and _is_page(row)}
+        keys = ((url_key(row.url), hash(row.hash)) for row in now if row.hash and _is_page(row))
+        same = {key for key, content in keys if hashes.get(key) == content}
         lastmods = FormerLastmods()
         for record in baseline.listings():
             key = url_key(record.loc)
@@ -333,12 +336,6 @@ class UnchangedContentCheck(Check):
                 message = f"{loc}: the lastmod was {earlier}, and the content is the same in {before} and {now}"
                 place: Place = {"sitemap": batch.sitemap, "line": line, "url": loc}
                 findings.report("X03", message, **place, field="lastmod", raw=stamp(lastmod))
-
-
-def _same_content(before: CrawlFile, now: CrawlFile) -> set[int]:
-    """The keys of pages with the same content hash in both; redirects and errors have no content of the page."""
-    hashes = {url_key(row.url): hash(row.hash) for row in before if row.hash and _is_page(row)}
-    return {key for row in now if row.hash and _is_page(row) and hashes.get(key := url_key(row.url)) == hash(row.hash)}
 
 
 def _is_page_status(status: int | None) -> bool:

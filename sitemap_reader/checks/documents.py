@@ -212,7 +212,10 @@ class DuplicateUrls(Check):
                 self._report_repeated(batch, index, here, findings)
             else:
                 here.elsewhere.add(key)
-                self._count_shared((first, batch.sitemap), batch.at(index), findings)
+                pair = first, batch.sitemap
+                if pair not in self._shared and len(self._shared) >= _MAX_PAIRS:
+                    pair = first, ""  # beyond the limit: by the first sitemap only
+                self._shared.setdefault(pair, CountedUrls()).add(batch.at(index), keeps_each=findings.needs_each)
 
     def _report_repeated(self, batch: CheckedUrls, index: int, here: _SitemapKeys, findings: Findings) -> None:
         def message() -> str:
@@ -222,11 +225,6 @@ class DuplicateUrls(Check):
             return f"{batch.locs[index]} is listed " + (f"on line {line} already" if is_here else "before")
 
         findings.report("U06", message, **batch.at(index))
-
-    def _count_shared(self, pair: tuple[str, str], at: Location, findings: Findings) -> None:
-        if pair not in self._shared and len(self._shared) >= _MAX_PAIRS:
-            pair = pair[0], ""  # beyond the limit: by the first sitemap only
-        self._shared.setdefault(pair, CountedUrls()).add(at, keeps_each=findings.needs_each)
 
     def on_record(self, record: UrlRecord, findings: Findings) -> None:
         if record.news is not None and record.sitemap is not None:

@@ -217,7 +217,7 @@ class UrlChecks(Check):
         report_progress()
         with ExitStack() as stack:
             if self._writer is not None:
-                stack.enter_context(self._writer)
+                stack.callback(self._writer.close)
             stack.callback(lambda: self._keep_all(self._soft_404s.decide()))
             for response in fetch([*probes, *urls], report_progress) if urls else ():
                 if response.url in probes:
@@ -424,7 +424,7 @@ class _Soft404s:
 
 
 class CheckWriter:
-    """Writes each result to a file when it is known: a context manager, then write().
+    """Writes each result to a file when it is known: write(), and close() at the end.
 
     A file of another run is replaced when the first result comes; if it is the crawl file, results are added to it.
     """
@@ -447,10 +447,7 @@ class CheckWriter:
                 remedy="name a file in a folder that you may write to",
             )
 
-    def __enter__(self) -> CheckWriter:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
+    def close(self) -> None:
         if self._file is not None:
             self._file.close()
 

@@ -64,7 +64,7 @@ def unblocked_stderr() -> Iterator[None]:
         yield
     finally:
         sys.stderr = stderr
-        if lines.end():
+        if lines.put(None):
             thread.join(_LAST_LINES_SECONDS)
 
 
@@ -89,25 +89,22 @@ class _Lines:
         with self._lock:
             *lines, self._begun = (self._begun + text).split("\n")
             for line in lines:
-                self._lost += not self._put(f"{line}\n")
+                self._lost += not self.put(f"{line}\n")
         return len(text)
 
     def flush(self) -> None:
         """Does nothing: each line is written at once."""
 
-    def _put(self, line: str | None) -> bool:
+    def put(self, line: str | None) -> bool:
+        """Whether the line waits from now on: not while stderr is full. None ends pass_on()."""
         try:
             self._waiting.put_nowait(line)
         except queue.Full:
             return False
         return True
 
-    def end(self) -> bool:
-        """Whether pass_on() ends soon: not while stderr is full."""
-        return self._put(None)
-
     def pass_on(self) -> None:
-        """Writes the lines as they come, until end()."""
+        """Writes the lines as they come, until None."""
         while (line := self._waiting.get()) is not None:
             with self._lock:
                 lost, self._lost = self._lost, 0
