@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
+import inspect
 import os
 import signal
 import socket
@@ -60,6 +62,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         chosen[runs(item, config)].append(item)
     items[:] = chosen[True]
     config.hook.pytest_deselected(items=chosen[False])
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Runs an async test on a new event loop, within two minutes, or an hour of virtual time.
+
+    A module may have its own `run_async` for its tests.
+    """
+    if not inspect.iscoroutinefunction(pyfuncitem.function):
+        return None
+    given = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
+
+    async def test() -> None:
+        async with asyncio.timeout(3600 if "virtual_time" in pyfuncitem.fixturenames else 120):
+            await pyfuncitem.obj(**given)
+
+    getattr(pyfuncitem.module, "run_async", asyncio.run)(test())
+    return True
 
 
 class _Backwards(pytest.Dir):

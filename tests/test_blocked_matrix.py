@@ -5,7 +5,6 @@ Most cases are replayed; one loopback server of each kind gives the same over th
 
 from __future__ import annotations
 
-import asyncio
 import csv
 import json
 import re
@@ -241,7 +240,9 @@ def test_a_wall_of_some_days_changes_nothing_in_a_state(
 @pytest.mark.slow
 @pytest.mark.usefixtures("virtual_time")
 @cases
-def test_a_watch_keeps_what_it_knows_of_a_blocked_host(tmp_path: Path, kind: str, place: str, verdict: Verdict) -> None:
+async def test_a_watch_keeps_what_it_knows_of_a_blocked_host(
+    tmp_path: Path, kind: str, place: str, verdict: Verdict
+) -> None:
     clock = watched_sites.VirtualClock()
     web = watched_sites.MemoryWeb(clock)
     good = {ROBOTS: f"Sitemap: {SITE}/sitemap.xml\n".encode(), f"{SITE}/sitemap.xml": GOOD}
@@ -255,22 +256,18 @@ def test_a_watch_keeps_what_it_knows_of_a_blocked_host(tmp_path: Path, kind: str
     with sr.changes(SITE, state=tmp_path / "state.db", fetcher=web, clock=clock) as changes:
         assert [change.change for change in changes] == ["new"]
     web.pages.update(dict.fromkeys((f"{SITE}{path}" for path in paths), wall))
-
-    async def main() -> None:
-        async with watched_sites.watching(tmp_path / "state.db", web, clock, [SITE], limits=ONE_TRY) as watch:
-            await watch.run(hours=3)
-            (status,) = (await watch.watcher.sites(SiteQuery())).sites
-            assert (status.failing_since is not None) is (verdict is BLOCKED)
-            assert CODES[kind] in {fault.code for fault in status.faults} or verdict is COMPLETE
-            web.pages.update(good)
-            began = await watch.run(hours=6)
-            assert f"{HOST}/sitemap.xml" in web.requested(began)
-            (status,) = (await watch.watcher.sites(SiteQuery())).sites
-            assert status.failing_since is None
-            assert await watch.changes() == []
-            assert status.urls == 1
-
-    asyncio.run(main())
+    async with watched_sites.watching(tmp_path / "state.db", web, [SITE], limits=ONE_TRY) as watch:
+        await watch.run(hours=3)
+        (status,) = (await watch.watcher.sites(SiteQuery())).sites
+        assert (status.failing_since is not None) is (verdict is BLOCKED)
+        assert CODES[kind] in {fault.code for fault in status.faults} or verdict is COMPLETE
+        web.pages.update(good)
+        began = await watch.run(hours=6)
+        assert f"{HOST}/sitemap.xml" in web.requested(began)
+        (status,) = (await watch.watcher.sites(SiteQuery())).sites
+        assert status.failing_since is None
+        assert await watch.changes() == []
+        assert status.urls == 1
 
 
 # --- a harvest ---

@@ -93,21 +93,17 @@ def handlers() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("handlers")
-def test_a_signal_stops_a_watch_where_the_loop_takes_no_handlers(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_signal_stops_a_watch_where_the_loop_takes_no_handlers(monkeypatch: pytest.MonkeyPatch) -> None:
     stopped: list[str] = []
     watcher: Any = SimpleNamespace(stop=lambda: stopped.append("stop"))
+    loop = asyncio.get_running_loop()
 
-    async def run() -> None:
-        loop = asyncio.get_running_loop()
+    def refuse(*arguments: object) -> None:
+        raise NotImplementedError
 
-        def refuse(*arguments: object) -> None:
-            raise NotImplementedError
-
-        monkeypatch.setattr(loop, "add_signal_handler", refuse)
-        monkeypatch.setattr(loop, "remove_signal_handler", refuse)
-        with service._StoppedBySignals(watcher):
-            signal.raise_signal(signal.SIGTERM)
-            await asyncio.sleep(0.05)
-            assert stopped == ["stop"]
-
-    asyncio.run(run())
+    monkeypatch.setattr(loop, "add_signal_handler", refuse)
+    monkeypatch.setattr(loop, "remove_signal_handler", refuse)
+    with service._StoppedBySignals(watcher):
+        signal.raise_signal(signal.SIGTERM)
+        await asyncio.sleep(0.05)
+        assert stopped == ["stop"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -194,7 +193,7 @@ def test_document_in_memory_is_a_target() -> None:
     assert document_target(b"", WWW).seeds[0].document == f"{WWW}/sitemap.xml"
 
 
-def test_all_functions_take_a_base(tmp_path: Path) -> None:
+async def test_all_functions_take_a_base(tmp_path: Path) -> None:
     folder = files(tmp_path / "public", NEXT)
     state = tmp_path / "state.db"
     assert len([*sr.changes(folder, state=state, base=WWW)]) == 3
@@ -202,12 +201,8 @@ def test_all_functions_take_a_base(tmp_path: Path) -> None:
     assert [(change.change, change.record.loc) for change in sr.changes(folder, state=state, base=WWW)] == [
         ("new", f"{WWW}/blog/two")
     ]
-
-    async def read() -> int:
-        async with sr.SitemapReader(base=WWW) as reader:
-            return len([record async for record in reader.urls(folder)])
-
-    assert asyncio.run(read()) == 4
+    async with sr.SitemapReader(base=WWW) as reader:
+        assert len([record async for record in reader.urls(folder)]) == 4
 
 
 def test_snapshot_reads_a_folder_as_its_site(tmp_path: Path) -> None:

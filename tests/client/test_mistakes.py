@@ -268,7 +268,7 @@ def test_an_async_callback_is_a_usage_error(keyword: str, function: Any) -> None
         sr.urls(SHOP, **{keyword: function})
 
 
-def test_an_async_callback_is_a_usage_error_everywhere(tmp_path: Path) -> None:
+async def test_an_async_callback_is_a_usage_error_everywhere(tmp_path: Path) -> None:
     state = tmp_path / "state.db"
     for keyword in ("follow", "on_document", "clock"):
         with pytest.raises(sr.UsageError, match=f"{keyword} is called, and not awaited"):
@@ -277,14 +277,10 @@ def test_an_async_callback_is_a_usage_error_everywhere(tmp_path: Path) -> None:
         sr.discover(SHOP, on_item=returns_false)
     with pytest.raises(sr.UsageError, match="stop is called, and not awaited"):
         sr.audit(SHOP, stop=returns_false)
-
-    async def main() -> None:
-        async with sr.SitemapReader() as reader:
-            for keyword in ("follow", "on_outcome"):
-                with pytest.raises(sr.UsageError, match=f"{keyword} is called, and not awaited"):
-                    reader.urls(SHOP, **{keyword: returns_false})
-
-    asyncio.run(main())
+    async with sr.SitemapReader() as reader:
+        for keyword in ("follow", "on_outcome"):
+            with pytest.raises(sr.UsageError, match=f"{keyword} is called, and not awaited"):
+                reader.urls(SHOP, **{keyword: returns_false})
 
 
 def wrapped(function: Any) -> Any:
@@ -346,22 +342,19 @@ def test_a_callback_whose_result_has_to_be_awaited_is_a_usage_error_everywhere(t
             read()
 
 
-def test_a_callback_may_start_a_task() -> None:
+async def test_a_callback_may_start_a_task() -> None:
     found: list[object] = []
 
     async def keep(outcome: object) -> None:
         found.append(outcome)
 
-    async def main() -> int:
-        tasks: list[Any] = []
+    tasks: list[Any] = []
 
-        def start(outcome: object) -> Any:
-            tasks.append(asyncio.create_task(keep(outcome)))
-            return tasks[-1]
+    def start(outcome: object) -> Any:
+        tasks.append(asyncio.create_task(keep(outcome)))
+        return tasks[-1]
 
-        async with sr.SitemapReader() as reader, reader.urls(SHOP, on_outcome=start) as urls:
-            assert sum([1 async for _ in urls]) == 640
-        await asyncio.gather(*tasks)
-        return len(urls.outcomes)
-
-    assert asyncio.run(main()) == len(found) > 0
+    async with sr.SitemapReader() as reader, reader.urls(SHOP, on_outcome=start) as urls:
+        assert sum([1 async for _ in urls]) == 640
+    await asyncio.gather(*tasks)
+    assert len(urls.outcomes) == len(found) > 0

@@ -112,21 +112,17 @@ def test_varied_site_is_read_completely_with_one_request_each() -> None:
     assert {"S05", "F12", "F06"} <= {*reading.codes}
 
 
-def test_the_first_record_comes_before_the_last_child_is_fetched() -> None:
+async def test_the_first_record_comes_before_the_last_child_is_fetched() -> None:
     site, seen = small_site(), asyncio.Event()
     site.pages["/2.xml"] = (200, XML, (seen.wait, site.pages["/2.xml"][2]))
-
-    async def main() -> int:
-        count = 0
-        async with sr.SitemapReader(fetcher=site) as reader, reader.urls(HOST) as urls:
-            async for _ in urls:
-                count += 1
-                if count == 4:
-                    assert not any(outcome.url == f"{HOST}/2.xml" for outcome in urls.outcomes)
-                    seen.set()
-        return count
-
-    assert asyncio.run(main()) == 6
+    count = 0
+    async with sr.SitemapReader(fetcher=site) as reader, reader.urls(HOST) as urls:
+        async for _ in urls:
+            count += 1
+            if count == 4:
+                assert not any(outcome.url == f"{HOST}/2.xml" for outcome in urls.outcomes)
+                seen.set()
+    assert count == 6
 
 
 # --- what is followed and kept --------------------------------------------------------------------------------
@@ -286,7 +282,7 @@ def test_an_exception_of_the_caller_comes_out_as_it_is() -> None:
         read(small_site(), follow=follow)
 
 
-def test_reader_on_a_second_loop_raises_with_advice(server: SiteServer) -> None:
+async def test_reader_on_a_second_loop_raises_with_advice(server: SiteServer) -> None:
     reader = sr.SitemapReader(allow_private=True)
 
     async def count() -> int:
@@ -298,15 +294,12 @@ def test_reader_on_a_second_loop_raises_with_advice(server: SiteServer) -> None:
         finally:
             await reader.close()
 
-    async def first() -> None:
-        assert await count() == 2
-        thread = asyncio.to_thread(asyncio.run, count())
-        with pytest.raises(sr.UsageError, match="make one for each loop"):
-            await thread
-        await reader.close()
-        assert await count_and_close() == 2
-
-    asyncio.run(first())
+    assert await count() == 2
+    thread = asyncio.to_thread(asyncio.run, count())
+    with pytest.raises(sr.UsageError, match="make one for each loop"):
+        await thread
+    await reader.close()
+    assert await count_and_close() == 2
 
 
 @pytest.mark.parametrize(

@@ -256,38 +256,31 @@ def test_iterating_again_goes_on() -> None:
         list(stream)
 
 
-def test_iterating_an_async_stream_again_goes_on() -> None:
-    async def main() -> set[str]:
-        async with sr.SitemapReader() as reader, reader.urls(SHOP) as stream:
-            first = (await anext(aiter(stream))).loc
-            rest = [url.loc async for url in stream]
-            with pytest.raises(sr.UsageError, match=READ):
-                [url async for url in stream]
-            return {first, *rest}
-
-    assert len(asyncio.run(main())) == 640
+async def test_iterating_an_async_stream_again_goes_on() -> None:
+    async with sr.SitemapReader() as reader, reader.urls(SHOP) as stream:
+        first = (await anext(aiter(stream))).loc
+        rest = [url.loc async for url in stream]
+        with pytest.raises(sr.UsageError, match=READ):
+            [url async for url in stream]
+        assert len({first, *rest}) == 640
 
 
 @pytest.mark.parametrize("begin", [False, True], ids=["unread", "begun"])
-def test_left_stream_yields_nothing_more_and_is_incomplete(begin: bool, tmp_path: Path) -> None:
+async def test_left_stream_yields_nothing_more_and_is_incomplete(begin: bool, tmp_path: Path) -> None:
     for stream in (sr.urls(SHOP), url_batches(SHOP), sr.changes(SHOP, state=tmp_path / "state.db")):
         with stream:
             if begin:
                 next(iter(stream))
         with pytest.raises(sr.UsageError, match=READ):
             iter(stream)
-
-    async def main() -> None:
-        async with sr.SitemapReader() as reader:
-            changes = reader.changes(SHOP, state=tmp_path / "state.db")
-            for each in (reader.urls(SHOP), changes):
-                async with each:
-                    if begin:
-                        await anext(aiter(each))
-                with pytest.raises(sr.UsageError, match=READ):
-                    aiter(each)
-
-    asyncio.run(main())
+    async with sr.SitemapReader() as reader:
+        changes = reader.changes(SHOP, state=tmp_path / "state.db")
+        for each in (reader.urls(SHOP), changes):
+            async with each:
+                if begin:
+                    await anext(aiter(each))
+            with pytest.raises(sr.UsageError, match=READ):
+                aiter(each)
 
 
 STOPPED = "stopped before its end"
@@ -359,7 +352,7 @@ def test_a_stream_that_an_exception_ends_is_not_complete(error: type[BaseExcepti
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["urls", "changes"])
-def test_an_async_stream_that_times_out_or_is_cancelled_is_not_complete(
+async def test_an_async_stream_that_times_out_or_is_cancelled_is_not_complete(
     kind: str, site_server: Serve, tmp_path: Path
 ) -> None:
     target = f"{site_server({'/s.xml': CUT}).url}/s.xml"
@@ -372,17 +365,14 @@ def test_an_async_stream_that_times_out_or_is_cancelled_is_not_complete(
             async for _ in stream:
                 pass
 
-    async def main() -> None:
-        async with sr.SitemapReader(allow_private=True) as reader:
-            with pytest.raises(TimeoutError):
-                async with asyncio.timeout(0.3):
-                    await read(reader)
-            task = asyncio.create_task(read(reader))
-            await asyncio.sleep(0.3)
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-
-    asyncio.run(main())
+    async with sr.SitemapReader(allow_private=True) as reader:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.3):
+                await read(reader)
+        task = asyncio.create_task(read(reader))
+        await asyncio.sleep(0.3)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
     for stream in streams:
         assert_stopped(stream)
 
@@ -452,18 +442,15 @@ def test_leaving_a_loop_over_an_unreferenced_stream_closes_it_at_once() -> None:
 
 
 @pytest.mark.usefixtures("without_collector")
-def test_leaving_a_loop_over_an_unreferenced_async_stream_closes_it() -> None:
-    async def main() -> list[str]:
-        async with sr.SitemapReader() as reader:
-            async for _ in reader.urls(SHOP):
-                break
-            await asyncio.sleep(0)  # a task of the loop closes it
-            others = asyncio.all_tasks() - {asyncio.current_task()}
-            assert others
-            await asyncio.wait(others, timeout=WAIT_SECONDS)
-            return [str(task) for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-
-    assert asyncio.run(main()) == []
+async def test_leaving_a_loop_over_an_unreferenced_async_stream_closes_it() -> None:
+    async with sr.SitemapReader() as reader:
+        async for _ in reader.urls(SHOP):
+            break
+        await asyncio.sleep(0)  # a task of the loop closes it
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        assert others
+        await asyncio.wait(others, timeout=WAIT_SECONDS)
+        assert [str(task) for task in asyncio.all_tasks() if task is not asyncio.current_task()] == []
 
 
 # --- as programs ------------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import threading
@@ -83,16 +82,12 @@ def test_requests_and_callbacks_of_a_sync_stream_have_the_contextvars_of_its_cal
     assert (fetcher.spans, documents) == ({"crawl"}, {"crawl"})
 
 
-def test_callbacks_of_changes_have_the_contextvars_of_their_task(tmp_path: Path) -> None:
+async def test_callbacks_of_changes_have_the_contextvars_of_their_task(tmp_path: Path) -> None:
     documents: set[str] = set()
-
-    async def main() -> None:
-        SPAN.set("task")
-        async with sr.SitemapReader(fetcher=TracingFetcher()) as reader:
-            on_document = lambda _: documents.add(SPAN.get())  # noqa: E731
-            async with reader.changes("shop.example", state=tmp_path / "s.db", on_document=on_document) as changes:
-                async for _ in changes:
-                    pass
-
-    asyncio.run(main())
+    SPAN.set("task")
+    async with sr.SitemapReader(fetcher=TracingFetcher()) as reader:
+        on_document = lambda _: documents.add(SPAN.get())  # noqa: E731
+        async with reader.changes("shop.example", state=tmp_path / "s.db", on_document=on_document) as changes:
+            async for _ in changes:
+                pass
     assert documents == {"task"}

@@ -116,6 +116,9 @@ def run(main: Any) -> Any:
     return result
 
 
+run_async = run
+
+
 async def no_task_is_left() -> None:
     await soon(lambda: not any("sitemap" in f"{task.get_name()} {task.get_coro()}" for task in asyncio.all_tasks()))
 
@@ -222,29 +225,25 @@ def test_urls_with_equal_unique_keys_are_all_crawled(site: SiteServer) -> None:
     assert usual in {request.unique_key for request in seen}, "what links lead to is not crawled twice"
 
 
-def test_a_crawler_that_is_stopped_early_leaves_nothing_behind(site: SiteServer) -> None:
+async def test_a_crawler_that_is_stopped_early_leaves_nothing_behind(site: SiteServer) -> None:
     in_memory()
     site.pages = pages_of(site.url, 40, 50)
+    loader = SitemapReaderLoader(site.url, max_buffer_size=5, **LOCAL)
+    settings = ConcurrencySettings(desired_concurrency=1, max_concurrency=1)
+    crawler = BasicCrawler(
+        request_manager=await loader.to_tandem(), configure_logging=False, concurrency_settings=settings
+    )
+    handled = 0
 
-    async def main() -> int:
-        loader = SitemapReaderLoader(site.url, max_buffer_size=5, **LOCAL)
-        settings = ConcurrencySettings(desired_concurrency=1, max_concurrency=1)
-        crawler = BasicCrawler(
-            request_manager=await loader.to_tandem(), configure_logging=False, concurrency_settings=settings
-        )
-        handled = 0
+    @crawler.router.default_handler
+    async def handle(context: BasicCrawlingContext) -> None:
+        nonlocal handled
+        handled += 1
+        crawler.stop()
 
-        @crawler.router.default_handler
-        async def handle(context: BasicCrawlingContext) -> None:
-            nonlocal handled
-            handled += 1
-            crawler.stop()
-
-        await crawler.run()
-        await loader.close()
-        return handled
-
-    assert run(main()) < 40
+    await crawler.run()
+    await loader.close()
+    assert handled < 40
 
 
 def test_exception_in_the_callers_function_ends_the_crawl(site: SiteServer) -> None:
@@ -260,46 +259,40 @@ def test_exception_in_the_callers_function_ends_the_crawl(site: SiteServer) -> N
 # --- alone ----------------------------------------------------------------------------------------------------
 
 
-def test_loader_gives_each_url_once_and_then_none(site: SiteServer) -> None:
-    async def main() -> None:
-        loader = SitemapReaderLoader(site.url, **LOCAL)
-        assert not site.requests()
-        found = []
-        while (request := await loader.fetch_next_request()) is not None:
-            assert not await loader.is_finished()
-            found.append(request.url)
-            await loader.mark_request_as_handled(request)
-        assert await loader.is_finished()
-        assert await loader.is_empty()
-        assert await loader.fetch_next_request() is None
-        assert set(found) == site_urls(site)
-        assert len(found) == await loader.get_total_count() == await loader.get_handled_count() == 20
-        await loader.close()
-        await loader.close()
-
-    run(main())
+async def test_loader_gives_each_url_once_and_then_none(site: SiteServer) -> None:
+    loader = SitemapReaderLoader(site.url, **LOCAL)
+    assert not site.requests()
+    found = []
+    while (request := await loader.fetch_next_request()) is not None:
+        assert not await loader.is_finished()
+        found.append(request.url)
+        await loader.mark_request_as_handled(request)
+    assert await loader.is_finished()
+    assert await loader.is_empty()
+    assert await loader.fetch_next_request() is None
+    assert set(found) == site_urls(site)
+    assert len(found) == await loader.get_total_count() == await loader.get_handled_count() == 20
+    await loader.close()
+    await loader.close()
     assert set(sitemap_requests(site).values()) == {1}
 
 
-def test_loader_is_finished_after_requests_in_progress(site: SiteServer) -> None:
-    async def main() -> None:
-        site.pages = {"/one.xml": xml(urlset(f"{site.url}/a"))}
-        async with SitemapReaderLoader(f"{site.url}/one.xml", **LOCAL) as loader:
-            request = await loader.fetch_next_request()
-            assert request is not None
-            waiting = [asyncio.create_task(loader.fetch_next_request()) for _ in range(3)]
-            await asyncio.sleep(0.1)
-            assert not any(task.done() for task in waiting)
-            assert not await loader.is_finished()
-            await loader.mark_request_as_handled(Request.from_url(f"{site.url}/never-given"))
-            assert await loader.get_handled_count() == 0
-            await loader.mark_request_as_handled(Request.model_validate(request.model_dump(by_alias=True)))
-            assert await asyncio.gather(*waiting) == [None, None, None]
-
-    run(main())
+async def test_loader_is_finished_after_requests_in_progress(site: SiteServer) -> None:
+    site.pages = {"/one.xml": xml(urlset(f"{site.url}/a"))}
+    async with SitemapReaderLoader(f"{site.url}/one.xml", **LOCAL) as loader:
+        request = await loader.fetch_next_request()
+        assert request is not None
+        waiting = [asyncio.create_task(loader.fetch_next_request()) for _ in range(3)]
+        await asyncio.sleep(0.1)
+        assert not any(task.done() for task in waiting)
+        assert not await loader.is_finished()
+        await loader.mark_request_as_handled(Request.from_url(f"{site.url}/never-given"))
+        assert await loader.get_handled_count() == 0
+        await loader.mark_request_as_handled(Request.model_validate(request.model_dump(by_alias=True)))
+        assert await asyncio.gather(*waiting) == [None, None, None]
 
 
-def test_many_tasks_at_once_get_each_url_once(site: SiteServer) -> None:
+async def test_many_tasks_at_once_get_each_url_once(site: SiteServer) -> None:
     site.pages = pages_of(site.url, 10, 30)
     found: list[str] = []
 
@@ -309,28 +302,21 @@ def test_many_tasks_at_once_get_each_url_once(site: SiteServer) -> None:
             await asyncio.sleep(0)
             await loader.mark_request_as_handled(request)
 
-    async def main() -> None:
-        async with SitemapReaderLoader(site.url, max_buffer_size=3, **LOCAL) as loader:
-            pending = asyncio.create_task(loader.fetch_next_request())
-            await asyncio.sleep(0)
-            pending.cancel()
-            await asyncio.gather(*[work(loader) for _ in range(20)])
-
-    run(main())
+    async with SitemapReaderLoader(site.url, max_buffer_size=3, **LOCAL) as loader:
+        pending = asyncio.create_task(loader.fetch_next_request())
+        await asyncio.sleep(0)
+        pending.cancel()
+        await asyncio.gather(*[work(loader) for _ in range(20)])
     assert Counter(found) == Counter(site_urls(site, 10, 30))
 
 
-def test_waiting_requests_are_limited(site: SiteServer) -> None:
+async def test_waiting_requests_are_limited(site: SiteServer) -> None:
     site.pages = pages_of(site.url, 60, 100)
-
-    async def main() -> None:
-        async with SitemapReaderLoader(site.url, max_buffer_size=7, **LOCAL) as loader:
-            assert await loader.fetch_next_request() is not None
-            await asyncio.sleep(0.3)
-            assert await loader.get_total_count() <= 8
-            assert len(sitemap_requests(site)) < 40  # reading waits as well
-
-    run(main())
+    async with SitemapReaderLoader(site.url, max_buffer_size=7, **LOCAL) as loader:
+        assert await loader.fetch_next_request() is not None
+        await asyncio.sleep(0.3)
+        assert await loader.get_total_count() <= 8
+        assert len(sitemap_requests(site)) < 40  # reading waits as well
 
 
 def test_since_leaves_out_what_is_older(site: SiteServer) -> None:
@@ -452,7 +438,7 @@ def test_a_site_without_sitemaps_stops_no_other(site: SiteServer, site_server: S
 
 
 @pytest.mark.parametrize("where", ["follow", "on_item", "on_outcome", "transform_request_function"])
-def test_exception_is_raised_after_the_requests_read_before(site: SiteServer, where: str) -> None:
+async def test_exception_is_raised_after_the_requests_read_before(site: SiteServer, where: str) -> None:
     site.pages["/index.xml"] = xml(index(*(f"{site.url}/map-{number}.xml" for number in range(3))))
     calls = 0
 
@@ -463,25 +449,22 @@ def test_exception_is_raised_after_the_requests_read_before(site: SiteServer, wh
             raise ZeroDivisionError("mine")
         return "unchanged"
 
-    async def main() -> None:
-        loader = SitemapReaderLoader(site.url, **{where: broken}, **LOCAL)
-        found = []
-        while await loader.is_empty() or (await loader.get_total_count()) > len(found):
-            try:
-                request = await loader.fetch_next_request()
-            except ZeroDivisionError:
-                break
-            found.append(request.url)
-            await loader.mark_request_as_handled(request)
-        assert len(found) == await loader.get_total_count()
-        for _ in range(2):  # the end is not signalled
-            assert not await loader.is_finished()
-            assert not await loader.is_empty()
-            with pytest.raises(ZeroDivisionError, match="mine"):
-                await loader.fetch_next_request()
-        await loader.close()
-
-    run(main())
+    loader = SitemapReaderLoader(site.url, **{where: broken}, **LOCAL)
+    found = []
+    while await loader.is_empty() or (await loader.get_total_count()) > len(found):
+        try:
+            request = await loader.fetch_next_request()
+        except ZeroDivisionError:
+            break
+        found.append(request.url)
+        await loader.mark_request_as_handled(request)
+    assert len(found) == await loader.get_total_count()
+    for _ in range(2):  # the end is not signalled
+        assert not await loader.is_finished()
+        assert not await loader.is_empty()
+        with pytest.raises(ZeroDivisionError, match="mine"):
+            await loader.fetch_next_request()
+    await loader.close()
     assert calls == 3
 
 
@@ -571,52 +554,42 @@ def test_unknown_option_is_a_type_error() -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"state": "state.db"}], ids=["plain", "state"])
-def test_leaving_early_ends_all_that_is_open(site: SiteServer, tmp_path: Path, options: dict[str, Any]) -> None:
+async def test_leaving_early_ends_all_that_is_open(site: SiteServer, tmp_path: Path, options: dict[str, Any]) -> None:
     site.pages = pages_of(site.url, 40, 200)
     options = {name: tmp_path / value for name, value in options.items()}
-
-    async def main() -> None:
-        before = asyncio.all_tasks()
-        async with SitemapReaderLoader(site.url, max_buffer_size=5, **options, **LOCAL) as loader:
-            assert await loader.fetch_next_request() is not None
-            await loader.start()
-            assert asyncio.all_tasks() > before
-        await loader.close()
-        await loader.start()  # which starts nothing
-        assert asyncio.all_tasks() == before
-        assert not our_threads()
-        await asyncio.sleep(0.5)  # the server may have unprocessed requests from before
-        requested = len(site.requests())
-        assert requested < 40
-        await asyncio.sleep(0.2)
-        assert len(site.requests()) == requested
-        assert loader.summary.missing() == "stopped before its end"
-        assert not loader.complete
-
-    run(main())
-
-
-def test_a_loader_that_is_closed_before_it_begins_reads_nothing(site: SiteServer) -> None:
-    async def main() -> None:
-        loader = SitemapReaderLoader(site.url, **LOCAL)
-        await loader.close()
+    before = asyncio.all_tasks()
+    async with SitemapReaderLoader(site.url, max_buffer_size=5, **options, **LOCAL) as loader:
+        assert await loader.fetch_next_request() is not None
         await loader.start()
-        assert await loader.fetch_next_request() is None
+        assert asyncio.all_tasks() > before
+    await loader.close()
+    await loader.start()  # which starts nothing
+    assert asyncio.all_tasks() == before
+    assert not our_threads()
+    await asyncio.sleep(0.5)  # the server may have unprocessed requests from before
+    requested = len(site.requests())
+    assert requested < 40
+    await asyncio.sleep(0.2)
+    assert len(site.requests()) == requested
+    assert loader.summary.missing() == "stopped before its end"
+    assert not loader.complete
 
-    run(main())
+
+async def test_a_loader_that_is_closed_before_it_begins_reads_nothing(site: SiteServer) -> None:
+    loader = SitemapReaderLoader(site.url, **LOCAL)
+    await loader.close()
+    await loader.start()
+    assert await loader.fetch_next_request() is None
     assert not site.requests()
 
 
 @pytest.mark.parametrize("how_far", ["begun", "through"])
-def test_closed_loader_is_not_saved_any_more(site: SiteServer, how_far: str) -> None:
-    async def main() -> None:
-        async with SitemapReaderLoader(site.url, max_buffer_size=1, persist_state_key=KEY, **LOCAL) as loader:
-            while (request := await loader.fetch_next_request()) is not None and how_far == "through":
-                await loader.mark_request_as_handled(request)
-            assert _listeners(service_locator.get_event_manager())
-        assert not _listeners(service_locator.get_event_manager())
-
-    run(main())
+async def test_closed_loader_is_not_saved_any_more(site: SiteServer, how_far: str) -> None:
+    async with SitemapReaderLoader(site.url, max_buffer_size=1, persist_state_key=KEY, **LOCAL) as loader:
+        while (request := await loader.fetch_next_request()) is not None and how_far == "through":
+            await loader.mark_request_as_handled(request)
+        assert _listeners(service_locator.get_event_manager())
+    assert not _listeners(service_locator.get_event_manager())
 
 
 def _listeners(events: Any) -> int:
@@ -637,14 +610,11 @@ def test_end_of_the_loop_ends_the_reading(site: SiteServer) -> None:
     gc.collect()
 
 
-def test_a_reader_of_the_callers_own_stays_open(site: SiteServer) -> None:
-    async def main() -> None:
-        async with sr.SitemapReader(**LOCAL) as reader:
-            assert len(await urls_of(SitemapReaderLoader(site.url, reader=reader))) == 20
-            async with reader.urls(site.url) as urls:
-                assert len([url async for url in urls]) == 20
-
-    run(main())
+async def test_a_reader_of_the_callers_own_stays_open(site: SiteServer) -> None:
+    async with sr.SitemapReader(**LOCAL) as reader:
+        assert len(await urls_of(SitemapReaderLoader(site.url, reader=reader))) == 20
+        async with reader.urls(site.url) as urls:
+            assert len([url async for url in urls]) == 20
 
 
 # --- persistence ------------------------------------------------------------------------------------------
@@ -686,12 +656,9 @@ def test_another_process_continues_where_the_last_one_ended(site: SiteServer, tm
     assert len(site.requests()) == requests, "what is through is not read again"
 
 
-def test_persisted_state_is_written_like_that_of_crawlee(site: SiteServer) -> None:
-    async def main() -> dict[str, Any]:
-        await urls_of(SitemapReaderLoader(site.url, persist_state_key=KEY, **LOCAL))
-        return dict(await (await KeyValueStore.open()).get_value(KEY))
-
-    kept = run(main())
+async def test_persisted_state_is_written_like_that_of_crawlee(site: SiteServer) -> None:
+    await urls_of(SitemapReaderLoader(site.url, persist_state_key=KEY, **LOCAL))
+    kept = dict(await (await KeyValueStore.open()).get_value(KEY))
     assert {name: kept[name] for name in ("requestQueue", "inProgress", "totalCount", "handledCount")} == {
         "requestQueue": [], "inProgress": {}, "totalCount": 20, "handledCount": 20
     }  # fmt: skip
@@ -893,18 +860,14 @@ def test_exception_in_on_removed_keeps_the_removal_for_the_next_run(site: SiteSe
     assert [record.loc for record in removed] == [f"{site.url}/b"]
 
 
-def test_many_requests_can_be_fetched_before_any_is_handled(site: SiteServer, tmp_path: Path) -> None:
+async def test_many_requests_can_be_fetched_before_any_is_handled(site: SiteServer, tmp_path: Path) -> None:
     """Changes count as delivered once they are handled; fetching more does not wait for that forever."""
-
-    async def main() -> None:
-        async with SitemapReaderLoader(site.url, state=tmp_path / "state.db", **LOCAL) as loader:
-            requests = [await loader.fetch_next_request() for _ in range(20)]
-            for request in requests:
-                assert request is not None
-                await loader.mark_request_as_handled(request)
-            assert await loader.fetch_next_request() is None
-
-    run(main())
+    async with SitemapReaderLoader(site.url, state=tmp_path / "state.db", **LOCAL) as loader:
+        requests = [await loader.fetch_next_request() for _ in range(20)]
+        for request in requests:
+            assert request is not None
+            await loader.mark_request_as_handled(request)
+        assert await loader.fetch_next_request() is None
 
 
 # --- kill -9 --------------------------------------------------------------------------------------------------

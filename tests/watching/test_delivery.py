@@ -389,7 +389,7 @@ def test_incomplete_dead_letter_of_a_killed_process_is_removed(tmp_path: Path) -
     assert [letter["reason"] for letter in letters_of(letters.path)] == ["first", "second"]
 
 
-def test_redelivery_keeps_what_fails_again_and_the_keys(tmp_path: Path) -> None:
+async def test_redelivery_keeps_what_fails_again_and_the_keys(tmp_path: Path) -> None:
     letters = DeadLetters(tmp_path / "letters.jsonl")
     entries = [entry_of(1, 2, log_id="a"), entry_of(3, 1, log_id="b"), entry_of(4, 1, log_id="b")]
     received = list[Any]()
@@ -399,32 +399,25 @@ def test_redelivery_keeps_what_fails_again_and_the_keys(tmp_path: Path) -> None:
             await super().deliver(entry)
             received.append(entry)
 
-    async def main() -> None:
-        for entry in entries:
-            await letters.add(entry, "answers 500", NOON)
-        assert await redeliver(letters, Sink(failed("answers 502"))) == Redelivered(2, 1)
-        assert [letter["reason"] for letter in letters_of(letters.path)] == ["answers 502"]
-        assert await redeliver(letters, Sink()) == Redelivered(1, 0)
-        assert await redeliver(letters, Sink()) == Redelivered(0, 0)
-
-    asyncio.run(main())
+    for entry in entries:
+        await letters.add(entry, "answers 500", NOON)
+    assert await redeliver(letters, Sink(failed("answers 502"))) == Redelivered(2, 1)
+    assert [letter["reason"] for letter in letters_of(letters.path)] == ["answers 502"]
+    assert await redeliver(letters, Sink()) == Redelivered(1, 0)
+    assert await redeliver(letters, Sink()) == Redelivered(0, 0)
     assert received == [*entries[1:], entries[0]]
     assert [each.key for each in received] == [each.key for each in (*entries[1:], entries[0])]
-    assert [*tmp_path.iterdir()] == []
+    assert os.listdir(tmp_path) == []
 
 
-def test_redelivery_that_was_killed_begins_again_and_new_letters_follow(tmp_path: Path) -> None:
+async def test_redelivery_that_was_killed_begins_again_and_new_letters_follow(tmp_path: Path) -> None:
     letters, sink = DeadLetters(tmp_path / "letters.jsonl"), ListSink(ZeroDivisionError())
-
-    async def main() -> None:
-        await letters.add(entry_of(1), "no", NOON)
-        with pytest.raises(ZeroDivisionError):
-            await redeliver(letters, sink)
-        await letters.add(entry_of(2), "no", NOON)
-        assert await redeliver(letters, sink) == Redelivered(1, 0)
-        assert await redeliver(letters, sink) == Redelivered(1, 0)
-
-    asyncio.run(main())
+    await letters.add(entry_of(1), "no", NOON)
+    with pytest.raises(ZeroDivisionError):
+        await redeliver(letters, sink)
+    await letters.add(entry_of(2), "no", NOON)
+    assert await redeliver(letters, sink) == Redelivered(1, 0)
+    assert await redeliver(letters, sink) == Redelivered(1, 0)
     assert sink.received == [1, 2]
     assert sink.is_closed
 

@@ -70,52 +70,45 @@ def _keep_response(changes: LoggedChanges) -> None:
         ("DELETE ON run", _save),
     ],
 )
-def test_after_a_failed_write_the_next_one_is_a_transaction(
+async def test_after_a_failed_write_the_next_one_is_a_transaction(
     tmp_path: Path, event: str, write: Callable[[LoggedChanges], None]
 ) -> None:
-    async def main() -> None:
-        async with logged(tmp_path / "s.db") as changes:
-            changes.log.cursor("a", NOON)
-            await changes.add(1)
-            await changes.add(1)
-            changes.state.db.execute("INSERT INTO site VALUES (1, ?, '{}', x'', 0, 0, NULL, NULL)", (SITE,))
-            changes.state.db.executemany("INSERT INTO run (id, site, started) VALUES (?, 1, 0)", [(1,), (2,), (3,)])
-            changes.state.commit()
-            fail(changes.state, event)
-            with pytest.raises(StateError, match="is damaged"):
-                write(changes)
-            assert changes.state.db.in_transaction
-            work_again(changes.state)
-            changes.state.db.execute("UPDATE sink SET seq = 100")
-            changes.state.rollback()
-            assert changes.log.cursor("a", NOON) == 0
+    async with logged(tmp_path / "s.db") as changes:
+        changes.log.cursor("a", NOON)
+        await changes.add(1)
+        await changes.add(1)
+        changes.state.db.execute("INSERT INTO site VALUES (1, ?, '{}', x'', 0, 0, NULL, NULL)", (SITE,))
+        changes.state.db.executemany("INSERT INTO run (id, site, started) VALUES (?, 1, 0)", [(1,), (2,), (3,)])
+        changes.state.commit()
+        fail(changes.state, event)
+        with pytest.raises(StateError, match="is damaged"):
             write(changes)
-
-    asyncio.run(main())
+        assert changes.state.db.in_transaction
+        work_again(changes.state)
+        changes.state.db.execute("UPDATE sink SET seq = 100")
+        changes.state.rollback()
+        assert changes.log.cursor("a", NOON) == 0
+        write(changes)
 
 
 @pytest.mark.slow
-def test_a_url_whose_removal_could_not_be_logged_is_not_new_when_it_returns(tmp_path: Path) -> None:
+async def test_a_url_whose_removal_could_not_be_logged_is_not_new_when_it_returns(tmp_path: Path) -> None:
     clock = VirtualClock()
     web = MemoryWeb(clock)
     web.pages[f"{SITE}robots.txt"] = f"Sitemap: {ONE}\n".encode()
     web.pages[ONE] = urlset("https://a.test/a", "https://a.test/b")
-
-    async def main() -> None:
-        state = State(tmp_path / "s.db", create=True, shared_by=4)
-        async with watching(tmp_path / "s.db", web, clock, state=state) as watch:
-            await watch.run(hours=2)
-            fail(state, "INSERT ON change_log")
-            web.pages[ONE] = urlset("https://a.test/a")
-            await watch.run(hours=5)
-            assert watch.watcher.health().faults
-            web.pages[ONE] = urlset("https://a.test/a", "https://a.test/b")
-            work_again(state)
-            await watch.run(hours=5)
-            assert watch.watcher.health().faults == ()
-            assert await watch.changes() == [("new", "a.test/a"), ("new", "a.test/b")]
-
-    asyncio.run(main())
+    state = State(tmp_path / "s.db", create=True, shared_by=4)
+    async with watching(tmp_path / "s.db", web, state=state) as watch:
+        await watch.run(hours=2)
+        fail(state, "INSERT ON change_log")
+        web.pages[ONE] = urlset("https://a.test/a")
+        await watch.run(hours=5)
+        assert watch.watcher.health().faults
+        web.pages[ONE] = urlset("https://a.test/a", "https://a.test/b")
+        work_again(state)
+        await watch.run(hours=5)
+        assert watch.watcher.health().faults == ()
+        assert await watch.changes() == [("new", "a.test/a"), ("new", "a.test/b")]
 
 
 def test_changes_are_on_the_disk_before_they_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

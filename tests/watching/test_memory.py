@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -26,34 +25,26 @@ def a_site(clock: VirtualClock) -> MemoryWeb:
 
 
 @pytest.mark.slow
-def test_requests_are_remembered_for_an_hour(tmp_path: Path) -> None:
+async def test_requests_are_remembered_for_an_hour(tmp_path: Path) -> None:
     clock = VirtualClock()
     web = a_site(clock)
-
-    async def main() -> None:
-        async with watching(tmp_path / "s.db", web, clock, budget=10) as watch:
-            await watch.run(hours=12)
-            assert len(web.requests) > 60
-            assert len(watch.watcher._requests) <= 15
-            assert (await watch.watcher.totals()).requests_last_hour <= 15
-
-    asyncio.run(main())
+    async with watching(tmp_path / "s.db", web, budget=10) as watch:
+        await watch.run(hours=12)
+        assert len(web.requests) > 60
+        assert len(watch.watcher._requests) <= 15
+        assert (await watch.watcher.totals()).requests_last_hour <= 15
 
 
 @pytest.mark.slow
-def test_a_site_has_one_timer_after_any_number_of_pings(tmp_path: Path) -> None:
+async def test_a_site_has_one_timer_after_any_number_of_pings(tmp_path: Path) -> None:
     clock = VirtualClock()
     web = a_site(clock)
-
-    async def main() -> None:
-        async with watching(tmp_path / "s.db", web, clock) as watch:
-            await watch.run(minutes=1)
-            for number in range(20):
-                await watch.watcher.ping(Ping(f"https://a.test/{number}.xml", clock.now, known=False))
-            await watch.run(hours=25)
-            assert len(watch.watcher._timers) == 1
-
-    asyncio.run(main())
+    async with watching(tmp_path / "s.db", web) as watch:
+        await watch.run(minutes=1)
+        for number in range(20):
+            await watch.watcher.ping(Ping(f"https://a.test/{number}.xml", clock.now, known=False))
+        await watch.run(hours=25)
+        assert len(watch.watcher._timers) == 1
 
 
 def test_sites_are_not_all_due_at_the_same_time() -> None:

@@ -63,7 +63,7 @@ def watched(
         web.pages[ONE] = urlset("https://a.test/one")
         if prepare is not None:
             prepare(web)
-        async with watching(folder / "s.db", web, clock, **{"budget": 3_600, "host_budget": 1_200, **options}) as watch:
+        async with watching(folder / "s.db", web, **{"budget": 3_600, "host_budget": 1_200, **options}) as watch:
             site = Site(watch, web, clock)
             site.change()
             await site.run(90)

@@ -470,20 +470,16 @@ async def guarded_fetcher(address: str) -> AsyncIterator[tuple[AiohttpFetcher, l
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "10.1.2.3", "169.254.169.254"])
-def test_a_name_that_resolves_to_a_private_address_is_refused_without_a_connection(address):
+async def test_a_name_that_resolves_to_a_private_address_is_refused_without_a_connection(address):
     world = World()
-
-    async def run() -> list[Any]:
-        async with guarded_fetcher(address) as (fetcher, sockets):
-            receiver = PingReceiver(
-                world.knows, world.ping, accept="verified", read_robots=robots_reader(fetcher), limits=OPEN
-            )
-            async with running(receiver):
-                receiver.receive("http://rebound.example.com/sitemap.xml", "192.0.2.1")
-            assert receiver.counts == {"private": 1}
-        return sockets
-
-    assert asyncio.run(run()) == []
+    async with guarded_fetcher(address) as (fetcher, sockets):
+        receiver = PingReceiver(
+            world.knows, world.ping, accept="verified", read_robots=robots_reader(fetcher), limits=OPEN
+        )
+        async with running(receiver):
+            receiver.receive("http://rebound.example.com/sitemap.xml", "192.0.2.1")
+        assert receiver.counts == {"private": 1}
+    assert sockets == []
 
 
 def read_robots(site_server: Callable[..., Any], status: int, headers: dict[str, str], body: bytes) -> tuple[str, Any]:

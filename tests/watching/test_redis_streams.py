@@ -124,20 +124,17 @@ def test_password_is_used_and_never_shown(tmp_path: Path) -> None:
         asyncio.run(sink.close())
 
 
-def test_killed_server_fails_once_for_each_try_and_loses_nothing(server: RedisServer) -> None:
-    async def main() -> None:
-        sink = RedisStreamSink(server.url)
-        await sink.deliver(entry_of(1, 2))
-        server.kill()
-        with pytest.raises(DeliveryFailed):
-            await sink.deliver(entry_of(3))
-        with pytest.raises(DeliveryFailed, match="connecting to 127"):
-            await sink.deliver(entry_of(3))
-        server.start()
+async def test_killed_server_fails_once_for_each_try_and_loses_nothing(server: RedisServer) -> None:
+    sink = RedisStreamSink(server.url)
+    await sink.deliver(entry_of(1, 2))
+    server.kill()
+    with pytest.raises(DeliveryFailed):
         await sink.deliver(entry_of(3))
-        await sink.close()
-
-    asyncio.run(main())
+    with pytest.raises(DeliveryFailed, match="connecting to 127"):
+        await sink.deliver(entry_of(3))
+    server.start()
+    await sink.deliver(entry_of(3))
+    await sink.close()
     assert seqs_in(server) == [1, 2, 3]
 
 
@@ -153,58 +150,50 @@ def test_server_killed_while_it_wrote_an_entry_has_it_once(server: RedisServer) 
     assert seqs_in(server) == [1, 2, 3]
 
 
-def test_server_killed_at_random_moments_has_each_change_once(server: RedisServer, tmp_path: Path) -> None:
+async def test_server_killed_at_random_moments_has_each_change_once(server: RedisServer, tmp_path: Path) -> None:
     chance, kills = random.Random(20261127), examples(40, fast=3)  # noqa: S311 - the same each time
-
-    async def main() -> None:
-        async with logged(tmp_path / "state.db") as changes:
-            sink = RedisStreamSink(server.url)
-            await changes.feed.cursor(sink.name)
-            delivery = Delivery(changes.feed, sink, sleep=lambda _: asyncio.sleep(0.005))
-            task = delivery.start()
-            for _ in range(kills):
-                for _ in range(chance.randrange(5, 30)):
-                    await changes.add(chance.randrange(1, 50))
-                await asyncio.sleep(chance.uniform(0, 0.02))
-                server.kill()
-                await changes.add(1)
-                await asyncio.to_thread(server.start)
-            while delivery.lag_changes:  # noqa: ASYNC110 - a failing sink is not drained
-                await asyncio.sleep(0.001)
-            await delivery.drain(60)
-            await task
-            assert seqs_in(server) == [*range(1, changes.feed.last_seq + 1)]
-            assert delivery.status.failures >= 1
-
-    asyncio.run(main())
+    async with logged(tmp_path / "state.db") as changes:
+        sink = RedisStreamSink(server.url)
+        await changes.feed.cursor(sink.name)
+        delivery = Delivery(changes.feed, sink, sleep=lambda _: asyncio.sleep(0.005))
+        task = delivery.start()
+        for _ in range(kills):
+            for _ in range(chance.randrange(5, 30)):
+                await changes.add(chance.randrange(1, 50))
+            await asyncio.sleep(chance.uniform(0, 0.02))
+            server.kill()
+            await changes.add(1)
+            await asyncio.to_thread(server.start)
+        while delivery.lag_changes:  # noqa: ASYNC110 - a failing sink is not drained
+            await asyncio.sleep(0.001)
+        await delivery.drain(60)
+        await task
+        assert seqs_in(server) == [*range(1, changes.feed.last_seq + 1)]
+        assert delivery.status.failures >= 1
 
 
-def test_connection_lost_before_the_answer_repeats_nothing(server: RedisServer) -> None:
+async def test_connection_lost_before_the_answer_repeats_nothing(server: RedisServer) -> None:
     """What the server has done, only the recorded key says."""
     commands = 0
+    async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal commands
+        upstream, out = await asyncio.open_connection("127.0.0.1", server.port)
+        while data := await reader.read(65_536):
+            out.write(data)
+            answer = await upstream.read(65_536)
+            if b"EVAL" in data:
+                commands += 1
+                break  # without an answer
+            writer.write(answer)
+        writer.close()
+        out.close()
 
-    async def main() -> None:
-        async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            nonlocal commands
-            upstream, out = await asyncio.open_connection("127.0.0.1", server.port)
-            while data := await reader.read(65_536):
-                out.write(data)
-                answer = await upstream.read(65_536)
-                if b"EVAL" in data:
-                    commands += 1
-                    break  # without an answer
-                writer.write(answer)
-            writer.close()
-            out.close()
-
-        async with await asyncio.start_server(relay, "127.0.0.1", 0) as proxy:
-            sink = RedisStreamSink(f"redis://127.0.0.1:{proxy.sockets[0].getsockname()[1]}")
-            for _ in range(3):
-                with pytest.raises(DeliveryFailed):
-                    await sink.deliver(entry_of(1, 2))
-            await sink.close()
-
-    asyncio.run(main())
+    async with await asyncio.start_server(relay, "127.0.0.1", 0) as proxy:
+        sink = RedisStreamSink(f"redis://127.0.0.1:{proxy.sockets[0].getsockname()[1]}")
+        for _ in range(3):
+            with pytest.raises(DeliveryFailed):
+                await sink.deliver(entry_of(1, 2))
+        await sink.close()
     assert commands >= 3
     assert seqs_in(server) == [1, 2]
 

@@ -208,12 +208,10 @@ SLOW = ServerLimits(idle_seconds=0.05, body_seconds=0.05)
         (FORM_HEAD + b"Content-Length: 9\r\n\r\nsit", b"HTTP/1.1 408"),
     ],
 )
-def test_a_request_that_does_not_end_is_ended(data, status):
-    async def run() -> bytes:
-        async with client_with(SLOW) as connected:
-            return await asyncio.wait_for(raw(connected.url, data), 10)
-
-    assert asyncio.run(run())[: len(b"HTTP/1.1 408")] == status
+async def test_a_request_that_does_not_end_is_ended(data, status):
+    async with client_with(SLOW) as connected:
+        answer = await asyncio.wait_for(raw(connected.url, data), 10)
+    assert answer[: len(b"HTTP/1.1 408")] == status
 
 
 def client_with(limits: ServerLimits, **options: Any) -> Any:
@@ -258,43 +256,34 @@ async def until_open(server: Client, streams: int) -> None:
 
 
 @pytest.mark.parametrize("limit", ["connections", "client_connections"])
-def test_connections_have_a_limit_and_a_new_one_replaces_one_that_waits(limit):
-    async def run() -> None:
-        async with client_with(ServerLimits(**{limit: 2})) as server:
-            first, second = [await connected_to(server) for _ in range(2)]
-            assert (await ended(await connected_to(server, HEALTH))).startswith(b"HTTP/1.1 200")
-            assert await ended(first) == b"", "it had waited longest"
-            third = await connected_to(server)
-            assert (await ended(await connected_to(server, HEALTH))).startswith(b"HTTP/1.1 200")
-            assert await ended(second) == b""
-            third[1].close()
-
-    asyncio.run(asyncio.wait_for(run(), 30))
+async def test_connections_have_a_limit_and_a_new_one_replaces_one_that_waits(limit):
+    async with client_with(ServerLimits(**{limit: 2})) as server:
+        first, second = [await connected_to(server) for _ in range(2)]
+        assert (await ended(await connected_to(server, HEALTH))).startswith(b"HTTP/1.1 200")
+        assert await ended(first) == b"", "it had waited longest"
+        third = await connected_to(server)
+        assert (await ended(await connected_to(server, HEALTH))).startswith(b"HTTP/1.1 200")
+        assert await ended(second) == b""
+        third[1].close()
 
 
-def test_a_client_whose_requests_are_all_in_progress_gets_no_more_connections_but_others_do():
-    async def run() -> None:
-        async with client_with(ServerLimits(client_connections=1)) as server:
-            await server.session.close()
-            waiting = await connected_to(server, WAIT)
-            while b"200" not in await ended(await connected_to(server, HEALTH, "127.0.0.2")):
-                pass
-            assert await ended(await connected_to(server, HEALTH)) == b""
-            assert b"200" in await ended(await connected_to(server, HEALTH, "127.0.0.2"))
-            waiting[1].close()
-
-    asyncio.run(asyncio.wait_for(run(), 30))
+async def test_a_client_whose_requests_are_all_in_progress_gets_no_more_connections_but_others_do():
+    async with client_with(ServerLimits(client_connections=1)) as server:
+        await server.session.close()
+        waiting = await connected_to(server, WAIT)
+        while b"200" not in await ended(await connected_to(server, HEALTH, "127.0.0.2")):
+            pass
+        assert await ended(await connected_to(server, HEALTH)) == b""
+        assert b"200" in await ended(await connected_to(server, HEALTH, "127.0.0.2"))
+        waiting[1].close()
 
 
-def test_behind_a_proxy_only_the_number_of_all_connections_has_a_limit():
-    async def run() -> None:
-        async with client_with(ServerLimits(client_connections=1), behind_proxy=True) as server:
-            waiting = [await connected_to(server, WAIT) for _ in range(3)]
-            await until_open(server, 3)
-            for each in waiting:
-                each[1].close()
-
-    asyncio.run(asyncio.wait_for(run(), 30))
+async def test_behind_a_proxy_only_the_number_of_all_connections_has_a_limit():
+    async with client_with(ServerLimits(client_connections=1), behind_proxy=True) as server:
+        waiting = [await connected_to(server, WAIT) for _ in range(3)]
+        await until_open(server, 3)
+        for each in waiting:
+            each[1].close()
 
 
 ENTRIES, OF_ENTRY = 20, 250
@@ -312,54 +301,47 @@ CHANGES = f"/changes?after=0&limit={ENTRIES * OF_ENTRY}"
     ],
     ids=["pipelined", "closing", "changes", "changes of HTTP/1.0"],
 )
-def test_an_answer_that_is_not_taken_ends_the_connection(requests, last):
+async def test_an_answer_that_is_not_taken_ends_the_connection(requests, last):
     """And is made no further than the client takes it."""
+    async with client_with(ServerLimits(write_seconds=0.2, idle_seconds=3600)) as server:
+        for entry in range(ENTRIES):
+            await server.watcher.change(*(f"https://example.com/{entry}/{'a' * 4_000}{n}" for n in range(OF_ENTRY)))
+        read = []
+        after = server.watcher.feed.after
 
-    async def run() -> None:
-        async with client_with(ServerLimits(write_seconds=0.2, idle_seconds=3600)) as server:
-            for entry in range(ENTRIES):
-                await server.watcher.change(*(f"https://example.com/{entry}/{'a' * 4_000}{n}" for n in range(OF_ENTRY)))
-            read = []
-            after = server.watcher.feed.after
+        async def counted(seq: int, entries: int = 1) -> Any:
+            read.append(seq)
+            return await after(seq, entries)
 
-            async def counted(seq: int, entries: int = 1) -> Any:
-                read.append(seq)
-                return await after(seq, entries)
-
-            server.watcher.feed.after = counted  # type: ignore[method-assign]
-            loop = asyncio.get_running_loop()
-            with socket.socket() as reader:
-                reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-                reader.setblocking(False)
-                await loop.sock_connect(reader, ("127.0.0.1", int(server.url.rpartition(":")[2])))
-                with suppress(BlockingIOError):
-                    reader.send(requests)
-                await asyncio.sleep(1.0)  # in which it is aborted
-                received, tail = 0, b""
-                with suppress(ConnectionError):
-                    while part := await asyncio.wait_for(loop.sock_recv(reader, 65_536), 10):
-                        received, tail = received + len(part), part[-5:]
-            assert received < 15_000_000, "all of it would be 20 MB"
-            assert last is None or tail != last, "it ended as if it were complete"
-            assert max(read, default=0) < ENTRIES * OF_ENTRY * 0.75
-
-    asyncio.run(asyncio.wait_for(run(), 30))
+        server.watcher.feed.after = counted  # type: ignore[method-assign]
+        loop = asyncio.get_running_loop()
+        with socket.socket() as reader:
+            reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            reader.setblocking(False)
+            await loop.sock_connect(reader, ("127.0.0.1", int(server.url.rpartition(":")[2])))
+            with suppress(BlockingIOError):
+                reader.send(requests)
+            await asyncio.sleep(1.0)  # in which it is aborted
+            received, tail = 0, b""
+            with suppress(ConnectionError):
+                while part := await asyncio.wait_for(loop.sock_recv(reader, 65_536), 10):
+                    received, tail = received + len(part), part[-5:]
+        assert received < 15_000_000, "all of it would be 20 MB"
+        assert last is None or tail != last, "it ended as if it were complete"
+        assert max(read, default=0) < ENTRIES * OF_ENTRY * 0.75
 
 
 @pytest.mark.slow
-def test_a_slow_client_gets_a_large_answer_as_long_as_it_takes_pieces():
-    async def run() -> None:
-        async with client_with(ServerLimits(write_seconds=0.5)) as server:
-            for entry in range(ENTRIES):
-                await server.watcher.change(*(f"https://example.com/{entry}/{'a' * 4_000}{n}" for n in range(OF_ENTRY)))
-            async with server.session.get(server.url + CHANGES) as response:
-                lines = 0
-                while part := await response.content.read(500_000):
-                    lines += part.count(b"\n")
-                    await asyncio.sleep(0.02)  # in all, more than write_seconds
-            assert lines == ENTRIES * OF_ENTRY
-
-    asyncio.run(asyncio.wait_for(run(), 30))
+async def test_a_slow_client_gets_a_large_answer_as_long_as_it_takes_pieces():
+    async with client_with(ServerLimits(write_seconds=0.5)) as server:
+        for entry in range(ENTRIES):
+            await server.watcher.change(*(f"https://example.com/{entry}/{'a' * 4_000}{n}" for n in range(OF_ENTRY)))
+        async with server.session.get(server.url + CHANGES) as response:
+            lines = 0
+            while part := await response.content.read(500_000):
+                lines += part.count(b"\n")
+                await asyncio.sleep(0.02)  # in all, more than write_seconds
+        assert lines == ENTRIES * OF_ENTRY
 
 
 # --- requests that are not HTTP ---
@@ -594,81 +576,69 @@ async def test_a_stream_of_an_empty_log_waits_and_gets_the_first_change(client):
         assert await stream.ids(1) == [1]
 
 
-def test_a_comment_is_sent_while_nothing_changes():
-    async def run() -> None:
-        async with client_with(ServerLimits(heartbeat_seconds=0.01)) as connected, events(connected) as stream:
-            assert [await stream.next() for _ in range(3)] == [{"retry": " 3000"}, {"": ""}, {"": ""}]
-
-    asyncio.run(run())
+async def test_a_comment_is_sent_while_nothing_changes():
+    async with client_with(ServerLimits(heartbeat_seconds=0.01)) as connected, events(connected) as stream:
+        assert [await stream.next() for _ in range(3)] == [{"retry": " 3000"}, {"": ""}, {"": ""}]
 
 
-def test_so_many_clients_wait_and_not_one_more():
-    async def run() -> None:
-        async with client_with(ServerLimits(streams=2, heartbeat_seconds=3600)) as connected:
-            async with events(connected), events(connected):
-                status, headers, _ = await connected.request("GET", "/changes?wait=1")
-                assert (status, headers["Retry-After"]) == (503, "30")
-                assert (await connected.get("/changes", Accept="text/event-stream"))[0] == 503
-                assert (await connected.get("/changes"))[0] == 200
-            while "change_streams 0.0" not in (await connected.get("/metrics"))[1]:
-                pass  # the server notices that they have left
-            async with events(connected):
-                pass
-
-    asyncio.run(asyncio.wait_for(run(), 30))
+async def test_so_many_clients_wait_and_not_one_more():
+    async with client_with(ServerLimits(streams=2, heartbeat_seconds=3600)) as connected:
+        async with events(connected), events(connected):
+            status, headers, _ = await connected.request("GET", "/changes?wait=1")
+            assert (status, headers["Retry-After"]) == (503, "30")
+            assert (await connected.get("/changes", Accept="text/event-stream"))[0] == 503
+            assert (await connected.get("/changes"))[0] == 200
+        while "change_streams 0.0" not in (await connected.get("/metrics"))[1]:
+            pass  # the server notices that they have left
+        async with events(connected):
+            pass
 
 
 @pytest.mark.slow
-def test_a_reader_that_stops_is_disconnected_and_the_log_is_read_no_further():
-    async def run() -> None:
-        async with client_with(ServerLimits(write_seconds=0.2)) as connected:
+async def test_a_reader_that_stops_is_disconnected_and_the_log_is_read_no_further():
+    async with client_with(ServerLimits(write_seconds=0.2)) as connected:
+        await connected.watcher.change(*("https://example.com/" + "a" * 100_000 for _ in range(100)))
+        for _ in range(9):
             await connected.watcher.change(*("https://example.com/" + "a" * 100_000 for _ in range(100)))
-            for _ in range(9):
-                await connected.watcher.change(*("https://example.com/" + "a" * 100_000 for _ in range(100)))
-            read = []
-            after = connected.watcher.feed.after
+        read = []
+        after = connected.watcher.feed.after
 
-            async def counted(seq: int, entries: int = 1) -> Any:
-                read.append(seq)
-                return await after(seq, entries)
+        async def counted(seq: int, entries: int = 1) -> Any:
+            read.append(seq)
+            return await after(seq, entries)
 
-            connected.watcher.feed.after = counted  # type: ignore[method-assign]
-            port = int(connected.url.rpartition(":")[2])
-            with socket.socket() as reader:
-                reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-                reader.setblocking(False)
-                loop = asyncio.get_running_loop()
-                await loop.sock_connect(reader, ("127.0.0.1", port))
-                head = b"GET /changes HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n"
-                await loop.sock_sendall(reader, head)
-                while "change_streams 1.0" not in (await connected.get("/metrics"))[1]:
-                    pass
-                while "change_streams 0.0" not in (await connected.get("/metrics"))[1]:
-                    pass
-                last = b""
-                with suppress(ConnectionResetError):
-                    while received := await loop.sock_recv(reader, 65_536):
-                        last = last[-10:] + received
-                assert not last.endswith(b"0\r\n\r\n"), "the response was ended as if all had been read"
-            assert max(read) < 500, "half of the log"
-
-    asyncio.run(asyncio.wait_for(run(), 30))
+        connected.watcher.feed.after = counted  # type: ignore[method-assign]
+        port = int(connected.url.rpartition(":")[2])
+        with socket.socket() as reader:
+            reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            reader.setblocking(False)
+            loop = asyncio.get_running_loop()
+            await loop.sock_connect(reader, ("127.0.0.1", port))
+            head = b"GET /changes HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n"
+            await loop.sock_sendall(reader, head)
+            while "change_streams 1.0" not in (await connected.get("/metrics"))[1]:
+                pass
+            while "change_streams 0.0" not in (await connected.get("/metrics"))[1]:
+                pass
+            last = b""
+            with suppress(ConnectionResetError):
+                while received := await loop.sock_recv(reader, 65_536):
+                    last = last[-10:] + received
+            assert not last.endswith(b"0\r\n\r\n"), "the response was ended as if all had been read"
+        assert max(read) < 500, "half of the log"
 
 
-def test_the_end_of_the_watch_ends_streams_and_waits_at_once():
-    async def run() -> None:
-        async with fake_watcher() as watcher, aiohttp.ClientSession() as session:
-            pings = PingReceiver(watcher.knows, watcher.ping)
-            async with serve(watcher, pings, "127.0.0.1:0", limits=ServerLimits(shutdown_seconds=30)) as listen:
-                connected = Client(listen.url[:-1], watcher, pings, session)
-                stream = await session.get(f"{listen.url}changes", headers={"Accept": "text/event-stream"})
-                wait = asyncio.create_task(connected.get("/changes?wait=60"))
-                while "change_streams 2.0" not in (await connected.get("/metrics"))[1]:
-                    pass
-            assert await stream.read() == b"retry: 3000\n\n"
-            assert await wait == (200, "")
-
-    asyncio.run(asyncio.wait_for(run(), 20))
+async def test_the_end_of_the_watch_ends_streams_and_waits_at_once():
+    async with fake_watcher() as watcher, aiohttp.ClientSession() as session:
+        pings = PingReceiver(watcher.knows, watcher.ping)
+        async with serve(watcher, pings, "127.0.0.1:0", limits=ServerLimits(shutdown_seconds=30)) as listen:
+            connected = Client(listen.url[:-1], watcher, pings, session)
+            stream = await session.get(f"{listen.url}changes", headers={"Accept": "text/event-stream"})
+            wait = asyncio.create_task(connected.get("/changes?wait=60"))
+            while "change_streams 2.0" not in (await connected.get("/metrics"))[1]:
+                pass
+        assert await stream.read() == b"retry: 3000\n\n"
+        assert await wait == (200, "")
 
 
 # --- /sites, /totals, /healthz, /metrics ---
@@ -949,49 +919,41 @@ def test_an_address_that_cannot_be_used_is_a_usage_error(listen, message):
 
 
 @pytest.mark.slow
-def test_10000_pings_over_loopback_cause_no_request_that_should_not_be(site_server):
+async def test_10000_pings_over_loopback_cause_no_request_that_should_not_be(site_server):
     site = site_server({"/robots.txt": (200, {}, b"Sitemap: /other.xml")})
     known = f"{site.url}/sitemap.xml"
-
-    async def run() -> PingReceiver:
-        async with (
-            fake_watcher() as watcher,
-            AiohttpFetcher(user_agent="test") as fetcher,
-            aiohttp.ClientSession() as session,
-        ):
-            watcher.known.add(known)
-            limits = PingLimits(client=UNLIMITED, host=UNLIMITED, checks=UNLIMITED, queue=20_000)
-            pings = PingReceiver(
-                watcher.knows, watcher.ping, accept="verified", read_robots=robots_reader(fetcher), limits=limits
-            )
-            task = asyncio.create_task(pings.run())
-            async with serve(watcher, pings, "127.0.0.1:0") as listen:
-                hosts = (f"127.0.0.1:{site.port}", "2130706433", "h.internal")
-                for first in range(0, 10_000, 100):
-                    numbers = range(first, first + 100)
-                    urls = [f"http://{hosts[n % 4]}/{n}.xml" if n % 4 < 3 else known for n in numbers]
-                    requests = [session.get(f"{listen.url}ping", params={"sitemap": url}) for url in urls]
-                    answers = await asyncio.gather(*requests)
-                    assert {answer.status for answer in answers} == {200}
-                    for answer in answers:
-                        answer.release()
-                await pings.join()
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
-            assert {ping.url for ping in watcher.pings} == {known}
-            return pings
-
-    pings = asyncio.run(run())
+    async with (
+        fake_watcher() as watcher,
+        AiohttpFetcher(user_agent="test") as fetcher,
+        aiohttp.ClientSession() as session,
+    ):
+        watcher.known.add(known)
+        limits = PingLimits(client=UNLIMITED, host=UNLIMITED, checks=UNLIMITED, queue=20_000)
+        pings = PingReceiver(
+            watcher.knows, watcher.ping, accept="verified", read_robots=robots_reader(fetcher), limits=limits
+        )
+        task = asyncio.create_task(pings.run())
+        async with serve(watcher, pings, "127.0.0.1:0") as listen:
+            hosts = (f"127.0.0.1:{site.port}", "2130706433", "h.internal")
+            for first in range(0, 10_000, 100):
+                numbers = range(first, first + 100)
+                urls = [f"http://{hosts[n % 4]}/{n}.xml" if n % 4 < 3 else known for n in numbers]
+                requests = [session.get(f"{listen.url}ping", params={"sitemap": url}) for url in urls]
+                answers = await asyncio.gather(*requests)
+                assert {answer.status for answer in answers} == {200}
+                for answer in answers:
+                    answer.release()
+            await pings.join()
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        assert {ping.url for ping in watcher.pings} == {known}
     assert pings.counts == {"accepted": 2500, "private": 7500}
     assert site.requests() == []
 
 
-def test_read_changes_stops_at_the_limit():
-    async def run() -> None:
-        async with fake_watcher() as watcher:
-            await watcher.change_many([2, 2])
-            lines, seq = await read_changes(watcher.feed, -1, 3)
-            assert (len(lines), seq) == (3, 3)
-
-    asyncio.run(run())
+async def test_read_changes_stops_at_the_limit():
+    async with fake_watcher() as watcher:
+        await watcher.change_many([2, 2])
+        lines, seq = await read_changes(watcher.feed, -1, 3)
+        assert (len(lines), seq) == (3, 3)

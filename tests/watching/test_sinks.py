@@ -119,36 +119,28 @@ def test_lines_behind_needs_a_whole_line() -> None:
     assert lines_behind(b"1\n2\n", b"") == b"1\n2\n"
 
 
-def test_renamed_file_is_followed_by_a_new_one(tmp_path: Path) -> None:
+async def test_renamed_file_is_followed_by_a_new_one(tmp_path: Path) -> None:
     path = tmp_path / "changes.jsonl"
-
-    async def main() -> None:
-        sink = FileSink(path)
-        await sink.deliver(entry_of(1))
-        path.rename(tmp_path / "changes.jsonl.1")  # as logrotate does
-        await sink.deliver(entry_of(2))
-        path.unlink()
-        await sink.deliver(entry_of(3))
-        await sink.close()
-
-    asyncio.run(main())
+    sink = FileSink(path)
+    await sink.deliver(entry_of(1))
+    path.rename(tmp_path / "changes.jsonl.1")  # as logrotate does
+    await sink.deliver(entry_of(2))
+    path.unlink()
+    await sink.deliver(entry_of(3))
+    await sink.close()
     assert files(tmp_path) == {"changes.jsonl": [3], "changes.jsonl.1": [1]}
 
 
-def test_file_of_another_process_is_not_written(tmp_path: Path) -> None:
+async def test_file_of_another_process_is_not_written(tmp_path: Path) -> None:
     path = tmp_path / "changes.jsonl"
-
-    async def main() -> None:
-        first, second = FileSink(path), FileSink(path)
-        await first.deliver(entry_of(1))
-        with pytest.raises(DeliveryFailed) as failure:
-            await second.deliver(entry_of(2))
-        assert str(failure.value) == f"cannot write {path}: another process writes it"
-        await first.close()
+    first, second = FileSink(path), FileSink(path)
+    await first.deliver(entry_of(1))
+    with pytest.raises(DeliveryFailed) as failure:
         await second.deliver(entry_of(2))
-        await second.close()
-
-    asyncio.run(main())
+    assert str(failure.value) == f"cannot write {path}: another process writes it"
+    await first.close()
+    await second.deliver(entry_of(2))
+    await second.close()
     assert seqs_of(path.read_bytes()) == [1, 2]
 
 
@@ -158,27 +150,25 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         yield folder
 
 
-def test_full_disk_delays_the_changes_and_loses_none(small_disk: Path) -> None:
+async def test_full_disk_delays_the_changes_and_loses_none(small_disk: Path) -> None:
     """Also where lines of an entry were written before the disk was full; the file ends with a whole line then."""
     path, filler = small_disk / "changes.jsonl", small_disk / "filler"
-
-    async def main() -> None:
-        sink = FileSink(path)
-        await sink.deliver(entry_of(1))
-        filler.write_bytes(b"x" * 16_384)
-        for _ in range(3):
-            with pytest.raises(DeliveryFailed, match=f"cannot write {path}: No space left on device"):
-                await sink.deliver(entry_of(2, 300))
-            assert seqs_of(path.read_bytes()) == [*range(1, 1 + path.read_bytes().count(b"\n"))]
-        filler.unlink()
-        await sink.deliver(entry_of(2, 300))
-        await sink.close()
-
-    asyncio.run(main())
+    sink = FileSink(path)
+    await sink.deliver(entry_of(1))
+    filler.write_bytes(b"x" * 16_384)
+    for _ in range(3):
+        with pytest.raises(DeliveryFailed, match=f"cannot write {path}: No space left on device"):
+            await sink.deliver(entry_of(2, 300))
+        assert seqs_of(path.read_bytes()) == [*range(1, 1 + path.read_bytes().count(b"\n"))]
+    filler.unlink()
+    await sink.deliver(entry_of(2, 300))
+    await sink.close()
     assert path.read_bytes() == entry_of(1, 301).lines
 
 
-def test_writes_that_fail_anywhere_lose_and_repeat_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_writes_that_fail_anywhere_lose_and_repeat_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Every write takes a few bytes only, and every third one fails."""
     path, writes, write_bytes = tmp_path / "changes.jsonl", 0, os.write
 
@@ -190,19 +180,15 @@ def test_writes_that_fail_anywhere_lose_and_repeat_nothing(tmp_path: Path, monke
         return write_bytes(descriptor, data[:90])
 
     monkeypatch.setattr(file_sink.os, "write", some)
-
-    async def main() -> None:
-        sink = FileSink(path)
-        for entry in (entry_of(1, 2), entry_of(3), entry_of(4, 4)):
-            while True:
-                try:
-                    await sink.deliver(entry)
-                    break
-                except DeliveryFailed:
-                    seqs_of(path.read_bytes())
-        await sink.close()
-
-    asyncio.run(main())
+    sink = FileSink(path)
+    for entry in (entry_of(1, 2), entry_of(3), entry_of(4, 4)):
+        while True:
+            try:
+                await sink.deliver(entry)
+                break
+            except DeliveryFailed:
+                seqs_of(path.read_bytes())
+    await sink.close()
     assert path.read_bytes() == entry_of(1, 7).lines
 
 
@@ -307,36 +293,28 @@ def test_pipe_with_a_slow_reader_receives_all() -> None:
     assert received == b"".join(entry.lines for entry in entries)
 
 
-def test_closed_pipe_is_the_error_that_ends_a_command() -> None:
+async def test_closed_pipe_is_the_error_that_ends_a_command() -> None:
     source, descriptor = os.pipe()
     os.close(source)
     sink = StdoutSink(descriptor)
-
-    async def main() -> None:
-        with pytest.raises(BrokenPipeError):
-            await sink.deliver(entry_of(1))
-        await sink.close()
-
-    asyncio.run(main())
+    with pytest.raises(BrokenPipeError):
+        await sink.deliver(entry_of(1))
+    await sink.close()
     os.close(descriptor)
 
 
-def test_reader_that_has_stopped_does_not_hold_up_the_end() -> None:
+async def test_reader_that_has_stopped_does_not_hold_up_the_end() -> None:
     source, descriptor = os.pipe()
     sink = StdoutSink(descriptor)
-
-    async def main() -> None:
-        task = asyncio.ensure_future(sink.deliver(entry_of(1, 3000)))
-        await asyncio.to_thread(os.read, source, 1)
-        task.cancel()
-        await sink.close()
-
-    asyncio.run(main())
+    task = asyncio.ensure_future(sink.deliver(entry_of(1, 3000)))
+    await asyncio.to_thread(os.read, source, 1)
+    task.cancel()
+    await sink.close()
     os.close(source)
     os.close(descriptor)
 
 
-def test_stdout_that_fails_goes_on_behind_the_last_byte(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+async def test_stdout_that_fails_goes_on_behind_the_last_byte(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = tmp_path / "stdout"
     descriptor, write_bytes, writes = os.open(path, os.O_WRONLY | os.O_CREAT), os.write, 0
 
@@ -348,17 +326,13 @@ def test_stdout_that_fails_goes_on_behind_the_last_byte(monkeypatch: pytest.Monk
         return write_bytes(number, data[:70])
 
     monkeypatch.setattr(file_sink.os, "write", some)
-
-    async def main() -> None:
-        sink = StdoutSink(descriptor)
-        for _ in range(2):
-            with pytest.raises(DeliveryFailed, match="cannot write stdout: No space left on device"):
-                await sink.deliver(entry_of(1, 2))
-        await sink.deliver(entry_of(1, 2))
-        await sink.deliver(entry_of(3))
-        await sink.close()
-
-    asyncio.run(main())
+    sink = StdoutSink(descriptor)
+    for _ in range(2):
+        with pytest.raises(DeliveryFailed, match="cannot write stdout: No space left on device"):
+            await sink.deliver(entry_of(1, 2))
+    await sink.deliver(entry_of(1, 2))
+    await sink.deliver(entry_of(3))
+    await sink.close()
     os.close(descriptor)
     assert path.read_bytes() == entry_of(1, 3).lines
 

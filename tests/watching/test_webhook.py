@@ -90,14 +90,10 @@ async def failure_of(*statuses: int | tuple[int, Mapping[str, str]], **options: 
         return failure.value
 
 
-def test_an_entry_is_one_request_of_json() -> None:
-    async def main() -> Received:
-        async with receiving() as receiver:
-            await post(WebhookSink(f"{receiver.url}/hook?a=b%20c"), entry_of(1, 2))
-            [request] = receiver.received
-            return request
-
-    request = asyncio.run(main())
+async def test_an_entry_is_one_request_of_json() -> None:
+    async with receiving() as receiver:
+        await post(WebhookSink(f"{receiver.url}/hook?a=b%20c"), entry_of(1, 2))
+        [request] = receiver.received
     assert request.path == "/hook?a=b%20c"
     assert request.headers["content-type"] == "application/json"
     assert request.headers["user-agent"].startswith("sitemap-reader/")
@@ -110,15 +106,11 @@ def test_an_entry_is_one_request_of_json() -> None:
     }
 
 
-def test_each_secret_verifies_the_signature() -> None:
+async def test_each_secret_verifies_the_signature() -> None:
     webhooks = needs("standardwebhooks")
-
-    async def main() -> Received:
-        async with receiving() as receiver:
-            await post(WebhookSink(receiver.url, [SECRET, OTHER_SECRET]), entry_of(1, 2))
-            return receiver.received[0]
-
-    request = asyncio.run(main())
+    async with receiving() as receiver:
+        await post(WebhookSink(receiver.url, [SECRET, OTHER_SECRET]), entry_of(1, 2))
+        request = receiver.received[0]
     for secret in (SECRET, OTHER_SECRET):
         assert webhooks.Webhook(secret).verify(request.body, request.headers) == orjson.loads(request.body)
     with pytest.raises(webhooks.WebhookVerificationError):
@@ -159,18 +151,15 @@ def test_signature_equals_that_of_the_reference() -> None:
     assert signature(bytes(range(32)), "msg_1", int(now.timestamp()), '{"é":1}'.encode()) == expected
 
 
-def test_repeated_request_has_the_same_id_and_body_and_a_new_timestamp() -> None:
-    async def main() -> list[Received]:
-        async with receiving(500) as receiver:
-            times = iter([NOON, NOON, NOON + timedelta(seconds=9.9)])
-            sink = WebhookSink(receiver.url, [SECRET], clock=lambda: next(times, NOON))
-            with pytest.raises(DeliveryFailed):
-                await sink.deliver(entry_of(1))
-            times = iter([NOON + timedelta(seconds=9.9)])
-            await post(sink, entry_of(1))
-            return receiver.received
-
-    first, second = asyncio.run(main())
+async def test_repeated_request_has_the_same_id_and_body_and_a_new_timestamp() -> None:
+    async with receiving(500) as receiver:
+        times = iter([NOON, NOON, NOON + timedelta(seconds=9.9)])
+        sink = WebhookSink(receiver.url, [SECRET], clock=lambda: next(times, NOON))
+        with pytest.raises(DeliveryFailed):
+            await sink.deliver(entry_of(1))
+        times = iter([NOON + timedelta(seconds=9.9)])
+        await post(sink, entry_of(1))
+        first, second = receiver.received
     assert (first.headers["webhook-id"], first.body) == (second.headers["webhook-id"], second.body)
     stamps = [int(each.headers["webhook-timestamp"]) for each in (first, second)]
     assert stamps == [int(NOON.timestamp()), int(NOON.timestamp()) + 9]
@@ -204,13 +193,10 @@ def test_key_is_the_same_in_the_next_run_and_differs_between_states(tmp_path: Pa
         (1, [[1], [2], [3]]),
     ],
 )
-def test_large_entry_is_several_requests(max_bytes: int, parts: list[list[int]]) -> None:
-    async def main() -> list[Received]:
-        async with receiving() as receiver:
-            await post(WebhookSink(receiver.url, max_body_bytes=max_bytes), entry_of(1, 3))
-            return receiver.received
-
-    received = asyncio.run(main())
+async def test_large_entry_is_several_requests(max_bytes: int, parts: list[list[int]]) -> None:
+    async with receiving() as receiver:
+        await post(WebhookSink(receiver.url, max_body_bytes=max_bytes), entry_of(1, 3))
+        received = receiver.received
     assert [each.seqs for each in received] == parts
     assert len({each.headers["webhook-id"] for each in received}) == len(parts)
     divided = [*parts_of(entry_of(1, 3), max_bytes)]
@@ -219,28 +205,22 @@ def test_large_entry_is_several_requests(max_bytes: int, parts: list[list[int]])
     assert [body_of(each) for each in divided] == [each.body for each in received]
 
 
-def test_after_a_failure_only_the_missing_requests_are_repeated() -> None:
-    async def main() -> list[list[int]]:
-        async with receiving(200, 500) as receiver:
-            sink = WebhookSink(receiver.url, max_body_bytes=1)
-            with pytest.raises(DeliveryFailed):
-                await sink.deliver(entry_of(1, 3))
-            await post(sink, entry_of(1, 3), entry_of(4, 2))
-            return [each.seqs for each in receiver.received]
-
-    assert asyncio.run(main()) == [[1], [2], [2], [3], [4], [5]]
+async def test_after_a_failure_only_the_missing_requests_are_repeated() -> None:
+    async with receiving(200, 500) as receiver:
+        sink = WebhookSink(receiver.url, max_body_bytes=1)
+        with pytest.raises(DeliveryFailed):
+            await sink.deliver(entry_of(1, 3))
+        await post(sink, entry_of(1, 3), entry_of(4, 2))
+        assert [each.seqs for each in receiver.received] == [[1], [2], [2], [3], [4], [5]]
 
 
 # --- answers -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("status", [200, 201, 202, 204, 299])
-def test_any_2xx_is_a_delivery(status: int) -> None:
-    async def main() -> None:
-        async with receiving(status) as receiver:
-            await post(WebhookSink(receiver.url), entry_of(1))
-
-    asyncio.run(main())
+async def test_any_2xx_is_a_delivery(status: int) -> None:
+    async with receiving(status) as receiver:
+        await post(WebhookSink(receiver.url), entry_of(1))
 
 
 @pytest.mark.parametrize(
@@ -276,66 +256,54 @@ def test_retry_after_is_the_wait(status: int, value: str, seconds: float | None)
     assert asyncio.run(failure_of((status, {"Retry-After": value}), clock=Clock())).retry_after == seconds
 
 
-def test_receiver_that_does_not_answer_fails_after_the_timeout() -> None:
-    async def main() -> str:
-        never = asyncio.Event()
+async def test_receiver_that_does_not_answer_fails_after_the_timeout() -> None:
+    never = asyncio.Event()
 
-        async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            await never.wait()
-            writer.close()
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await never.wait()
+        writer.close()
 
-        async with await asyncio.start_server(silent, "127.0.0.1", 0) as server:
-            port = server.sockets[0].getsockname()[1]
-            with pytest.raises(DeliveryFailed) as failure:
-                await post(WebhookSink(f"http://127.0.0.1:{port}/", timeout_seconds=0.05), entry_of(1))
-            never.set()
-            await asyncio.sleep(0)
-        return failure.value.message
-
-    assert asyncio.run(main()) == "no answer within 0.05 seconds"
+    async with await asyncio.start_server(silent, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        with pytest.raises(DeliveryFailed) as failure:
+            await post(WebhookSink(f"http://127.0.0.1:{port}/", timeout_seconds=0.05), entry_of(1))
+        never.set()
+        await asyncio.sleep(0)
+    assert failure.value.message == "no answer within 0.05 seconds"
 
 
 @pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 2x0 OK\r\n\r\n", b"\x00\xff\r\n\r\n", b"HTTP/1.1 200 OK\r\nA"])
-def test_answer_that_is_no_http_fails_without_the_url(answer: bytes) -> None:
-    async def main() -> str:
-        async def broken(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            await reader.readuntil(b"\r\n\r\n")
-            writer.write(answer)
-            writer.close()
+async def test_answer_that_is_no_http_fails_without_the_url(answer: bytes) -> None:
+    async def broken(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer)
+        writer.close()
 
-        async with await asyncio.start_server(broken, "127.0.0.1", 0) as server:
-            port = server.sockets[0].getsockname()[1]
-            with pytest.raises(DeliveryFailed) as failure:
-                await post(WebhookSink(f"http://me:hunter2@127.0.0.1:{port}/secret-path?token=abc"), entry_of(1))
-        return str(failure.value)
-
-    message = asyncio.run(main())
+    async with await asyncio.start_server(broken, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        with pytest.raises(DeliveryFailed) as failure:
+            await post(WebhookSink(f"http://me:hunter2@127.0.0.1:{port}/secret-path?token=abc"), entry_of(1))
+    message = str(failure.value)
     assert message
     assert not any(secret in message for secret in ("hunter2", "secret-path", "abc"))
 
 
-def test_closed_port_fails() -> None:
-    async def main() -> str:
-        async with receiving() as receiver:
-            url = receiver.url
-        with pytest.raises(DeliveryFailed) as failure:
-            await post(WebhookSink(url), entry_of(1))
-        return failure.value.message
-
-    assert asyncio.run(main()) == "no connection: Connection refused"
+async def test_closed_port_fails() -> None:
+    async with receiving() as receiver:
+        url = receiver.url
+    with pytest.raises(DeliveryFailed) as failure:
+        await post(WebhookSink(url), entry_of(1))
+    assert failure.value.message == "no connection: Connection refused"
 
 
 # --- secrets -------------------------------------------------------------------------------------------------------
 
 
-def test_userinfo_is_sent_as_authorization_only() -> None:
-    async def main() -> tuple[Received, WebhookSink]:
-        async with receiving() as receiver:
-            sink = WebhookSink(receiver.url.replace("//", "//me:hunter%402@") + "/hook")
-            await post(sink, entry_of(1))
-            return receiver.received[0], sink
-
-    request, sink = asyncio.run(main())
+async def test_userinfo_is_sent_as_authorization_only() -> None:
+    async with receiving() as receiver:
+        sink = WebhookSink(receiver.url.replace("//", "//me:hunter%402@") + "/hook")
+        await post(sink, entry_of(1))
+        request, sink = receiver.received[0], sink
     assert request.headers["authorization"] == f"Basic {base64.b64encode(b'me:hunter@2').decode()}"
     assert "me" not in request.headers["host"]
     assert "hunter" not in sink.name + repr(sink)
@@ -379,21 +347,18 @@ def test_invalid_url_is_an_error_that_shows_no_login(url: str) -> None:
     assert "hunter2" not in str(failure.value)
 
 
-def test_delivery_through_failures_loses_and_repeats_nothing(tmp_path: Path) -> None:
-    async def main() -> list[int]:
-        async with logged(tmp_path / "state.db") as changes, receiving(503, 200, 429, 500, 200) as receiver:
-            sink, clock = WebhookSink(receiver.url, [SECRET]), Clock()
-            await changes.feed.cursor(sink.name)
-            delivery = Delivery(changes.feed, sink, sleep=clock.sleep, clock=clock)
-            task = delivery.start()
-            for _ in range(3):
-                await changes.add(2)
-            while delivery.lag_changes:  # noqa: ASYNC110 - a failing sink is not drained
-                await asyncio.sleep(0.001)
-            await delivery.drain(60)
-            await task
-            ids = {each.headers["webhook-id"]: each.seqs for each in receiver.received}
-            assert len(receiver.received) == 6
-            return [seq for seqs in ids.values() for seq in seqs]
-
-    assert asyncio.run(main()) == [1, 2, 3, 4, 5, 6]
+async def test_delivery_through_failures_loses_and_repeats_nothing(tmp_path: Path) -> None:
+    async with logged(tmp_path / "state.db") as changes, receiving(503, 200, 429, 500, 200) as receiver:
+        sink, clock = WebhookSink(receiver.url, [SECRET]), Clock()
+        await changes.feed.cursor(sink.name)
+        delivery = Delivery(changes.feed, sink, sleep=clock.sleep, clock=clock)
+        task = delivery.start()
+        for _ in range(3):
+            await changes.add(2)
+        while delivery.lag_changes:  # noqa: ASYNC110 - a failing sink is not drained
+            await asyncio.sleep(0.001)
+        await delivery.drain(60)
+        await task
+        ids = {each.headers["webhook-id"]: each.seqs for each in receiver.received}
+        assert len(receiver.received) == 6
+        assert [seq for seqs in ids.values() for seq in seqs] == [1, 2, 3, 4, 5, 6]

@@ -140,8 +140,8 @@ class MemoryWeb:
 class Watch:
     """A running watch on a MemoryWeb."""
 
-    def __init__(self, watcher: Watcher, web: MemoryWeb, clock: VirtualClock, task: asyncio.Task[None]) -> None:
-        self.watcher, self.web, self.clock, self.task = watcher, web, clock, task
+    def __init__(self, watcher: Watcher, web: MemoryWeb, task: asyncio.Task[None]) -> None:
+        self.watcher, self.web, self.clock, self.task = watcher, web, web.clock, task
 
     async def settle(self) -> None:
         """Waits until no visit is under way, and the watcher sleeps."""
@@ -173,7 +173,6 @@ class Watch:
 async def watching(
     path: Path,
     web: MemoryWeb,
-    clock: VirtualClock,
     hosts: Iterable[str] = ("https://a.test/",),
     *,
     budget: float = 4,
@@ -184,15 +183,16 @@ async def watching(
     limits: Limits = Limits(),  # noqa: B008 - frozen
     **plan: Any,
 ) -> AsyncIterator[Watch]:
-    """A watch on hosts of `web`, with its state in the file `path`."""
+    """A watch on hosts of `web` at its clock, with its state in the file `path`."""
     reader = SitemapReader(fetcher=web, limits=limits)
+    clock = web.clock
     made = WatchPlan(
         Budget(budget, host_budget, least_interval), reader, keep_log=keep_log, clock=clock, sleep=clock.sleep, **plan
     )
     state = state or State(path, create=True, shared_by=4)
     async with Watcher([site_target(host) for host in hosts], state, made) as watcher:
         task = asyncio.create_task(watcher.run())
-        watch = Watch(watcher, web, clock, task)
+        watch = Watch(watcher, web, task)
         try:
             yield watch
         finally:
