@@ -283,22 +283,19 @@ WAS = [url("a", lastmod=DAY, priority=0.1, images=(sr.Image("i"),)), url("b", pr
 NOW = [url("a", lastmod=DAY, priority=0.2), url("b", lastmod=DAY, priority=0.1), url("c"), url("d")]
 
 
-@pytest.mark.parametrize(
-    ("names", "expected", "note"),
-    [
-        ((), ["new d"], "old has no lastmod, lastmod_precision, changefreq, priority: compared is loc"),
-        (
-            ("lastmod", "lastmod_precision"),
-            ["updated b: lastmod", "new d"],
-            "old has no changefreq, priority: compared is loc, lastmod, lastmod_precision",
-        ),
-        (
-            ("priority", "images"),
-            ["updated a: priority images", "new d"],
-            "old has no lastmod, lastmod_precision, changefreq: compared is loc, priority, images",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("names", "expected", "note"), [
+    ((), ["new d"], "old has no lastmod, lastmod_precision, changefreq, priority: compared is loc"),
+    (
+        ("lastmod", "lastmod_precision"),
+        ["updated b: lastmod", "new d"],
+        "old has no changefreq, priority: compared is loc, lastmod, lastmod_precision",
+    ),
+    (
+        ("priority", "images"),
+        ["updated a: priority images", "new d"],
+        "old has no lastmod, lastmod_precision, changefreq: compared is loc, priority, images",
+    ),
+])
 def test_fields_missing_on_one_side_are_not_compared(names: tuple[str, ...], expected: list[str], note: str) -> None:
     old = only(WAS, *names)
     assert reported(old, NOW) == expected
@@ -404,29 +401,21 @@ def test_missing_new_dump_is_reported_before_old_is_read(tmp_path: Path) -> None
         diff(tmp_path / "old.jsonl", tmp_path / "new.jsonl")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "told_so"),
-    [
-        (([], 5), "new is a int; give a path, a Snapshot, a binary stream, or UrlRecords"),
-        ((None, []), "old is a NoneType; give a path, a Snapshot, a binary stream, or UrlRecords"),
-        ((["https://example.com/"], []), "a str has no JSON line; records, problems and outcomes have"),
-        (
-            ([{"loc": "a", "priority": {1}}], []),
-            "old:1: URL record: Expected `float | null`, got `set` - at `$.priority`",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "told_so"), [
+    (([], 5), "new is a int; give a path, a Snapshot, a binary stream, or UrlRecords"),
+    ((None, []), "old is a NoneType; give a path, a Snapshot, a binary stream, or UrlRecords"),
+    ((["https://example.com/"], []), "a str has no JSON line; records, problems and outcomes have"),
+    (([{"loc": "a", "priority": {1}}], []), "old:1: URL record: Expected `float | null`, got `set` - at `$.priority`"),
+])
 def test_incomparable_inputs_are_usage_errors(arguments: Any, told_so: str) -> None:
     with pytest.raises(sr.UsageError) as failure:
         diff(*arguments)
     assert str(failure.value) == told_so
 
 
-@pytest.mark.parametrize(
-    "source",
-    [lambda: io.BytesIO(b""), lambda: iter([]), lambda: sr.urls(CORPUS / "sites" / "shop")],
-    ids=["a binary stream", "an iterator", "a stream of URLs"],
-)
+@pytest.mark.parametrize("source", [
+    lambda: io.BytesIO(b""), lambda: iter([]), lambda: sr.urls(CORPUS / "sites" / "shop"),
+], ids=["a binary stream", "an iterator", "a stream of URLs"])
 def test_a_stream_is_not_compared_with_itself(source: Any) -> None:
     stream = source()
     with pytest.raises(sr.UsageError, match=r"^old and new are the same stream, which can be read only once: give two"):

@@ -383,14 +383,11 @@ def test_netrc_is_the_file_that_the_environment_names_or_that_of_home(
     assert values(two.site) == [basic("home", "s3cret"), basic("other", "s3cret"), ""]
 
 
-@pytest.mark.parametrize(
-    ("content", "reported"),
-    [
-        (None, "No such file"),
-        ("machine a.example login me password s3cret s3cret\n", r"line \d of .*netrc cannot be read"),
-        ("password s3cret\n", r"line \d of .*netrc cannot be read"),
-    ],
-)
+@pytest.mark.parametrize(("content", "reported"), [
+    (None, "No such file"),
+    ("machine a.example login me password s3cret s3cret\n", r"line \d of .*netrc cannot be read"),
+    ("password s3cret\n", r"line \d of .*netrc cannot be read"),
+])
 def test_a_netrc_that_cannot_be_read_is_named_and_not_shown(tmp_path: Path, content: str | None, reported: str) -> None:
     file = tmp_path / "netrc"
     if content is not None:

@@ -81,14 +81,11 @@ def test_entries_before_an_internal_error_are_kept(kind: str, step: int) -> None
     assert outcome.entries == outcome.kept == 2
 
 
-@pytest.mark.parametrize(
-    ("owner", "name", "body", "kept"),
-    [
-        (TolerantParser, "read", listing("/1", "/2").replace(b"</urlset>", b"<url><loc>a</lox>"), 2),
-        (Decoder, "close", listing("/1", "/2") + b" " * 100_000, 2),
-        (Decoder, "feed", listing("/1", "/2"), 0),
-    ],
-)
+@pytest.mark.parametrize(("owner", "name", "body", "kept"), [
+    (TolerantParser, "read", listing("/1", "/2").replace(b"</urlset>", b"<url><loc>a</lox>"), 2),
+    (Decoder, "close", listing("/1", "/2") + b" " * 100_000, 2),
+    (Decoder, "feed", listing("/1", "/2"), 0),
+])
 def test_an_internal_error_at_any_step_is_a_problem(
     monkeypatch: pytest.MonkeyPatch, owner: type, name: str, body: bytes, kept: int
 ) -> None:

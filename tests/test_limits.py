@@ -118,10 +118,7 @@ ROWS = [
         "max_entry_repairs", 2, urlset(UNCLOSED_TWICE),
         entries_over=2, code="S01", ends=LOSES, begins="the entry breaks in too many places",
     ),
-    Row(
-        "max_repairs", 2, urlset(UNCLOSED, UNCLOSED.replace(b"/2", b"/4")), 4,
-        entries_over=2,
-    ),
+    Row("max_repairs", 2, urlset(UNCLOSED, UNCLOSED.replace(b"/2", b"/4")), 4, entries_over=2),
     Row("max_repairs", 3, urlset(second(b"<!-- & --><x>& &</x>"), BARE % 4), 4, entries_over=2),
     Row("max_repairs", 3, urlset(b"& & ", b"<x/>& ", second(b"")), entries_over=1),
     # In an entry that is lost.
@@ -223,14 +220,11 @@ def test_limit_of_one_is_reported_in_the_singular() -> None:
     assert "more than 1 byte decoded: reading stops here" in one.problems[-1].message
 
 
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("max_entries", -1), ("max_entries", 1.5), ("max_entries", float("inf")), ("max_entries", None),
-        ("max_token_bytes", "1M"), ("tries", True), ("read_seconds", float("nan")), ("read_seconds", -0.1),
-        ("max_gzip_layers", 101), ("max_crawl_delay_seconds", 300.1),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("field", "value"), [
+    ("max_entries", -1), ("max_entries", 1.5), ("max_entries", float("inf")), ("max_entries", None),
+    ("max_token_bytes", "1M"), ("tries", True), ("read_seconds", float("nan")), ("read_seconds", -0.1),
+    ("max_gzip_layers", 101), ("max_crawl_delay_seconds", 300.1),
+])
 def test_invalid_limit_is_a_usage_error_that_names_it(field: str, value: Any) -> None:
     with pytest.raises(sr.UsageError, match=f"Limits: {field} must be"):
         sr.Limits(**{field: value})

@@ -277,18 +277,15 @@ def test_a_code_is_found_in_any_case(code: str) -> None:
     assert explain(code).code == "D03"
 
 
-@pytest.mark.parametrize(
-    ("code", "kin"),
-    [
-        ("D99", "D01 to D08"),
-        ("l1", "did you mean L01"),
-        ("f6", "did you mean F06"),
-        ("s6", "did you mean S06"),
-        ("F016", "did you mean F16"),
-        ("", "C01 to C08, D01"),
-        ("é", "F01 to "),
-    ],
-)
+@pytest.mark.parametrize(("code", "kin"), [
+    ("D99", "D01 to D08"),
+    ("l1", "did you mean L01"),
+    ("f6", "did you mean F06"),
+    ("s6", "did you mean S06"),
+    ("F016", "did you mean F16"),
+    ("", "C01 to C08, D01"),
+    ("é", "F01 to "),
+])
 def test_unknown_code_is_refused_and_codes_are_named(code: str, kin: str) -> None:
     with pytest.raises(sr.UsageError, match=f'^"{code}" is not a code; .*{kin}'):
         explain(code)

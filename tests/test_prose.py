@@ -80,17 +80,14 @@ def test_no_program_reads_a_message() -> None:
     assert ALLOWED.keys() <= found.keys(), "the exception is not needed any more"
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        "_PATH.search(str(exc))",
-        "re.sub('a', '', exc.message)",
-        "exc.args[0].partition(' ')",
-        "'closed' in str(exc)",
-        "problem.message.startswith('a')",
-        "text = str(exc)\n        text.removesuffix('.')",
-    ],
-)
+@pytest.mark.parametrize("body", [
+    "_PATH.search(str(exc))",
+    "re.sub('a', '', exc.message)",
+    "exc.args[0].partition(' ')",
+    "'closed' in str(exc)",
+    "problem.message.startswith('a')",
+    "text = str(exc)\n        text.removesuffix('.')",
+])
 def test_a_reading_is_found(body: str) -> None:
     source = f"def f(problem):\n    try:\n        g()\n    except E as exc:\n        {body}"
     assert len([*readings(source)]) == 1

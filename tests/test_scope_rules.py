@@ -409,8 +409,7 @@ COMMANDS: list[tuple[str, list[str], list[int], dict[str, int]]] = [
     (LOCATION + "the URL says which directory", ["--url", SHARED], [2], {"path": 3, "host": 1}),
     (CROSS + "an authority adds a host", ["--url", SHARED, "--authority", B], [2, 4], {"path": 3}),
     (OURS + "an authority stands for itself", ["--authority", f"{HOST}/n/"], [0], {"path": 3, "host": 1}),
-    (OURS + "several add up", ["--authority", f"{HOST}/n", "--authority", f"{HOST}/w"], [0, 1],
-     {"path": 2, "host": 1}),
+    (OURS + "several add up", ["--authority", f"{HOST}/n", "--authority", f"{HOST}/w"], [0, 1], {"path": 2, "host": 1}),
     (LOCATION + "the scheme of an authority counts", ["--authority", "http://host.example"], [],
      {"scheme": 4, "host": 1}),
 ]  # fmt: skip

@@ -56,37 +56,31 @@ def test_a_url_that_is_listed_again_is_repeated() -> None:
     assert group("urls", *two) == {"listed": 3, "repeated": 1, "in sitemaps": 2, "on hosts": 2}
 
 
-@pytest.mark.parametrize(
-    ("loc", "host"),
-    [
-        (f"{A}/x", "a.example"),
-        ("http://a.example:8080/x", "a.example:8080"),
-        (f"{A}?q=/x/y", "a.example"),
-        ("https://user:word@a.example/x", "a.example"),
-        (f"{A}/mail@b.example/", "a.example"),
-    ],
-)
+@pytest.mark.parametrize(("loc", "host"), [
+    (f"{A}/x", "a.example"),
+    ("http://a.example:8080/x", "a.example:8080"),
+    (f"{A}?q=/x/y", "a.example"),
+    ("https://user:word@a.example/x", "a.example"),
+    (f"{A}/mail@b.example/", "a.example"),
+])
 def test_the_host_of_a_url(loc: str, host: str) -> None:
     assert group("hosts", url(loc)) == {host: 1}
 
 
-@pytest.mark.parametrize(
-    ("path", "section", "depth"),
-    [
-        ("", "/", "0"),
-        ("/", "/", "0"),
-        ("/about", "/", "1"),
-        ("/about?from=/a/b/", "/", "1"),
-        ("/about#/a/b/", "/", "1"),
-        ("/en/", "/", "1"),
-        ("/en//", "/", "1"),
-        ("/en/p/", "/en/", "2"),
-        ("/en/p/lamp", "/en/", "3"),
-        ("/a/b/c/d/", "/a/", "4"),
-        ("/a/b/c/d/e", "/a/", "5 and more"),
-        ("/a/b/c/d/e/f/g", "/a/", "5 and more"),
-    ],
-)
+@pytest.mark.parametrize(("path", "section", "depth"), [
+    ("", "/", "0"),
+    ("/", "/", "0"),
+    ("/about", "/", "1"),
+    ("/about?from=/a/b/", "/", "1"),
+    ("/about#/a/b/", "/", "1"),
+    ("/en/", "/", "1"),
+    ("/en//", "/", "1"),
+    ("/en/p/", "/en/", "2"),
+    ("/en/p/lamp", "/en/", "3"),
+    ("/a/b/c/d/", "/a/", "4"),
+    ("/a/b/c/d/e", "/a/", "5 and more"),
+    ("/a/b/c/d/e/f/g", "/a/", "5 and more"),
+])
 def test_section_and_depth_of_a_path(path: str, section: str, depth: str) -> None:
     assert group("sections", url(A + path)) == {section: 1}
     assert group("depth", url(A + path)) == {depth: 1}
@@ -155,26 +149,23 @@ def test_fractions_stand_in_their_order() -> None:
     assert group("lastmod newest", *lines) == {"2026-11-01T00:00:00.5Z": 1}
 
 
-@pytest.mark.parametrize(
-    ("lastmod", "precision", "within"),
-    [
-        ("2026-11-21T14:30:00Z", "second", [1, 1, 1]),
-        ("2026-11-21T00:00:00Z", "day", [1, 1, 1]),
-        ("2026-11-14T14:30:00Z", "second", [1, 1, 1]),
-        ("2026-11-14T14:29:59Z", "second", [0, 1, 1]),
-        ("2026-11-14T00:00:00Z", "day", [1, 1, 1]),  # the day reaches into the last seven
-        ("2026-11-13T00:00:00Z", "day", [0, 1, 1]),
-        ("2026-01-01T00:00:00Z", "year", [0, 0, 1]),  # it may be any day of the year
-        ("2025-01-01T00:00:00Z", "year", [0, 0, 0]),
-        ("2026-11-01T00:00:00Z", "month", [0, 1, 1]),
-        ("2025-12-01T00:00:00Z", "month", [0, 0, 1]),
-        ("2025-11-01T00:00:00Z", "month", [0, 0, 0]),
-        ("2026-11-21T14:40:00Z", "second", [1, 1, 1]),  # clocks differ a little
-        ("2026-11-21T14:40:01Z", "second", [0, 0, 0]),  # not yet
-        ("2026-11-22T00:00:00Z", "day", [1, 1, 1]),  # it has begun elsewhere
-        ("2026-11-23T00:00:00Z", "day", [0, 0, 0]),
-    ],
-)
+@pytest.mark.parametrize(("lastmod", "precision", "within"), [
+    ("2026-11-21T14:30:00Z", "second", [1, 1, 1]),
+    ("2026-11-21T00:00:00Z", "day", [1, 1, 1]),
+    ("2026-11-14T14:30:00Z", "second", [1, 1, 1]),
+    ("2026-11-14T14:29:59Z", "second", [0, 1, 1]),
+    ("2026-11-14T00:00:00Z", "day", [1, 1, 1]),  # the day reaches into the last seven
+    ("2026-11-13T00:00:00Z", "day", [0, 1, 1]),
+    ("2026-01-01T00:00:00Z", "year", [0, 0, 1]),  # it may be any day of the year
+    ("2025-01-01T00:00:00Z", "year", [0, 0, 0]),
+    ("2026-11-01T00:00:00Z", "month", [0, 1, 1]),
+    ("2025-12-01T00:00:00Z", "month", [0, 0, 1]),
+    ("2025-11-01T00:00:00Z", "month", [0, 0, 0]),
+    ("2026-11-21T14:40:00Z", "second", [1, 1, 1]),  # clocks differ a little
+    ("2026-11-21T14:40:01Z", "second", [0, 0, 0]),  # not yet
+    ("2026-11-22T00:00:00Z", "day", [1, 1, 1]),  # it has begun elsewhere
+    ("2026-11-23T00:00:00Z", "day", [0, 0, 0]),
+])
 def test_recent_counts_dates_surely_within_the_last_days(lastmod: str, precision: str, within: list[int]) -> None:
     assert list(group("lastmod within", dated(lastmod, precision)).values()) == within
 

@@ -243,10 +243,9 @@ def test_names_of_parts_are_cut_where_they_do_not_fit(tmp_path: Path) -> None:
     assert [row["_text"] for row in marks(made, "_from", width=200) if row["site"] == "a"] == ["25%"] * 4
 
 
-@pytest.mark.parametrize(
-    ("share", "text"),
-    [(0.0, "0%"), (0.004, "<1%"), (0.005, "<1%"), (0.006, "1%"), (0.994, "99%"), (0.995, "99%"), (1.0, "100%")],
-)
+@pytest.mark.parametrize(("share", "text"), [
+    (0.0, "0%"), (0.004, "<1%"), (0.005, "<1%"), (0.006, "1%"), (0.994, "99%"), (0.995, "99%"), (1.0, "100%"),
+])
 def test_a_cell_is_0_or_100_percent_only_if_it_is(share: float, text: str) -> None:
     assert cell_percent(share) == text
 
@@ -349,15 +348,12 @@ def test_periods_with_a_gap_are_on_an_axis_of_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("at", "plotted"),
-    [
-        ("2025-08-02", "2025-08-02T00:00:00+00:00"),
-        ("2025-08-02T23:59:59Z", "2025-08-02T23:59:59+00:00"),
-        (datetime(2025, 8, 2, 18, tzinfo=UTC), "2025-08-02T18:00:00+00:00"),
-        (datetime(2025, 8, 2).date(), "2025-08-02T00:00:00+00:00"),
-    ],
-)
+@pytest.mark.parametrize(("at", "plotted"), [
+    ("2025-08-02", "2025-08-02T00:00:00+00:00"),
+    ("2025-08-02T23:59:59Z", "2025-08-02T23:59:59+00:00"),
+    (datetime(2025, 8, 2, 18, tzinfo=UTC), "2025-08-02T18:00:00+00:00"),
+    (datetime(2025, 8, 2).date(), "2025-08-02T00:00:00+00:00"),
+])
 def test_a_snapshot_is_plotted_at_the_given_day(at: Any, plotted: str, tmp_path: Path) -> None:
     old = load(tmp_path, {"a": [page("a", "1")]}, at=at, name="old")
     made = load(tmp_path, {"a": [page("a", "1"), page("a", "2")]}, at="2025-08-09").growth(old)

@@ -193,16 +193,13 @@ def test_hours_are_in_their_columns(snapshots: Snapshots) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "written"),
-    [
-        ("freshness", lambda row: f"{row['share']:.1%}"),
-        ("sections", lambda row: f"{row['pages']:,}"),
-        ("media_coverage", lambda row: cell_percent(row["share"])),
-        ("churn", lambda row: f"{row['pages']:,}"),
-        ("hreflang", lambda row: f"{cell_percent(row['returned'] / row['links'])}\nof {row['links']:,}"),
-    ],
-)
+@pytest.mark.parametrize(("name", "written"), [
+    ("freshness", lambda row: f"{row['share']:.1%}"),
+    ("sections", lambda row: f"{row['pages']:,}"),
+    ("media_coverage", lambda row: cell_percent(row["share"])),
+    ("churn", lambda row: f"{row['pages']:,}"),
+    ("hreflang", lambda row: f"{cell_percent(row['returned'] / row['links'])}\nof {row['links']:,}"),
+])
 def test_each_mark_has_its_number_beside_it(name: str, written: Callable[[Any], str], snapshots: Snapshots) -> None:
     """Shades alone are hard to distinguish."""
     chart = MEASURES[name](*snapshots["one"]).chart()

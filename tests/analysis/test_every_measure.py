@@ -260,10 +260,9 @@ def test_wrong_arguments_of_measures_are_reported(wrong: str, load: Load) -> Non
 # --- words ---
 
 
-@pytest.mark.parametrize(
-    ("share", "expected"),
-    [(0, "0%"), (0.001, "under 1%"), (0.01, "1%"), (0.5, "50%"), (0.989, "99%"), (0.999, "99%"), (1, "100%")],
-)
+@pytest.mark.parametrize(("share", "expected"), [
+    (0, "0%"), (0.001, "under 1%"), (0.01, "1%"), (0.5, "50%"), (0.989, "99%"), (0.999, "99%"), (1, "100%"),
+])
 def test_share_is_rounded_to_0_or_100_only_if_exact(share: float, expected: str) -> None:
     assert percent(share) == expected
 

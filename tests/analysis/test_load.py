@@ -195,14 +195,10 @@ for ask in {asks!r}:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("without", "reported"),
-    [
-        ("pyarrow pandas", {"loaded.urls": "a Snapshot's tables need", "sr.snapshot('a.example')": "a Snapshot needs"}),
-        ("pandas", {"loaded.cadence()": "measures need"}),
-    ],
-    ids=["pyarrow pandas", "pandas"],
-)
+@pytest.mark.parametrize(("without", "reported"), [
+    ("pyarrow pandas", {"loaded.urls": "a Snapshot's tables need", "sr.snapshot('a.example')": "a Snapshot needs"}),
+    ("pandas", {"loaded.cadence()": "measures need"}),
+], ids=["pyarrow pandas", "pandas"])
 def test_without_pyarrow_lines_are_read_and_tables_say_what_to_install(without: str, reported: dict[str, str]) -> None:
     program = WITHOUT.format(without=without, file=str(SITES / "shop.jsonl"), asks=[*reported])
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

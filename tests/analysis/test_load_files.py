@@ -135,13 +135,10 @@ def test_damaged_dump_beside_others_is_a_note(tmp_path: Path) -> None:
 # --- scope ---
 
 
-@pytest.mark.parametrize(
-    ("scope", "site", "kept"),
-    [
-        (None, None, ["1", "2", "3", "4"]), ("any", None, ["1", "2", "3", "4"]), ("host", None, ["1", "2"]),
-        ("domain", None, ["1", "2", "3"]), ("host", "www.a.example", ["3"]),
-    ],
-)
+@pytest.mark.parametrize(("scope", "site", "kept"), [
+    (None, None, ["1", "2", "3", "4"]), ("any", None, ["1", "2", "3", "4"]), ("host", None, ["1", "2"]),
+    ("domain", None, ["1", "2", "3"]), ("host", "www.a.example", ["3"]),
+])
 def test_scope_keeps_the_urls_of_the_site(scope: Any, site: str | None, kept: list[str], tmp_path: Path) -> None:
     files(tmp_path, {"a.xml": urlset("1", "2", "https://www.a.example/3", "https://b.example/4")})
     loaded = sr.load(tmp_path, scope=scope, site=site)
@@ -270,16 +267,13 @@ def test_folder_named_as_a_host_is_a_host_for_snapshot_only(tmp_path: Path, monk
     assert sr.analysis.sources._is_on_disk("a.example") is False  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(
-    ("path", "message"),
-    [
-        ("none.xml", "there is no file or folder .*none.xml; give sitemaps"),
-        ("*.none", "no file matches .*none; give sitemaps"),
-        ("note.md", "note.md is neither a sitemap nor a dump; give sitemaps"),
-        ("*.md", "of what .* matches, nothing is a sitemap or a dump; give sitemaps"),
-        ("outer", "there is neither a sitemap nor a dump in .*outer; '.*outer/\\*\\*' also takes its folders"),
-    ],
-)
+@pytest.mark.parametrize(("path", "message"), [
+    ("none.xml", "there is no file or folder .*none.xml; give sitemaps"),
+    ("*.none", "no file matches .*none; give sitemaps"),
+    ("note.md", "note.md is neither a sitemap nor a dump; give sitemaps"),
+    ("*.md", "of what .* matches, nothing is a sitemap or a dump; give sitemaps"),
+    ("outer", "there is neither a sitemap nor a dump in .*outer; '.*outer/\\*\\*' also takes its folders"),
+])
 def test_wrong_path_is_reported_with_what_is_accepted(path: str, message: str, tmp_path: Path) -> None:
     files(tmp_path, {"note.md": "# Notes", "outer/inner/a.xml": urlset("1")})
     for call in (sr.load, sr.snapshot):
@@ -366,31 +360,28 @@ def test_filters_of_a_harvest_are_stated(tmp_path: Path) -> None:
 # --- states by name ---
 
 
-@pytest.mark.parametrize(
-    ("name", "date"),
-    [
-        ("2026-01-15T104346.xml.gz", "2026-01-15T10:43:46Z"),
-        ("2026-01-15T10:43:46Z", "2026-01-15T10:43:46Z"),
-        ("2026-01-15T10-43-46", "2026-01-15T10:43:46Z"),
-        ("2026-01-15 10:43", "2026-01-15T10:43Z"),
-        ("2026-01-15T1043+0200.xml", "2026-01-15T10:43+02:00"),
-        ("20260115104346.xml", "2026-01-15T10:43:46Z"),
-        ("20260115T104346Z-shop.xml", "2026-01-15T10:43:46Z"),
-        ("shop_2026-01-15.xml", "2026-01-15"),
-        ("2026_01_15.xml", "2026-01-15"),
-        ("20260115.xml", "2026-01-15"),
-        ("shop-2026-01.xml", "2026-01"),
-        ("2026-01-02.xml", "2026-01-02"),
-        ("from-2025-12-to-2026-01-15", "2026-01-15"),
-        ("2026.xml", None),
-        ("202601.xml", None),
-        ("2026-13-01.xml", None),
-        ("2026-02-30.xml", None),
-        ("12026-01-15", None),
-        ("20260115104346777.xml", None),
-        ("sitemap-12.xml", None),
-    ],
-)
+@pytest.mark.parametrize(("name", "date"), [
+    ("2026-01-15T104346.xml.gz", "2026-01-15T10:43:46Z"),
+    ("2026-01-15T10:43:46Z", "2026-01-15T10:43:46Z"),
+    ("2026-01-15T10-43-46", "2026-01-15T10:43:46Z"),
+    ("2026-01-15 10:43", "2026-01-15T10:43Z"),
+    ("2026-01-15T1043+0200.xml", "2026-01-15T10:43+02:00"),
+    ("20260115104346.xml", "2026-01-15T10:43:46Z"),
+    ("20260115T104346Z-shop.xml", "2026-01-15T10:43:46Z"),
+    ("shop_2026-01-15.xml", "2026-01-15"),
+    ("2026_01_15.xml", "2026-01-15"),
+    ("20260115.xml", "2026-01-15"),
+    ("shop-2026-01.xml", "2026-01"),
+    ("2026-01-02.xml", "2026-01-02"),
+    ("from-2025-12-to-2026-01-15", "2026-01-15"),
+    ("2026.xml", None),
+    ("202601.xml", None),
+    ("2026-13-01.xml", None),
+    ("2026-02-30.xml", None),
+    ("12026-01-15", None),
+    ("20260115104346777.xml", None),
+    ("sitemap-12.xml", None),
+])
 def test_date_in_a_name(name: str, date: str | None) -> None:
     assert date_in_name(name) == date
 

@@ -201,18 +201,15 @@ def test_freshness_ages_have_exact_bounds(load: Load) -> None:
     assert f"{AT:%Y-%m-%d}" in frame.rule
 
 
-@pytest.mark.parametrize(
-    ("lastmod", "precision", "age"),
-    [
-        (day(6, 8), "day", "0-7 days"),  # its last second is less than 7 days ago
-        (day(6, 8), "second", "8-30 days"),
-        (day(6, 1), "month", "8-30 days"),
-        (day(1, 1), "year", "91-365 days"),
-        (day(6, 16), "day", "0-7 days"),  # where the day has already begun
-        (day(6, 17), "day", "in the future"),
-        (day(7, 1), "month", "in the future"),
-    ],
-)
+@pytest.mark.parametrize(("lastmod", "precision", "age"), [
+    (day(6, 8), "day", "0-7 days"),  # its last second is less than 7 days ago
+    (day(6, 8), "second", "8-30 days"),
+    (day(6, 1), "month", "8-30 days"),
+    (day(1, 1), "year", "91-365 days"),
+    (day(6, 16), "day", "0-7 days"),  # where the day has already begun
+    (day(6, 17), "day", "in the future"),
+    (day(7, 1), "month", "in the future"),
+])
 def test_coarse_date_has_the_age_of_its_rule(lastmod: datetime, precision: str, age: str, load: Load) -> None:
     frame = load(page(1, lastmod, precision)).freshness()
     assert rows(frame[frame["pages"] > 0], "age", "pages", "share") == [(age, 1, 1.0)]

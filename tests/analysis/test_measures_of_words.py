@@ -24,30 +24,27 @@ def words(made: pd.DataFrame) -> dict[str, int]:
 # --- slugs ---
 
 
-@pytest.mark.parametrize(
-    ("slug", "n", "expected"),
-    [
-        ("red-shoes", 1, {"red", "shoes"}),
-        ("red_shoes+and.more~", 1, {"red", "shoes", "and", "more"}),
-        ("Red-RED-red", 1, {"red"}),
-        ("red-shoes-42", 1, {"red", "shoes"}),
-        ("iphone-15-4k-3d", 1, {"iphone", "4k", "3d"}),
-        ("2024", 1, set()),
-        ("---", 1, set()),
-        ("caf%C3%A9-%E6%9D%B1%E4%BA%AC", 1, {"café", "東京"}),
-        ("ÉCLAIR", 1, {"éclair"}),
-        ("cafe%CC%81", 1, {"caf\u00e9"}),  # the same word in both Unicode compositions
-        ("%E0%A4%B9%E0%A4%BF%E0%A4%A8%E0%A5%8D%E0%A4%A6%E0%A5%80", 1, {"हिन्दी"}),
-        ("it%27s-o%E2%80%99clock", 1, {"it's", "o’clock"}),
-        ("%ff%fe-broken", 1, {"broken"}),
-        ("٤٢-عدد", 1, {"عدد"}),
-        ("a-b-c", 2, {"a b", "b c"}),
-        ("a-b-c", 3, {"a b c"}),
-        ("a-b-c", 4, set()),
-        ("a-7-b-c", 2, {"b c"}),
-        ("red-shoes.html", 1, {"red", "shoes"}),
-    ],
-)
+@pytest.mark.parametrize(("slug", "n", "expected"), [
+    ("red-shoes", 1, {"red", "shoes"}),
+    ("red_shoes+and.more~", 1, {"red", "shoes", "and", "more"}),
+    ("Red-RED-red", 1, {"red"}),
+    ("red-shoes-42", 1, {"red", "shoes"}),
+    ("iphone-15-4k-3d", 1, {"iphone", "4k", "3d"}),
+    ("2024", 1, set()),
+    ("---", 1, set()),
+    ("caf%C3%A9-%E6%9D%B1%E4%BA%AC", 1, {"café", "東京"}),
+    ("ÉCLAIR", 1, {"éclair"}),
+    ("cafe%CC%81", 1, {"caf\u00e9"}),  # the same word in both Unicode compositions
+    ("%E0%A4%B9%E0%A4%BF%E0%A4%A8%E0%A5%8D%E0%A4%A6%E0%A5%80", 1, {"हिन्दी"}),
+    ("it%27s-o%E2%80%99clock", 1, {"it's", "o’clock"}),
+    ("%ff%fe-broken", 1, {"broken"}),
+    ("٤٢-عدد", 1, {"عدد"}),
+    ("a-b-c", 2, {"a b", "b c"}),
+    ("a-b-c", 3, {"a b c"}),
+    ("a-b-c", 4, set()),
+    ("a-7-b-c", 2, {"b c"}),
+    ("red-shoes.html", 1, {"red", "shoes"}),
+])
 def test_the_words_of_a_slug(slug: str, n: int, expected: set[str], tmp_path: Path) -> None:
     made = snapshot_of(tmp_path, *pages(f"shop/{slug}")).slug_ngrams(n, stop_words=False)
     assert words(made) == dict.fromkeys(expected, 1)

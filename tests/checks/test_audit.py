@@ -166,14 +166,11 @@ def test_a_cut_is_one_error_and_states_what_was_read() -> None:
     assert alone.samples[0].message.startswith("the end of the root element was not reached: 56 URLs read before that;")
 
 
-@pytest.mark.parametrize(
-    ("name", "codes"),
-    [
-        ("corrupt-middle.xml.gz", ["F07"]), ("truncated.xml.gz", ["F07"]), ("truncated-text.txt.gz", ["F07"]),
-        ("without-trailer.xml.gz", ["F07"]), ("bad-crc.xml.gz", ["F07"]), ("../index/truncated.xml", ["S01"]),
-        ("../damage/bare-ampersand.xml", []),
-    ],
-)
+@pytest.mark.parametrize(("name", "codes"), [
+    ("corrupt-middle.xml.gz", ["F07"]), ("truncated.xml.gz", ["F07"]), ("truncated-text.txt.gz", ["F07"]),
+    ("without-trailer.xml.gz", ["F07"]), ("bad-crc.xml.gz", ["F07"]), ("../index/truncated.xml", ["S01"]),
+    ("../damage/bare-ampersand.xml", []),
+])
 def test_a_missing_end_is_counted_once(name: str, codes: list[str]) -> None:
     report = sr.audit(SITES.parent / "gzip" / name, base="https://example.com/", select="F07,S01")
     assert [each.code for each in report.findings if each.severity == "error"] == codes
@@ -305,19 +302,16 @@ def test_on_document_is_called_as_documents_end() -> None:
 # --- crawl files and baselines ---
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"baseline": "a.jsonl", "state": "b.db"}, "baseline= and state= both give the earlier URLs"),
-        ({"baseline_crawl": "a.csv"}, "is compared with a crawl and a baseline"),
-        ({"baseline_crawl": "a.csv", "crawl": "b.csv"}, "is compared with a crawl and a baseline"),
-        ({"select": "C"}, r"^C needs a crawl of the site \(crawl=FILE\), and responses of the pages \(check_urls=N or"),
-        ({"select": "D,X02"}, "^X02 needs an earlier dump or a state"),
-        ({"select": "X03", "crawl": "a.csv"}, "^X03 needs an earlier crawl and dump"),
-        ({"crawl": "nowhere.csv"}, "there is no file nowhere.csv"),
-        ({"baseline": "nowhere.jsonl"}, "there is no file nowhere.jsonl"),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), [
+    ({"baseline": "a.jsonl", "state": "b.db"}, "baseline= and state= both give the earlier URLs"),
+    ({"baseline_crawl": "a.csv"}, "is compared with a crawl and a baseline"),
+    ({"baseline_crawl": "a.csv", "crawl": "b.csv"}, "is compared with a crawl and a baseline"),
+    ({"select": "C"}, r"^C needs a crawl of the site \(crawl=FILE\), and responses of the pages \(check_urls=N or"),
+    ({"select": "D,X02"}, "^X02 needs an earlier dump or a state"),
+    ({"select": "X03", "crawl": "a.csv"}, "^X03 needs an earlier crawl and dump"),
+    ({"crawl": "nowhere.csv"}, "there is no file nowhere.csv"),
+    ({"baseline": "nowhere.jsonl"}, "there is no file nowhere.jsonl"),
+])
 def test_unusable_files_are_reported_before_any_request(options: dict[str, str], message: str) -> None:
     with pytest.raises(sr.UsageError, match=message):
         sr.audit(SITES / "shop", on_outcome=lambda _: pytest.fail("it was read"), **options)
@@ -408,18 +402,15 @@ def test_no_control_character_of_a_site_reaches_a_terminal(tmp_path: Path) -> No
 # --- dumps of other tools ---
 
 
-@pytest.mark.parametrize(
-    ("line", "code"),
-    [
-        ({"loc": "https://a.example"}, None),  # without a path
-        ({"loc": "foo"}, "U15"),
-        ({"loc": ""}, "U15"),
-        ({"loc": "https://a.example/x", "line": -1}, None),
-        ({"loc": "https://a.example/x", "sitemap": "http://[bad/s.xml"}, None),
-        ({"loc": "https://a.example/x", "lastmod": "0001-01-01T00:00:00Z", "lastmod_precision": "year"}, "D08"),
-        ({"loc": "https://a.example/x", "lastmod": "9999-12-31T23:59:59Z", "lastmod_precision": "year"}, "D02"),
-    ],
-)
+@pytest.mark.parametrize(("line", "code"), [
+    ({"loc": "https://a.example"}, None),  # without a path
+    ({"loc": "foo"}, "U15"),
+    ({"loc": ""}, "U15"),
+    ({"loc": "https://a.example/x", "line": -1}, None),
+    ({"loc": "https://a.example/x", "sitemap": "http://[bad/s.xml"}, None),
+    ({"loc": "https://a.example/x", "lastmod": "0001-01-01T00:00:00Z", "lastmod_precision": "year"}, "D08"),
+    ({"loc": "https://a.example/x", "lastmod": "9999-12-31T23:59:59Z", "lastmod_precision": "year"}, "D02"),
+])
 def test_odd_lines_of_other_tools(tmp_path: Path, line: dict[str, Any], code: str | None) -> None:
     report = sr.audit(dump(tmp_path / "urls.jsonl", line), as_of="2026-11-01")
     assert [finding.code for finding in report.findings] == ([code] if code else [])

@@ -80,21 +80,18 @@ def test_mass_removal_is_reported_once_at_the_first_baseline_line() -> None:
     assert check.notes == []
 
 
-@pytest.mark.parametrize(
-    ("total", "gone", "is_said"),
-    [
-        (40, 20, False),  # exactly half
-        (40, 21, True),
-        (21, 11, True),
-        (22, 11, False),
-        (11, 10, False),  # few
-        (11, 11, True),  # all
-        (5, 3, False),
-        (5, 5, True),
-        (1, 1, True),
-        (1000, 0, False),
-    ],
-)
+@pytest.mark.parametrize(("total", "gone", "is_said"), [
+    (40, 20, False),  # exactly half
+    (40, 21, True),
+    (21, 11, True),
+    (22, 11, False),
+    (11, 10, False),  # few
+    (11, 11, True),  # all
+    (5, 3, False),
+    (5, 5, True),
+    (1, 1, True),
+    (1000, 0, False),
+])
 def test_mass_removal_is_over_half_of_more_than_ten_or_all(total: int, gone: int, is_said: bool) -> None:
     """As a sync holds them back."""
     path = monday(*lines_of(locs(0, total)))
@@ -194,15 +191,12 @@ def test_vanished_sitemap_is_reported() -> None:
     assert (problem.sitemap, problem.line, problem.severity) == (POSTS, None, "warning")
 
 
-@pytest.mark.parametrize(
-    "received",
-    [
-        sr.SitemapRef(POSTS, sitemap=INDEX),
-        sr.Outcome(POSTS, why="given"),
-        sr.Outcome(POSTS, why="well-known", format="urlset"),
-        some([], POSTS),
-    ],
-)
+@pytest.mark.parametrize("received", [
+    sr.SitemapRef(POSTS, sitemap=INDEX),
+    sr.Outcome(POSTS, why="given"),
+    sr.Outcome(POSTS, why="well-known", format="urlset"),
+    some([], POSTS),
+])
 def test_a_sitemap_that_is_named_or_read_has_not_vanished(received: CheckedUrls | sr.SitemapRef | sr.Outcome) -> None:
     path = monday(*lines_of(locs(0, 3)), *lines_of(locs(3, 5), POSTS))
     assert "X02" not in [each[:3] for each in against(path, some(locs(0, 3)), received)]
@@ -257,15 +251,12 @@ def test_baseline_is_not_read_for_unselected_codes(tmp_path: Path) -> None:
     assert audit(check, some(locs(0, 1)), found=Findings(ignore=["X01"])) == []
 
 
-@pytest.mark.parametrize(
-    ("form", "reported"),
-    [
-        ({"type": "change", "change": "new", "loc": SITE}, "that is a list of changes, not a dump: give a dump"),
-        ({"loc": SITE, "lastmod": "x"}, "URL record: Invalid RFC3339 encoded datetime - at `$.lastmod`"),
-        ({"loc": SITE, "lastmod": 2026}, "URL record: Expected `datetime | null`, got `int` - at `$.lastmod`"),
-        ({"lastmod": None}, 'a line without "type" is a URL, and this one has no "loc": \'{"lastmod":null}\''),
-    ],
-)
+@pytest.mark.parametrize(("form", "reported"), [
+    ({"type": "change", "change": "new", "loc": SITE}, "that is a list of changes, not a dump: give a dump"),
+    ({"loc": SITE, "lastmod": "x"}, "URL record: Invalid RFC3339 encoded datetime - at `$.lastmod`"),
+    ({"loc": SITE, "lastmod": 2026}, "URL record: Expected `datetime | null`, got `int` - at `$.lastmod`"),
+    ({"lastmod": None}, 'a line without "type" is a URL, and this one has no "loc": \'{"lastmod":null}\''),
+])
 def test_invalid_dump_is_reported(form: dict[str, Any], reported: str) -> None:
     with pytest.raises(sr.UsageError) as error:
         BaselineCheck.read(open_baseline(monday(*lines_of(locs(0, 1)), form)))

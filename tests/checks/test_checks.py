@@ -168,16 +168,13 @@ def test_without_samples_there_is_still_a_number() -> None:
     assert (finding.count, finding.documents, finding.samples) == (7, 1, ())
 
 
-@pytest.mark.parametrize(
-    ("select", "ignore", "codes"),
-    [
-        ((), (), ["U12", "D02", "U06"]),
-        (("U",), (), ["U12", "U06"]),
-        (("U06", "D"), (), ["D02", "U06"]),
-        ((), ("U",), ["D02"]),
-        (("U",), ("U06",), ["U12"]),
-    ],
-)
+@pytest.mark.parametrize(("select", "ignore", "codes"), [
+    ((), (), ["U12", "D02", "U06"]),
+    (("U",), (), ["U12", "U06"]),
+    (("U06", "D"), (), ["D02", "U06"]),
+    ((), ("U",), ["D02"]),
+    (("U",), ("U06",), ["U12"]),
+])
 def test_codes_are_chosen_by_their_beginnings(select: Sequence[str], ignore: Sequence[str], codes: list[str]) -> None:
     findings = Findings(select=select, ignore=ignore)
     for code in ("U12", "U06"):
@@ -261,17 +258,14 @@ def spellings(*parts: list[UrlRecord]) -> list[tuple[int | None, str]]:
     return [(each.line, each.message) for each in found_here if each.code == "U11"]
 
 
-@pytest.mark.parametrize(
-    ("pages", "reported"),
-    [
-        (["a/", "a"], [(2, f"{A}/a and {A}/a/ are both listed")]),
-        (["a", "b/", "a/"], [(3, f"{A}/a/ and {A}/a are both listed")]),
-        (["a", "b/"], []),
-        (["", "a"], []),  # the root path has no other spelling
-        (["a?x", "a/?x"], []),
-        (["a/", "a", "a", "a/"], [(2, f"{A}/a and {A}/a/ are both listed")]),
-    ],
-)
+@pytest.mark.parametrize(("pages", "reported"), [
+    (["a/", "a"], [(2, f"{A}/a and {A}/a/ are both listed")]),
+    (["a", "b/", "a/"], [(3, f"{A}/a/ and {A}/a are both listed")]),
+    (["a", "b/"], []),
+    (["", "a"], []),  # the root path has no other spelling
+    (["a?x", "a/?x"], []),
+    (["a/", "a", "a", "a/"], [(2, f"{A}/a and {A}/a/ are both listed")]),
+])
 def test_a_slash_makes_another_url(pages: list[str], reported: list[tuple[int, str]]) -> None:
     assert spellings(entries(*pages)) == reported
     assert spellings(*(entries(page, first_line=line) for line, page in enumerate(pages, 1))) == reported
@@ -297,27 +291,21 @@ def test_all_spellings_are_held_against_the_most_frequent_one() -> None:
 # --- single URLs ---
 
 
-@pytest.mark.parametrize(
-    ("page", "name"),
-    [
-        ("a?utm_source=x", "utm_source"), ("a?b=c&amp=1&GCLID=1", "GCLID"), ("a;jsessionid=1F", "jsessionid"),
-        ("a?sid", "sid"), ("a?PHPSESSID=1&b=2", "PHPSESSID"), ("a?side=left", None), ("a?reside=1", None),
-        ("sid=1/a", None), ("a?q=utm_source", None), ("a?utm=1", None),
-    ],
-)
+@pytest.mark.parametrize(("page", "name"), [
+    ("a?utm_source=x", "utm_source"), ("a?b=c&amp=1&GCLID=1", "GCLID"), ("a;jsessionid=1F", "jsessionid"),
+    ("a?sid", "sid"), ("a?PHPSESSID=1&b=2", "PHPSESSID"), ("a?side=left", None), ("a?reside=1", None),
+    ("sid=1/a", None), ("a?q=utm_source", None), ("a?utm=1", None),
+])
 def test_tracking_and_session_parameters(page: str, name: str | None) -> None:
     reported = [each.message for each in problems(SessionParameters(), entries("x", page))]
     assert reported == ([f"{A}/{page} has the parameter {name}"] if name else [])
 
 
-@pytest.mark.parametrize(
-    ("page", "extension"),
-    [
-        ("a.jpg", "jpg"), ("a.JPEG?x=1", "JPEG"), ("b/site.css", "css"), ("feed.xml", "xml"), ("a.pdf", None),
-        ("a.html", None), ("a.jpg/b", None), ("a?file=b.jpg", None), ("jpg", None), ("https://b.zip/", None),
-        ("https://b.zip/x", None),
-    ],
-)
+@pytest.mark.parametrize(("page", "extension"), [
+    ("a.jpg", "jpg"), ("a.JPEG?x=1", "JPEG"), ("b/site.css", "css"), ("feed.xml", "xml"), ("a.pdf", None),
+    ("a.html", None), ("a.jpg/b", None), ("a?file=b.jpg", None), ("jpg", None), ("https://b.zip/", None),
+    ("https://b.zip/x", None),
+])
 def test_urls_of_assets(page: str, extension: str | None) -> None:
     reported = [each.message for each in problems(NonPageFiles(), entries("x", page))]
     assert reported == ([f"{A}/{page} ends in .{extension}: not a page"] if extension else [])
@@ -330,14 +318,11 @@ def test_every_asset_is_found_among_other_urls() -> None:
         assert [each.raw for each in problems(NonPageFiles(), entries("x", "y.html", page, "z"))] == [f"{A}/{page}"]
 
 
-@pytest.mark.parametrize(
-    ("host", "is_private"),
-    [
-        ("10.0.0.1", True), ("192.168.1.7:8080", True), ("[::1]", True), ("localhost", True), ("api.localhost", True),
-        ("169.254.169.254", True), ("8.8.8.8", False), ("[2606:4700::1111]", False), ("localhost.example", False),
-        ("10.example", False),
-    ],
-)
+@pytest.mark.parametrize(("host", "is_private"), [
+    ("10.0.0.1", True), ("192.168.1.7:8080", True), ("[::1]", True), ("localhost", True), ("api.localhost", True),
+    ("169.254.169.254", True), ("8.8.8.8", False), ("[2606:4700::1111]", False), ("localhost.example", False),
+    ("10.example", False),
+])
 def test_private_addresses(host: str, is_private: bool) -> None:
     reported = places(PrivateHosts(), entries("x", f"http://{host}/a", f"http://{host}/b"))
     assert reported == ([("U14", MAP, 2), ("U14", MAP, 3)] if is_private else [])
@@ -346,17 +331,14 @@ def test_private_addresses(host: str, is_private: bool) -> None:
 # --- dates ---
 
 
-@pytest.mark.parametrize(
-    ("lastmod", "precision", "is_late"),
-    [
-        (NOW + timedelta(minutes=10), "second", False),
-        (NOW + timedelta(minutes=10, seconds=1), "second", True),
-        (NOW + timedelta(days=1), "day", False),
-        (NOW + timedelta(days=1, seconds=1), "day", True),
-        (NOW + timedelta(hours=2), "minute", True),
-        (NOW + timedelta(hours=2), "month", False),
-    ],
-)
+@pytest.mark.parametrize(("lastmod", "precision", "is_late"), [
+    (NOW + timedelta(minutes=10), "second", False),
+    (NOW + timedelta(minutes=10, seconds=1), "second", True),
+    (NOW + timedelta(days=1), "day", False),
+    (NOW + timedelta(days=1, seconds=1), "day", True),
+    (NOW + timedelta(hours=2), "minute", True),
+    (NOW + timedelta(hours=2), "month", False),
+])
 def test_the_future_begins_when_no_clock_can_explain_it(lastmod: datetime, precision: str, is_late: bool) -> None:
     assert bool(found(FutureDates(lambda: NOW), dated(NOW, lastmod, precision=precision))) == is_late
     ref = SitemapRef(MAP, lastmod, precision, f"{A}/index.xml", 7)  # type: ignore[arg-type]
@@ -394,17 +376,14 @@ def test_news_may_be_of_the_same_day_and_without_lastmod() -> None:
     assert not found(SitemapLastmods(None), entries("a", "b", news=news), outcome())
 
 
-@pytest.mark.parametrize(
-    ("dates", "seconds", "is_reported"),
-    [
-        ([NOW] * 5, 0.0, True),
-        ([NOW - timedelta(seconds=60)] * 4 + [NOW + timedelta(seconds=60)], 0.0, True),
-        ([NOW] * 4, 0.0, False),
-        ([NOW] * 9 + [NOW - timedelta(seconds=61)], 0.0, False),
-        ([NOW] * 9 + [NOW - timedelta(seconds=61)], 2.0, True),
-        ([NOW] * 9 + [NOW + timedelta(seconds=61)], 2.0, False),
-    ],
-)
+@pytest.mark.parametrize(("dates", "seconds", "is_reported"), [
+    ([NOW] * 5, 0.0, True),
+    ([NOW - timedelta(seconds=60)] * 4 + [NOW + timedelta(seconds=60)], 0.0, True),
+    ([NOW] * 4, 0.0, False),
+    ([NOW] * 9 + [NOW - timedelta(seconds=61)], 0.0, False),
+    ([NOW] * 9 + [NOW - timedelta(seconds=61)], 2.0, True),
+    ([NOW] * 9 + [NOW + timedelta(seconds=61)], 2.0, False),
+])
 def test_the_time_of_the_request(dates: list[datetime], seconds: float, is_reported: bool) -> None:
     end = outcome(seconds=seconds)
     assert ("D04" in {each.code for each in found(SitemapLastmods(lambda: NOW), dated(*dates), end)}) == is_reported
@@ -412,17 +391,14 @@ def test_the_time_of_the_request(dates: list[datetime], seconds: float, is_repor
     assert not found(SitemapLastmods(lambda: NOW), dated(*dates, precision="day"), end)
 
 
-@pytest.mark.parametrize(
-    ("stated", "precision", "newest", "is_reported"),
-    [
-        ("2026-10-01T10:00:00", "second", "2026-10-01T10:10:00", False),
-        ("2026-10-01T10:00:00", "second", "2026-10-01T10:10:01", True),
-        ("2026-10-01", "day", "2026-10-02T23:59:59", False),
-        ("2026-10-01", "day", "2026-10-03T00:00:00", True),
-        ("2026-10-01", "month", "2026-10-31T00:00:00", False),
-        ("2026-10-01T10:00:00", "second", "2026-09-01", False),
-    ],
-)
+@pytest.mark.parametrize(("stated", "precision", "newest", "is_reported"), [
+    ("2026-10-01T10:00:00", "second", "2026-10-01T10:10:00", False),
+    ("2026-10-01T10:00:00", "second", "2026-10-01T10:10:01", True),
+    ("2026-10-01", "day", "2026-10-02T23:59:59", False),
+    ("2026-10-01", "day", "2026-10-03T00:00:00", True),
+    ("2026-10-01", "month", "2026-10-31T00:00:00", False),
+    ("2026-10-01T10:00:00", "second", "2026-09-01", False),
+])
 def test_index_lastmod_older_than_its_entries(stated: str, precision: str, newest: str, is_reported: bool) -> None:
     ref = SitemapRef(MAP, at(stated), precision, f"{A}/index.xml", 7)  # type: ignore[arg-type]
     reported = places(SitemapLastmods(None), ref, dated(newest, "2020-01-01"), outcome())
@@ -448,15 +424,12 @@ def test_half_of_the_urls_have_a_date(dates: int, urls: int, is_reported: bool) 
     assert not found(SitemapLastmods(None), pages, outcome(format="text"))
 
 
-@pytest.mark.parametrize(
-    ("lastmod", "precision", "is_reported"),
-    [
-        (NOW - timedelta(days=365, seconds=2), "second", True),
-        (NOW - timedelta(days=364), "second", False),
-        (at("2025-01-01"), "year", False),  # within the limit of a year
-        (at("2024-01-01"), "year", True),
-    ],
-)
+@pytest.mark.parametrize(("lastmod", "precision", "is_reported"), [
+    (NOW - timedelta(days=365, seconds=2), "second", True),
+    (NOW - timedelta(days=364), "second", False),
+    (at("2025-01-01"), "year", False),  # within the limit of a year
+    (at("2024-01-01"), "year", True),
+])
 def test_nothing_newer_than_a_year(lastmod: datetime, precision: str, is_reported: bool) -> None:
     older = dated("2001-01-01", "2001-01-02")
     reported = places(StaleSite(NOW), older, dated(lastmod, precision=precision))
@@ -464,15 +437,12 @@ def test_nothing_newer_than_a_year(lastmod: datetime, precision: str, is_reporte
     assert not found(StaleSite(NOW), entries("undated"))
 
 
-@pytest.mark.parametrize(
-    "partial",
-    [
-        [outcome(OTHER, complete=False, status=503)],
-        [outcome(complete=False)],
-        [outcome(dropped={"date": 3})],  # of a filtered dump
-        [SitemapRef(MAP), SitemapRef(OTHER), outcome()],  # a target that is one of two sitemaps
-    ],
-)
+@pytest.mark.parametrize("partial", [
+    [outcome(OTHER, complete=False, status=503)],
+    [outcome(complete=False)],
+    [outcome(dropped={"date": 3})],  # of a filtered dump
+    [SitemapRef(MAP), SitemapRef(OTHER), outcome()],  # a target that is one of two sitemaps
+])
 def test_a_site_that_was_read_in_part_may_have_a_newer_lastmod(partial: list[Outcome | SitemapRef]) -> None:
     check = StaleSite(NOW)
     assert not found(check, dated("2020-01-01"), *partial)
@@ -497,37 +467,31 @@ def test_priorities_that_are_all_the_same(numbers: list[float], is_reported: boo
 # --- documents ---
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"etag": '"1"'},
-        {"last_modified": "Sun, 01 Nov 2026 12:00:00 GMT"},
-        {"format": "robots"},
-        {"status": 404, "format": None},
-        {"status": None},
-        {"not_modified": True},
-    ],
-)
+@pytest.mark.parametrize("fields", [
+    {"etag": '"1"'},
+    {"last_modified": "Sun, 01 Nov 2026 12:00:00 GMT"},
+    {"format": "robots"},
+    {"status": 404, "format": None},
+    {"status": None},
+    {"not_modified": True},
+])
 def test_response_with_a_validator_is_not_reported(fields: dict[str, Any]) -> None:
     assert [each.code for each in found(MissingValidators(), outcome())] == ["F10"]
     assert not found(MissingValidators(), outcome(**fields))
 
 
-@pytest.mark.parametrize(
-    ("fields", "reported"),
-    [
-        ({"entries": 0, "kept": 0}, "it has no entry"),
-        ({"entries": 3, "kept": 0}, "none of its 3 entries can be kept"),
-        ({"entries": 3, "kept": 1}, None),
-        ({"entries": 0, "kept": 0, "bytes_decoded": 0}, None),  # not read, or an alias of another document
-        ({"entries": 0, "kept": 0, "not_modified": True}, None),
-        ({"entries": 0, "kept": 0, "format": "robots"}, None),
-        ({"entries": 0, "kept": 0, "complete": False}, None),  # it was truncated before its first entry
-        ({"entries": 3, "kept": 0, "complete": False}, "none of its 3 entries can be kept"),
-        ({"entries": 3, "kept": 0, "dropped": {"date": 3}}, None),  # dropped by a filter
-        ({"entries": 0, "kept": 0, "format": None}, None),
-    ],
-)
+@pytest.mark.parametrize(("fields", "reported"), [
+    ({"entries": 0, "kept": 0}, "it has no entry"),
+    ({"entries": 3, "kept": 0}, "none of its 3 entries can be kept"),
+    ({"entries": 3, "kept": 1}, None),
+    ({"entries": 0, "kept": 0, "bytes_decoded": 0}, None),  # not read, or an alias of another document
+    ({"entries": 0, "kept": 0, "not_modified": True}, None),
+    ({"entries": 0, "kept": 0, "format": "robots"}, None),
+    ({"entries": 0, "kept": 0, "complete": False}, None),  # it was truncated before its first entry
+    ({"entries": 3, "kept": 0, "complete": False}, "none of its 3 entries can be kept"),
+    ({"entries": 3, "kept": 0, "dropped": {"date": 3}}, None),  # dropped by a filter
+    ({"entries": 0, "kept": 0, "format": None}, None),
+])
 def test_a_sitemap_lists_something(fields: dict[str, Any], reported: str | None) -> None:
     assert [each.message for each in problems(EmptySitemaps(), outcome(**fields))] == ([reported] if reported else [])
 
@@ -535,51 +499,47 @@ def test_a_sitemap_lists_something(fields: dict[str, Any], reported: str | None)
 # --- hreflang ---
 
 
-@pytest.mark.parametrize(
-    "code",
-    ["en", "de-AT", "zh-Hant-TW", "es-419", "x-default", "X-Default", "sr-Latn", "zh-yue", "zh-cmn-Hans-CN", "ar-arz",
-     "ar-APC-LB", "ms-zsm", "fil", "de-1996", "en-x-us"],
-)
+@pytest.mark.parametrize("code", [
+    "en", "de-AT", "zh-Hant-TW", "es-419", "x-default", "X-Default", "sr-Latn", "zh-yue", "zh-cmn-Hans-CN", "ar-arz",
+    "ar-APC-LB", "ms-zsm", "fil", "de-1996", "en-x-us",
+])
 def test_codes_that_are_right(code: str) -> None:
     assert hreflang_fault(code) is None
 
 
-@pytest.mark.parametrize(
-    ("code", "fault"),
-    [
-        ("en-UK", "uk is no region; GB is meant"),
-        ("en_US", "it is written with a hyphen, en-US"),
-        ("gb", "gb is no language; en-GB is meant"),
-        ("cz", "cz is no language; cs is meant"),
-        ("xx", "xx is no language"),
-        ("en-XX", "xx is no region"),
-        ("english", "no language code"),
-        ("de-DEU", "deu is no region; DE is meant"),
-        ("en_USA", "usa is no region; US is meant"),
-        ("zh-CHN", "chn is no region; CN is meant"),
-        ("zh-CHS", "chs is no region; Hans is meant"),
-        ("zh-cht", "cht is no region; Hant is meant"),
-        ("en-CHS", "chs is no region"),
-        ("ar-EGY", "egy is no region; EG is meant"),
-        ("ar-UAE", "uae is no region"),
-        ("ar-GCC", "gcc is no region"),
-        ("ar-yue", "yue is no region"),
-        ("zh_cmn", "it is written with a hyphen, zh-cmn"),
-        ("x_default", "it is written x-default"),
-        ("Xdefault", "it is written x-default"),
-        ("en-", "no language code"),
-        ("", "no language code"),
-        ("en us", "no language code"),
-        ("eng", "eng is written with two letters, en"),
-        ("GER-at", "ger is written with two letters, de"),
-        ("deu", "deu is written with two letters, de"),
-        ("sr-SP", "sp is no region; RS is meant"),
-        ("es-SP", "sp is no region; ES is meant"),
-        ("fr-SP", "sp is no region"),
-        ("uk-UK", "uk is no region; UA is meant"),
-        ("de-EU", "eu is no region"),
-    ],
-)
+@pytest.mark.parametrize(("code", "fault"), [
+    ("en-UK", "uk is no region; GB is meant"),
+    ("en_US", "it is written with a hyphen, en-US"),
+    ("gb", "gb is no language; en-GB is meant"),
+    ("cz", "cz is no language; cs is meant"),
+    ("xx", "xx is no language"),
+    ("en-XX", "xx is no region"),
+    ("english", "no language code"),
+    ("de-DEU", "deu is no region; DE is meant"),
+    ("en_USA", "usa is no region; US is meant"),
+    ("zh-CHN", "chn is no region; CN is meant"),
+    ("zh-CHS", "chs is no region; Hans is meant"),
+    ("zh-cht", "cht is no region; Hant is meant"),
+    ("en-CHS", "chs is no region"),
+    ("ar-EGY", "egy is no region; EG is meant"),
+    ("ar-UAE", "uae is no region"),
+    ("ar-GCC", "gcc is no region"),
+    ("ar-yue", "yue is no region"),
+    ("zh_cmn", "it is written with a hyphen, zh-cmn"),
+    ("x_default", "it is written x-default"),
+    ("Xdefault", "it is written x-default"),
+    ("en-", "no language code"),
+    ("", "no language code"),
+    ("en us", "no language code"),
+    ("eng", "eng is written with two letters, en"),
+    ("GER-at", "ger is written with two letters, de"),
+    ("deu", "deu is written with two letters, de"),
+    ("sr-SP", "sp is no region; RS is meant"),
+    ("es-SP", "sp is no region; ES is meant"),
+    ("fr-SP", "sp is no region"),
+    ("uk-UK", "uk is no region; UA is meant"),
+    ("de-EU", "eu is no region"),
+])
 def test_codes_that_are_wrong(code: str, fault: str) -> None:
     assert hreflang_fault(code) == fault
 
@@ -676,14 +636,11 @@ def test_alternates_of_a_second_listing_count() -> None:
     assert one_sided(page("en", EN, DE), page("de", DE, FR), page("de", DE, EN), page("fr", FR, DE)) == []
 
 
-@pytest.mark.parametrize(
-    "partial",
-    [
-        [outcome(OTHER, complete=False, status=503)],
-        [outcome(None, complete=False)],  # stopped
-        [SitemapRef(OTHER), outcome()],  # a target that is one of two sitemaps
-    ],
-)
+@pytest.mark.parametrize("partial", [
+    [outcome(OTHER, complete=False, status=503)],
+    [outcome(None, complete=False)],  # stopped
+    [SitemapRef(OTHER), outcome()],  # a target that is one of two sitemaps
+])
 def test_return_links_that_an_unread_sitemap_may_have_are_not_missing(partial: list[Outcome | SitemapRef]) -> None:
     listings = DuplicateUrls()
     check = HreflangReturnTags(listings)
@@ -733,23 +690,20 @@ def item(number: int = 1, **fields: Any) -> UrlRecord:
     return UrlRecord(f"{A}/{number}", news=News(**{**NEWS, **fields}), sitemap=MAP, line=number)
 
 
-@pytest.mark.parametrize(
-    ("fields", "code"),
-    [
-        ({}, None),
-        ({"publication_date": NOW - timedelta(hours=48)}, None),
-        ({"publication_date": NOW - timedelta(hours=48, seconds=2), "publication_date_precision": "second"}, "N02"),
-        # part of the period is recent
-        ({"publication_date": at("2026-10-30"), "publication_date_precision": "day"}, None),
-        ({"publication_date": at("2026-10-29"), "publication_date_precision": "day"}, "N02"),
-        ({"title": None}, "N03"),
-        ({"name": ""}, "N03"),
-        ({"publication_date": None}, "N03"),
-        ({"language": "en-US"}, "N04"),
-        ({"language": "zh-CN"}, None),
-        ({"language": "fil"}, None),
-    ],
-)
+@pytest.mark.parametrize(("fields", "code"), [
+    ({}, None),
+    ({"publication_date": NOW - timedelta(hours=48)}, None),
+    ({"publication_date": NOW - timedelta(hours=48, seconds=2), "publication_date_precision": "second"}, "N02"),
+    # part of the period is recent
+    ({"publication_date": at("2026-10-30"), "publication_date_precision": "day"}, None),
+    ({"publication_date": at("2026-10-29"), "publication_date_precision": "day"}, "N02"),
+    ({"title": None}, "N03"),
+    ({"name": ""}, "N03"),
+    ({"publication_date": None}, "N03"),
+    ({"language": "en-US"}, "N04"),
+    ({"language": "zh-CN"}, None),
+    ({"language": "fil"}, None),
+])
 def test_news(fields: dict[str, Any], code: str | None) -> None:
     assert [each.code for each in found(NewsItems(NOW), [item(**fields)], outcome())] == ([code] if code else [])
 
@@ -776,18 +730,15 @@ def test_no_language_of_a_publication(code: str) -> None:
 VIDEO = {"thumbnail_loc": f"{A}/t.jpg", "title": "T", "description": "D", "content_loc": f"{A}/v.mp4"}
 
 
-@pytest.mark.parametrize(
-    ("fields", "reported"),
-    [
-        ({}, []),
-        ({"title": None, "thumbnail_loc": ""}, [("V01", "a video without thumbnail_loc, title")]),
-        ({"content_loc": None}, [("V02", "a video with neither content_loc nor player_loc")]),
-        ({"content_loc": None, "player_loc": {"value": f"{A}/p", "allow_embed": None, "autoplay": None}}, []),
-        ({"content_loc": f"{A}/x"}, [("V03", "content_loc is the page itself")]),
-        ({"description": "d" * 2_048}, []),
-        ({"description": "d" * 2_049}, [("V04", "a description of 2,049 characters; 2,048 are allowed")]),
-    ],
-)
+@pytest.mark.parametrize(("fields", "reported"), [
+    ({}, []),
+    ({"title": None, "thumbnail_loc": ""}, [("V01", "a video without thumbnail_loc, title")]),
+    ({"content_loc": None}, [("V02", "a video with neither content_loc nor player_loc")]),
+    ({"content_loc": None, "player_loc": {"value": f"{A}/p", "allow_embed": None, "autoplay": None}}, []),
+    ({"content_loc": f"{A}/x"}, [("V03", "content_loc is the page itself")]),
+    ({"description": "d" * 2_048}, []),
+    ({"description": "d" * 2_049}, [("V04", "a description of 2,049 characters; 2,048 are allowed")]),
+])
 def test_videos(fields: dict[str, Any], reported: list[tuple[str, str]]) -> None:
     record = UrlRecord(f"{A}/x", videos=(Video(**{**VIDEO, **fields}),), sitemap=MAP, line=3)
     assert [(each.code, each.message) for each in problems(Videos(), [record])] == [

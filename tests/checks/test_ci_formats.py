@@ -111,17 +111,14 @@ def test_buffer_keeps_what_is_chosen_from_all(drawn: list[Occurrence], limit: in
     assert [(e.code, e.line, e.new) for e in buffer] == [(e.code, e.line, e.new) for e in best]
 
 
-@pytest.mark.parametrize(
-    ("other", "same"),
-    [
-        ({"line": 8}, True),
-        ({"message": "other words"}, True),
-        ({"value": "morgen"}, True),  # dates move
-        ({"code": "U06"}, False),
-        ({"url": f"{SHOP}/q"}, False),
-        ({"code": "U09", "value": "a"}, False),
-    ],
-)
+@pytest.mark.parametrize(("other", "same"), [
+    ({"line": 8}, True),
+    ({"message": "other words"}, True),
+    ({"value": "morgen"}, True),  # dates move
+    ({"code": "U06"}, False),
+    ({"url": f"{SHOP}/q"}, False),
+    ({"code": "U09", "value": "a"}, False),
+])
 def test_fingerprint_is_equal_for_what_known_findings_take_for_the_same(other: dict[str, Any], same: bool) -> None:
     first, second = (Problem(each.code, each.severity, each.message, MAP, each.line, None, each.value, each.url)
                      for each in (found(url=f"{SHOP}/p"), found(**{"url": f"{SHOP}/p", **other})))  # fmt: skip
@@ -280,18 +277,15 @@ def test_sarif_result_in_a_file() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("sitemap", "uri"),
-    [
-        (MAP, "shop.example/sitemap.xml"),
-        ("http://localhost:8000/a.xml?b=c d#e", "localhost%3A8000/a.xml?b=c%20d%23e"),
-        ("https://[::1]/a.xml", "%5B%3A%3A1%5D/a.xml"),
-        ("https://user:secret@shop.example/a.xml", "%E2%80%A6@shop.example/a.xml"),
-        ("urls.jsonl", "urls.jsonl"),
-        ("C:\\urls.jsonl", "C%3A%5Curls.jsonl"),
-        (None, "shop.example/p/7"),
-    ],
-)
+@pytest.mark.parametrize(("sitemap", "uri"), [
+    (MAP, "shop.example/sitemap.xml"),
+    ("http://localhost:8000/a.xml?b=c d#e", "localhost%3A8000/a.xml?b=c%20d%23e"),
+    ("https://[::1]/a.xml", "%5B%3A%3A1%5D/a.xml"),
+    ("https://user:secret@shop.example/a.xml", "%E2%80%A6@shop.example/a.xml"),
+    ("urls.jsonl", "urls.jsonl"),
+    ("C:\\urls.jsonl", "C%3A%5Curls.jsonl"),
+    (None, "shop.example/p/7"),
+])
 def test_sarif_result_at_a_url_has_no_scheme(sitemap: str | None, uri: str) -> None:
     one = found(sitemap=sitemap)
     (result,) = sarif(report_of([one]).to_sarif([one]))["results"]
@@ -440,10 +434,9 @@ def test_junit_lists_a_hundred_occurrences(number: int) -> None:
     assert ("\nand 1 more\n" in text) == (number > MAX_IN_TEST_CASE)
 
 
-@pytest.mark.parametrize(
-    ("failing", "failed"),
-    [((), []), (("error",), ["D01"]), (("error", "warning"), ["U06", "D01"]), (SEVERITIES, ["F10", "U06", "D01"])],
-)
+@pytest.mark.parametrize(("failing", "failed"), [
+    ((), []), (("error",), ["D01"]), (("error", "warning"), ["U06", "D01"]), (SEVERITIES, ["F10", "U06", "D01"]),
+])
 def test_junit_fails_by_severity(failing: tuple[str, ...], failed: list[str]) -> None:
     ones = [found("D01"), found("U06"), found("F10")]
     suite = junit(report_of(ones).to_junit(ones, failing=failing))

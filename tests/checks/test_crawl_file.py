@@ -120,13 +120,10 @@ def test_a_canonical_that_is_no_url_is_none() -> None:
     assert one(canonical="javascript:void(0)").canonical is None
 
 
-@pytest.mark.parametrize(
-    ("base", "canonical"),
-    [
-        (None, "https://e.example/x/a"), ("/", "https://e.example/a"), (" ../s/ ", "https://e.example/s/a"),
-        ("https://o.example/s/t", "https://o.example/s/a"), ("data:x", "https://e.example/x/a"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("base", "canonical"), [
+    (None, "https://e.example/x/a"), ("/", "https://e.example/a"), (" ../s/ ", "https://e.example/s/a"),
+    ("https://o.example/s/t", "https://o.example/s/a"), ("data:x", "https://e.example/x/a"),
+])
 def test_a_canonical_is_resolved_against_the_base_of_the_page(base: str | None, canonical: str) -> None:
     assert resolved_canonical("a", "https://e.example/x/y", base) == canonical
     assert resolved_canonical("https://e.example/b", "https://e.example/x/y", base) == "https://e.example/b"
@@ -152,14 +149,11 @@ def test_rows_without_a_url_of_a_page_are_counted() -> None:
 # --- values ---
 
 
-@pytest.mark.parametrize(
-    ("value", "status"),
-    [
-        (200, 200), ("200", 200), ("200.0", 200), (404.0, 404), ("301 Moved Permanently", 301), ("999", 999),
-        (None, None), ("", None), (0, None), ("0", None), ("0.0", None), (-1, None), ("-", None), ("N/A", None),
-        ("NaN", None), ("null", None), ("Blocked by robots.txt", None), ("Not crawled", None), ("Timeout", None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("value", "status"), [
+    (200, 200), ("200", 200), ("200.0", 200), (404.0, 404), ("301 Moved Permanently", 301), ("999", 999),
+    (None, None), ("", None), (0, None), ("0", None), ("0.0", None), (-1, None), ("-", None), ("N/A", None),
+    ("NaN", None), ("null", None), ("Blocked by robots.txt", None), ("Not crawled", None), ("Timeout", None),
+])
 def test_a_status_is_a_number_or_none(value: object, status: int | None) -> None:
     assert one(status=value).status == status
 
@@ -174,11 +168,10 @@ def test_invalid_status_is_reported_with_its_place(value: object) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("value", "noindex"),
-    [(True, True), (1, True), ("1", True), ("Yes", True), ("TRUE", True), ("noindex", True),
-     (False, False), (0, False), ("0", False), ("No", False), ("false", False), ("", False), (None, False)],
-)  # fmt: skip
+@pytest.mark.parametrize(("value", "noindex"), [
+    (True, True), (1, True), ("1", True), ("Yes", True), ("TRUE", True), ("noindex", True),
+    (False, False), (0, False), ("0", False), ("No", False), ("false", False), ("", False), (None, False),
+])
 def test_a_noindex_of_our_own_is_true_or_false(value: object, noindex: bool) -> None:
     assert one(noindex=value).noindex is noindex
 
@@ -189,30 +182,24 @@ def test_invalid_noindex_value_is_reported() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("directives", "noindex"),
-    [
-        ("noindex", True), ("NOINDEX,NOFOLLOW", True), ("follow, noindex", True), ("none", True),
-        ("googlebot: noindex", True), ("noindex@@nofollow", True), ("noarchive;noindex", True),
-        ("index, follow", False), ("", False), ("max-image-preview:none", False),
-        ("max-snippet:-1, noimageindex", False),
-        ("max-image-preview: none, follow", False), ("nonexistent", False), (["nofollow", "noindex"], True),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("directives", "noindex"), [
+    ("noindex", True), ("NOINDEX,NOFOLLOW", True), ("follow, noindex", True), ("none", True),
+    ("googlebot: noindex", True), ("noindex@@nofollow", True), ("noarchive;noindex", True),
+    ("index, follow", False), ("", False), ("max-image-preview:none", False),
+    ("max-snippet:-1, noimageindex", False),
+    ("max-image-preview: none, follow", False), ("nonexistent", False), (["nofollow", "noindex"], True),
+])
 def test_directives_for_robots_say_noindex(directives: object, noindex: bool) -> None:
     for column in ("Meta Robots 1", "Meta Robots 2", "X-Robots-Tag 1", "meta_robots", "robots"):
         assert one(**{column: directives}).noindex is noindex, column
 
 
-@pytest.mark.parametrize(
-    ("directives", "noindex"),
-    [
-        ("googlebot-news: noindex", False), ("unicornbot: none", False), ("unicornbot: nofollow, noindex", False),
-        ("unicornbot: none, googlebot: noindex", True), ("unicornbot: none@@googlebot: noindex", True),
-        ("unicornbot: none\ngooglebot: noindex", True), (["unicornbot: none", "googlebot: none"], True),
-        ("googlebot: nofollow, unicornbot: noindex", False), ("unavailable_after: 25 Jun 2030; noindex", True),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("directives", "noindex"), [
+    ("googlebot-news: noindex", False), ("unicornbot: none", False), ("unicornbot: nofollow, noindex", False),
+    ("unicornbot: none, googlebot: noindex", True), ("unicornbot: none@@googlebot: noindex", True),
+    ("unicornbot: none\ngooglebot: noindex", True), (["unicornbot: none", "googlebot: none"], True),
+    ("googlebot: nofollow, unicornbot: noindex", False), ("unavailable_after: 25 Jun 2030; noindex", True),
+])
 def test_of_an_x_robots_tag_the_rules_of_other_robots_do_not_count(directives: object, noindex: bool) -> None:
     columns = (
         "X-Robots-Tag 1", "X-Robots-Tag 2", "x_robots_tag", "resp_headers_X-Robots-Tag",
@@ -230,24 +217,21 @@ def test_a_noindex_in_any_column_counts() -> None:
     assert one(**{"Indexability": "Non-Indexable", "Indexability Status": "Noindex"}).noindex
 
 
-@pytest.mark.parametrize(
-    ("value", "indexable"),
-    [
-        ({"Indexability": "Indexable"}, True),
-        ({"Indexability": "Non-Indexable", "Indexability Status": "Canonicalised"}, False),
-        ({"indexable": False}, False),
-        ({"Is indexable page": "No"}, False),
-        ({"is_indexable": 1}, True),
-        ({"Content Type": "text/html; charset=UTF-8"}, True),
-        ({"Content": "application/xhtml+xml"}, True),
-        ({"Content Type": "image/png"}, False),
-        ({"Content Type": "text/css"}, False),
-        ({"Content Type": "application/pdf"}, False),
-        ({"Content Type": ""}, True),
-        ({"content": "The best of pages, and/or the longest."}, True),
-        ({}, True),
-    ],
-)
+@pytest.mark.parametrize(("value", "indexable"), [
+    ({"Indexability": "Indexable"}, True),
+    ({"Indexability": "Non-Indexable", "Indexability Status": "Canonicalised"}, False),
+    ({"indexable": False}, False),
+    ({"Is indexable page": "No"}, False),
+    ({"is_indexable": 1}, True),
+    ({"Content Type": "text/html; charset=UTF-8"}, True),
+    ({"Content": "application/xhtml+xml"}, True),
+    ({"Content Type": "image/png"}, False),
+    ({"Content Type": "text/css"}, False),
+    ({"Content Type": "application/pdf"}, False),
+    ({"Content Type": ""}, True),
+    ({"content": "The best of pages, and/or the longest."}, True),
+    ({}, True),
+])
 def test_non_html_response_is_not_indexable(value: dict[str, object], indexable: bool) -> None:
     assert one(**value).indexable is indexable
 
@@ -301,17 +285,14 @@ def test_a_header_in_the_sixth_line_is_not_looked_for() -> None:
     assert "no column of URLs" in failure("x\n" * 5 + TABLE)
 
 
-@pytest.mark.parametrize(
-    ("url", "status", "canonical"),
-    [
-        ("URL", "HTTP Status Code", "Canonical URL"),
-        ("url", "http_status_code", "canonical_url"),
-        ("Full URL", "HTTP Code", "Canonical Link"),
-        ("Page URL", "Status Code", "rel_canonical"),
-        ("ADDRESS", "Response-Code", "HTTP Canonical 1"),
-        ("uri", "status_code", "Canonical Link Element"),
-    ],
-)
+@pytest.mark.parametrize(("url", "status", "canonical"), [
+    ("URL", "HTTP Status Code", "Canonical URL"),
+    ("url", "http_status_code", "canonical_url"),
+    ("Full URL", "HTTP Code", "Canonical Link"),
+    ("Page URL", "Status Code", "rel_canonical"),
+    ("ADDRESS", "Response-Code", "HTTP Canonical 1"),
+    ("uri", "status_code", "Canonical Link Element"),
+])
 def test_other_names_of_columns_are_known(url: str, status: str, canonical: str) -> None:
     assert rows(f"n;{status};{canonical};{url}\n1;404;{B};{A}\n") == [CrawledPage(2, A, 404, B)]
 
@@ -487,16 +468,13 @@ def test_line_length_is_limited(monkeypatch: pytest.MonkeyPatch, over: int) -> N
         assert [row.url for row in rows(line)] == [A]
 
 
-@pytest.mark.parametrize(
-    ("name", "reported"),
-    [
-        ("none.csv", "there is no file none.csv; export one from the crawler, as CSV or JSON lines"),
-        ("crawls", "crawls is a folder; give the file of the crawl"),
-        ("pipe", "pipe is not a regular file, and a crawl is read more than once: write it to a file, and give that"),
-        ("a\0b", r"cannot read a\\x00b: .*embedded null \w+.*; give a file that you may read"),
-        ("crawl.db", "crawl.db: that is an SQLite database: export the crawl as CSV, or as JSON lines"),
-    ],
-)
+@pytest.mark.parametrize(("name", "reported"), [
+    ("none.csv", "there is no file none.csv; export one from the crawler, as CSV or JSON lines"),
+    ("crawls", "crawls is a folder; give the file of the crawl"),
+    ("pipe", "pipe is not a regular file, and a crawl is read more than once: write it to a file, and give that"),
+    ("a\0b", r"cannot read a\\x00b: .*embedded null \w+.*; give a file that you may read"),
+    ("crawl.db", "crawl.db: that is an SQLite database: export the crawl as CSV, or as JSON lines"),
+])
 def test_what_is_no_file_of_a_crawl_is_refused(tmp_path: Path, name: str, reported: str) -> None:
     (tmp_path / "crawls").mkdir()
     os.mkfifo("pipe")

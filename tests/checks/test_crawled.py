@@ -62,32 +62,29 @@ def site_text(crawl: CrawlCheck, *batches: CheckedUrls, **options: Any) -> list[
 # --- listed URLs in the crawl ---
 
 
-@pytest.mark.parametrize(
-    ("reported", "problems"),
-    [
-        ({"status": 404}, ["C01 {0}:3: {1} answers 404 in crawl.jsonl"]),
-        ({"status": 503}, ["C01 {0}:3: {1} answers 503 in crawl.jsonl"]),
-        ({"status": 301}, ["C02 {0}:3: {1} redirects (301) in crawl.jsonl"]),
-        ({"noindex": True}, ["C03 {0}:3: {1} is noindex in crawl.jsonl"]),
-        ({"canonical": LAMP}, ["C04 {0}:3: {1} has the canonical {2} in crawl.jsonl"]),
-        ({"canonical": "/lamp"}, ["C04 {0}:3: {1} has the canonical {2} in crawl.jsonl"]),
-        (
-            {"canonical": LAMP, "noindex": True},
-            ["C03 {0}:3: {1} is noindex in crawl.jsonl", "C04 {0}:3: {1} has the canonical {2} in crawl.jsonl"],
-        ),
-        ({"status": 404, "canonical": LAMP, "noindex": True}, ["C01 {0}:3: {1} answers 404 in crawl.jsonl"]),
-        ({"status": 302, "canonical": LAMP, "noindex": True}, ["C02 {0}:3: {1} redirects (302) in crawl.jsonl"]),
-        ({"status": None, "noindex": True}, ["C03 {0}:3: {1} is noindex in crawl.jsonl"]),
-        ({"status": None}, []),
-        ({"status": 200}, []),
-        ({"status": 204}, []),
-        ({"status": 304}, []),
-        ({"canonical": OLD}, []),
-        ({"canonical": "HTTPS://shop.example:443/./old#top"}, []),
-        ({"Indexability": "Non-Indexable"}, []),
-        ({"Content Type": "image/png"}, []),
-    ],
-)
+@pytest.mark.parametrize(("reported", "problems"), [
+    ({"status": 404}, ["C01 {0}:3: {1} answers 404 in crawl.jsonl"]),
+    ({"status": 503}, ["C01 {0}:3: {1} answers 503 in crawl.jsonl"]),
+    ({"status": 301}, ["C02 {0}:3: {1} redirects (301) in crawl.jsonl"]),
+    ({"noindex": True}, ["C03 {0}:3: {1} is noindex in crawl.jsonl"]),
+    ({"canonical": LAMP}, ["C04 {0}:3: {1} has the canonical {2} in crawl.jsonl"]),
+    ({"canonical": "/lamp"}, ["C04 {0}:3: {1} has the canonical {2} in crawl.jsonl"]),
+    (
+        {"canonical": LAMP, "noindex": True},
+        ["C03 {0}:3: {1} is noindex in crawl.jsonl", "C04 {0}:3: {1} has the canonical {2} in crawl.jsonl"],
+    ),
+    ({"status": 404, "canonical": LAMP, "noindex": True}, ["C01 {0}:3: {1} answers 404 in crawl.jsonl"]),
+    ({"status": 302, "canonical": LAMP, "noindex": True}, ["C02 {0}:3: {1} redirects (302) in crawl.jsonl"]),
+    ({"status": None, "noindex": True}, ["C03 {0}:3: {1} is noindex in crawl.jsonl"]),
+    ({"status": None}, []),
+    ({"status": 200}, []),
+    ({"status": 204}, []),
+    ({"status": 304}, []),
+    ({"canonical": OLD}, []),
+    ({"canonical": "HTTPS://shop.example:443/./old#top"}, []),
+    ({"Indexability": "Non-Indexable"}, []),
+    ({"Content Type": "image/png"}, []),
+])
 def test_crawl_problem_of_a_listed_url_has_its_line(reported: dict[str, Any], problems: list[str]) -> None:
     crawl = read(page(HOME), page(OLD, **reported))
     assert site_text(crawl, some(HOME, OLD)) == [each.format(SITEMAP, OLD, LAMP) for each in problems]
@@ -180,13 +177,10 @@ def test_unlisted_indexable_page_is_reported_at_its_crawl_line() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "reported",
-    [
-        {"status": 404}, {"status": 301}, {"status": None}, {"status": 204}, {"noindex": True}, {"canonical": HOME},
-        {"Content Type": "image/png"}, {"Indexability": "Non-Indexable"}, {"url": "https://elsewhere.example/"},
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("reported", [
+    {"status": 404}, {"status": 301}, {"status": None}, {"status": 204}, {"noindex": True}, {"canonical": HOME},
+    {"Content Type": "image/png"}, {"Indexability": "Non-Indexable"}, {"url": "https://elsewhere.example/"},
+])
 def test_pages_that_belong_in_no_sitemap_are_not_missing(reported: dict[str, Any]) -> None:
     assert site_text(read(page(HOME), {**page(LAMP), **reported}), some(HOME)) == []
 
@@ -303,21 +297,18 @@ def test_changed_lastmod_of_unchanged_content_is_reported() -> None:
     assert check.notes == []
 
 
-@pytest.mark.parametrize(
-    ("before", "lastmod", "precision", "reported"),
-    [
-        (dated("2026-02-28T23:59:59Z", "second"), DAY, "second", "2026-02-28T23:59:59Z"),
-        (dated("2026-03-02T00:00:00Z", "day"), DAY, "day", "2026-03-02"),
-        (dated("2026-03-01T00:00:00.25Z", "subsecond"), DAY, "subsecond", "2026-03-01T00:00:00.25Z"),
-        (dated("2026-03-01T00:00:00Z", "second"), DAY, "second", None),
-        (dated("2026-03-01T00:00:00Z", "day"), DAY.replace(hour=12), "second", None),
-        (dated("2026-03-01T12:00:00Z", "second"), DAY, "day", None),
-        (dated("2026-01-01T00:00:00Z", "year"), DAY, "day", None),
-        (dated("2026-03-01T00:00:00", None), DAY, "second", None),
-        (dated(None, None), DAY, "second", None),
-        (dated("2026-02-01T00:00:00Z", "day"), None, "day", None),
-    ],
-)
+@pytest.mark.parametrize(("before", "lastmod", "precision", "reported"), [
+    (dated("2026-02-28T23:59:59Z", "second"), DAY, "second", "2026-02-28T23:59:59Z"),
+    (dated("2026-03-02T00:00:00Z", "day"), DAY, "day", "2026-03-02"),
+    (dated("2026-03-01T00:00:00.25Z", "subsecond"), DAY, "subsecond", "2026-03-01T00:00:00.25Z"),
+    (dated("2026-03-01T00:00:00Z", "second"), DAY, "second", None),
+    (dated("2026-03-01T00:00:00Z", "day"), DAY.replace(hour=12), "second", None),
+    (dated("2026-03-01T12:00:00Z", "second"), DAY, "day", None),
+    (dated("2026-01-01T00:00:00Z", "year"), DAY, "day", None),
+    (dated("2026-03-01T00:00:00", None), DAY, "second", None),
+    (dated(None, None), DAY, "second", None),
+    (dated("2026-02-01T00:00:00Z", "day"), None, "day", None),
+])
 def test_lastmods_are_compared_as_instants(
     before: dict[str, Any], lastmod: datetime | None, precision: str, reported: str | None
 ) -> None:
@@ -325,13 +316,10 @@ def test_lastmods_are_compared_as_instants(
     assert [f"lastmod was {reported}," in each for each in problems] == ([True] if reported else [])
 
 
-@pytest.mark.parametrize(
-    ("hashes", "reported"),
-    [
-        (("x", "y"), {}), ((None, None), {}), (("x", None), {}), (("", ""), {}), (("x", "x"), {"status": 404}),
-        (("x", "x"), {"status": 301}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("hashes", "reported"), [
+    (("x", "y"), {}), ((None, None), {}), (("x", None), {}), (("", ""), {}), (("x", "x"), {"status": 404}),
+    (("x", "x"), {"status": 301}),
+])
 def test_content_is_unchanged_if_both_hashes_match(hashes: tuple[Any, Any], reported: dict[str, Any]) -> None:
     check = unchanged(dated("2026-02-01T00:00:00Z", "day"), hashes, **reported)
     assert found_by(check, some(OLD, lastmod=DAY)) == []

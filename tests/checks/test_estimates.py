@@ -30,16 +30,13 @@ def test_chances_are_those_of_drawing_without_replacement(size: int, data: st.Da
     assert _at_most(count, size, total, drawn) == pytest.approx(float(Fraction(ways, comb(size, drawn))), abs=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("counts", "expected"),
-    [
-        ([StratumCounts(100, 100, 7)], Share(0.07, 0.07, 0.07)),  # all: exact
-        ([StratumCounts(50, 50, 50), StratumCounts(50, 50, 0)], Share(0.5, 0.5, 0.5)),
-        ([StratumCounts(10_000, 500, 0)], Share(0, 0, 0.0071)),
-        ([StratumCounts(10_000, 500, 500)], Share(1, 0.9929, 1)),
-        ([StratumCounts(10, 0, 0), StratumCounts(30, 30, 3)], Share(0.1, 0.1, 0.1)),  # the first: as the others
-    ],
-)
+@pytest.mark.parametrize(("counts", "expected"), [
+    ([StratumCounts(100, 100, 7)], Share(0.07, 0.07, 0.07)),  # all: exact
+    ([StratumCounts(50, 50, 50), StratumCounts(50, 50, 0)], Share(0.5, 0.5, 0.5)),
+    ([StratumCounts(10_000, 500, 0)], Share(0, 0, 0.0071)),
+    ([StratumCounts(10_000, 500, 500)], Share(1, 0.9929, 1)),
+    ([StratumCounts(10, 0, 0), StratumCounts(30, 30, 3)], Share(0.1, 0.1, 0.1)),  # the first: as the others
+])
 def test_a_share_and_its_interval(counts: list[StratumCounts], expected: Share) -> None:
     found = estimate(counts)
     assert [found.share, found.low, found.high] == pytest.approx([expected.share, expected.low, expected.high])
@@ -140,19 +137,16 @@ def test_the_text_of_estimates() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ({}, "500 of 10,000 unique URLs checked (sample by sitemap and section, seed 7)"),
-        ({"urls": 500}, "500 of 500 unique URLs checked"),
-        (
-            {"urls": 500, "reused": 3, "disallowed": 2, "checked": 499},
-            "499 of 500 unique URLs checked; 3 known from the crawl file; 2 not fetched, as robots.txt disallows them; "
-            "1 not checked",
-        ),
-        ({"urls": 500, "checked": 1, "complete": False}, "1 of 500 unique URLs checked; 499 not checked, as it was "
-         "stopped"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("changes", "expected"), [
+    ({}, "500 of 10,000 unique URLs checked (sample by sitemap and section, seed 7)"),
+    ({"urls": 500}, "500 of 500 unique URLs checked"),
+    (
+        {"urls": 500, "reused": 3, "disallowed": 2, "checked": 499},
+        "499 of 500 unique URLs checked; 3 known from the crawl file; 2 not fetched, as robots.txt disallows them; "
+        "1 not checked",
+    ),
+    ({"urls": 500, "checked": 1, "complete": False}, "1 of 500 unique URLs checked; 499 not checked, as it was "
+     "stopped"),
+])
 def test_the_headline(changes: dict[str, object], expected: str) -> None:
     assert summary(**changes).headline == expected

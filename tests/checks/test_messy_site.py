@@ -181,15 +181,12 @@ def test_every_format_has_all(audited: Audited, tmp_path: Path, format: str, rea
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("options", "exit_code"),
-    [
-        ([], 1),
-        (["--fail-on", "never"], 3),  # documents could not be read
-        (["--select", "L04", "--fail-on", "warning"], 3),
-        (["--select", "L04", "--fail-on", "info"], 1),
-    ],
-)
+@pytest.mark.parametrize(("options", "exit_code"), [
+    ([], 1),
+    (["--fail-on", "never"], 3),  # documents could not be read
+    (["--select", "L04", "--fail-on", "warning"], 3),
+    (["--select", "L04", "--fail-on", "info"], 1),
+])
 def test_the_exit_code_is_that_of_what_was_found(audited: Audited, options: list[str], exit_code: int) -> None:
     assert audited.exit_code == 1
     assert run("audit", audited.recording, "--allow-private", *options).exit_code == exit_code

@@ -150,16 +150,13 @@ def test_nothing_is_new_in_a_second_audit(tmp_path: Path) -> None:
         assert {finding.new for finding in result.findings} == {0}
 
 
-@pytest.mark.parametrize(
-    ("code", "raw", "is_known"),
-    [
-        ("D01", "soon", True),
-        ("D01", "later", True),  # of dates the URL counts alone
-        ("D02", "soon", False),
-        ("L01", "soon", True),
-        ("L01", "xx", False),
-    ],
-)
+@pytest.mark.parametrize(("code", "raw", "is_known"), [
+    ("D01", "soon", True),
+    ("D01", "later", True),  # of dates the URL counts alone
+    ("D02", "soon", False),
+    ("L01", "soon", True),
+    ("L01", "xx", False),
+])
 def test_what_makes_a_finding_known(tmp_path: Path, code: str, raw: str, is_known: bool) -> None:
     problems = [report(each, "before", sitemap="s", line=1, raw="soon", url=HOME) for each in ("D01", "L01")]
     known = KnownFindings.read(write(tmp_path / "known.jsonl", map(Occurrence.of, problems)))

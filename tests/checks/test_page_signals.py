@@ -20,24 +20,21 @@ def signals(head: str = "", body: str = "<p>text</p>", **headers: str) -> PageSi
     return read_signals({**HTML, **given}, f"<!doctype html><head>{head}</head><body>{body}</body>".encode())
 
 
-@pytest.mark.parametrize(
-    ("head", "noindex"),
-    [
-        ('<meta name="robots" content="noindex, follow">', True),
-        ('<META NAME=ROBOTS CONTENT="NOINDEX">', True),
-        ('<meta name="robots" content="none">', True),
-        ('<meta name="robots" content="nofollow noindex">', True),
-        ('<meta name="googlebot" content="noindex">', True),
-        ('<meta name="robots" content="index"><meta name="googlebot" content="nofollow,noindex">', True),
-        ('<meta name="otherbot" content="noindex">', False),
-        ('<meta name="robots" content="index, follow, max-image-preview:none">', False),
-        ('<meta name="robots" content="max-image-preview: none">', False),
-        ('<meta name="description" content="noindex">', False),
-        ('<!-- <meta name="robots" content="noindex"> -->', False),
-        ('<script>"<meta name=robots content=noindex>"</script>', False),
-        ("", False),
-    ],
-)
+@pytest.mark.parametrize(("head", "noindex"), [
+    ('<meta name="robots" content="noindex, follow">', True),
+    ('<META NAME=ROBOTS CONTENT="NOINDEX">', True),
+    ('<meta name="robots" content="none">', True),
+    ('<meta name="robots" content="nofollow noindex">', True),
+    ('<meta name="googlebot" content="noindex">', True),
+    ('<meta name="robots" content="index"><meta name="googlebot" content="nofollow,noindex">', True),
+    ('<meta name="otherbot" content="noindex">', False),
+    ('<meta name="robots" content="index, follow, max-image-preview:none">', False),
+    ('<meta name="robots" content="max-image-preview: none">', False),
+    ('<meta name="description" content="noindex">', False),
+    ('<!-- <meta name="robots" content="noindex"> -->', False),
+    ('<script>"<meta name=robots content=noindex>"</script>', False),
+    ("", False),
+])
 def test_robots_metas(head: str, noindex: bool) -> None:
     assert signals(head).noindex is noindex
 
@@ -48,68 +45,56 @@ def test_a_long_robots_meta_is_read_at_once() -> None:
     assert time.process_time() - started < 5  # some 20 ms; a pattern that reads on from each `max-` takes minutes
 
 
-@pytest.mark.parametrize(
-    ("header", "noindex"),
-    [
-        ("noindex", True),
-        ("nofollow, NOINDEX", True),
-        ("none", True),
-        ("googlebot: noindex", True),
-        ("googlebot: nofollow, otherbot: noindex", False),
-        ("otherbot: noindex, nofollow", False),
-        ("otherbot: noindex, googlebot: noindex", True),
-        ("max-image-preview: none", False),
-        ("unavailable_after: 25 Jun 2030 15:00:00 PST, noindex", True),
-        ("index", False),
-        ("", False),
-    ],
-)
+@pytest.mark.parametrize(("header", "noindex"), [
+    ("noindex", True),
+    ("nofollow, NOINDEX", True),
+    ("none", True),
+    ("googlebot: noindex", True),
+    ("googlebot: nofollow, otherbot: noindex", False),
+    ("otherbot: noindex, nofollow", False),
+    ("otherbot: noindex, googlebot: noindex", True),
+    ("max-image-preview: none", False),
+    ("unavailable_after: 25 Jun 2030 15:00:00 PST, noindex", True),
+    ("index", False),
+    ("", False),
+])
 def test_the_robots_header(header: str, noindex: bool) -> None:
     assert signals(x_robots_tag=header).noindex is noindex
     assert read_signals({"x-robots-tag": header, "content-type": "application/pdf"}, b"").noindex is noindex
 
 
-@pytest.mark.parametrize(
-    ("page", "canonical"),
-    [
-        (signals('<link rel="canonical" href="/a">'), "/a"),
-        (signals('<link href=" /a " rel="shortlink CANONICAL">'), "/a"),
-        (signals('<link rel="canonical" href="">'), None),
-        (signals(body='<link rel="canonical" href="/a">'), None),  # in the body it is ignored
-        (signals('<img src=x><link rel="canonical" href="/a">'), None),  # the image has ended the head
-        (signals(link='</b>; rel="canonical"'), "/b"),
-        (signals('<link rel="canonical" href="/a">', link="</b>; rel=canonical"), "/b"),
-        (signals(link='</s.css>; rel=preload; as=style, <https://e.example/c?a=1,2>; rel="canonical"'),
-         "https://e.example/c?a=1,2"),
-        (signals(link="</b>; rel=next"), None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("page", "canonical"), [
+    (signals('<link rel="canonical" href="/a">'), "/a"),
+    (signals('<link href=" /a " rel="shortlink CANONICAL">'), "/a"),
+    (signals('<link rel="canonical" href="">'), None),
+    (signals(body='<link rel="canonical" href="/a">'), None),  # in the body it is ignored
+    (signals('<img src=x><link rel="canonical" href="/a">'), None),  # the image has ended the head
+    (signals(link='</b>; rel="canonical"'), "/b"),
+    (signals('<link rel="canonical" href="/a">', link="</b>; rel=canonical"), "/b"),
+    (signals(link='</s.css>; rel=preload; as=style, <https://e.example/c?a=1,2>; rel="canonical"'),
+     "https://e.example/c?a=1,2"),
+    (signals(link="</b>; rel=next"), None),
+])
 def test_canonical_urls(page: PageSignals, canonical: str | None) -> None:
     assert page.canonical == canonical
 
 
-@pytest.mark.parametrize(
-    ("page", "base"),
-    [
-        (signals('<base target="x"><base href="/s/"><base href="/t/"><link rel="canonical" href="a">'), "/s/"),
-        (signals('<link rel="canonical" href="a"><base href="/s/">'), "/s/"),
-        (signals('<base href="/s/"><link rel="canonical" href="a">', link="<b>; rel=canonical"), None),
-        (signals('<base target="x"><link rel="canonical" href="a">'), None),
-    ],
-)
+@pytest.mark.parametrize(("page", "base"), [
+    (signals('<base target="x"><base href="/s/"><base href="/t/"><link rel="canonical" href="a">'), "/s/"),
+    (signals('<link rel="canonical" href="a"><base href="/s/">'), "/s/"),
+    (signals('<base href="/s/"><link rel="canonical" href="a">', link="<b>; rel=canonical"), None),
+    (signals('<base target="x"><link rel="canonical" href="a">'), None),
+])
 def test_the_base_of_a_canonical_url(page: PageSignals, base: str | None) -> None:
     assert page.base == base
 
 
-@pytest.mark.parametrize(
-    ("content_type", "body"),
-    [
-        ("text/html; charset=iso-8859-1", "<title>Käse</title>".encode("latin-1")),
-        ("text/html", '<meta charset="windows-1252"><title>Käse</title>'.encode("cp1252")),
-        ("text/html", "<title>Käse</title>".encode()),
-        ("text/html; charset=nonsense", "<title> Käse\n</title>".encode()),
-    ],
-)
+@pytest.mark.parametrize(("content_type", "body"), [
+    ("text/html; charset=iso-8859-1", "<title>Käse</title>".encode("latin-1")),
+    ("text/html", '<meta charset="windows-1252"><title>Käse</title>'.encode("cp1252")),
+    ("text/html", "<title>Käse</title>".encode()),
+    ("text/html; charset=nonsense", "<title> Käse\n</title>".encode()),
+])
 def test_titles_are_decoded(content_type: str, body: bytes) -> None:
     assert read_signals({"content-type": content_type}, body).title == "Käse"
 
@@ -125,13 +110,10 @@ def test_a_cut_page_has_what_came_before() -> None:
         assert read_signals(HTML, page[:end]).noindex is (end >= page.index(b"<link") or end >= page.index(b"x>") + 2)
 
 
-@pytest.mark.parametrize(
-    ("page", "has_whole_head"),
-    [
-        ("<head><title>A</title><style>.a{", False), ("<head><script>'<body><p>", False), ("<title>A", False),
-        ("<head><!-- </head><body><p>", False), ("<title>A</title><p>", True), ("<head></head><body><script>", True),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("page", "has_whole_head"), [
+    ("<head><title>A</title><style>.a{", False), ("<head><script>'<body><p>", False), ("<title>A", False),
+    ("<head><!-- </head><body><p>", False), ("<title>A</title><p>", True), ("<head></head><body><script>", True),
+])
 def test_the_head_has_ended_where_the_body_has_begun(page: str, has_whole_head: bool) -> None:
     assert read_signals(HTML, page.encode()).has_whole_head is has_whole_head
 
@@ -162,17 +144,14 @@ def test_titles_of_other_pages(title: str) -> None:
 MENU = " ".join(f"item{number}" for number in range(40))
 
 
-@pytest.mark.parametrize(
-    ("title", "body", "alike"),
-    [
-        ("Shop", f"{MENU} nothing here", True),
-        ("Shop", f"{MENU} one two three four five six seven eight", True),
-        ("Shop", f"{MENU} one two three four five six seven eight nine", False),
-        ("Lamp", f"{MENU} nothing here", False),
-        ("Shop", " ".join(MENU.split()[:15]), True),
-        ("Shop", " ".join(MENU.split()[:14]), False),  # what a script will show is unknown
-    ],
-)
+@pytest.mark.parametrize(("title", "body", "alike"), [
+    ("Shop", f"{MENU} nothing here", True),
+    ("Shop", f"{MENU} one two three four five six seven eight", True),
+    ("Shop", f"{MENU} one two three four five six seven eight nine", False),
+    ("Lamp", f"{MENU} nothing here", False),
+    ("Shop", " ".join(MENU.split()[:15]), True),
+    ("Shop", " ".join(MENU.split()[:14]), False),  # what a script will show is unknown
+])
 def test_a_page_is_like_the_answer_for_a_missing_one(title: str, body: str, alike: bool) -> None:
     missing = signals("<title>Shop</title>", f"<p>{MENU} nothing here</p><script>secret()</script>")
     assert is_like(signals(f"<title>{title}</title>", f"<p>{body}</p>"), missing) is alike

@@ -91,21 +91,18 @@ def test_findings_and_samples_have_the_severity_of_the_policy() -> None:
 PAGE, SITEMAP = "https://a.example/old/1", "https://a.example/old/sitemap.xml"
 
 
-@pytest.mark.parametrize(
-    ("rule", "is_ignored"),
-    [
-        (ignore("U01"), True),
-        (ignore("U"), True),
-        (ignore("D", "U01"), True),
-        (ignore("U02"), False),
-        (ignore(url="/old/1$"), True),
-        (ignore(url="sitemap"), False),
-        (ignore(sitemap="/sitemap"), True),
-        (ignore(sitemap="/1$"), False),
-        (ignore("U01", url="/1$", sitemap="/other"), False),
-        (ignore("U01", url="/1$", sitemap="/old/"), True),
-    ],
-)
+@pytest.mark.parametrize(("rule", "is_ignored"), [
+    (ignore("U01"), True),
+    (ignore("U"), True),
+    (ignore("D", "U01"), True),
+    (ignore("U02"), False),
+    (ignore(url="/old/1$"), True),
+    (ignore(url="sitemap"), False),
+    (ignore(sitemap="/sitemap"), True),
+    (ignore(sitemap="/1$"), False),
+    (ignore("U01", url="/1$", sitemap="/other"), False),
+    (ignore("U01", url="/1$", sitemap="/old/"), True),
+])
 def test_an_ignore_needs_all_that_it_states(rule: Ignore, is_ignored: bool) -> None:
     found = Policy(ignores=(rule,)).ignore_of("U01", PAGE, SITEMAP)
     assert found == (rule if is_ignored else None)
@@ -167,19 +164,16 @@ def test_expired_ignores_have_a_place(tmp_path: Path) -> None:
 # --- thresholds ---
 
 
-@pytest.mark.parametrize(
-    ("threshold", "count", "urls", "allowed"),
-    [
-        (Threshold(10), 10, 0, True),
-        (Threshold(10), 11, 10_000, False),
-        (Threshold(0), 0, 5, True),
-        (Threshold(percent=Fraction(1)), 10, 1_000, True),
-        (Threshold(percent=Fraction(1)), 10, 999, False),
-        (Threshold(percent=Fraction("0.57")), 57, 10_000, True),
-        (Threshold(percent=Fraction("0.57")), 58, 10_000, False),
-        (Threshold(percent=Fraction(1)), 1, 0, False),
-    ],
-)
+@pytest.mark.parametrize(("threshold", "count", "urls", "allowed"), [
+    (Threshold(10), 10, 0, True),
+    (Threshold(10), 11, 10_000, False),
+    (Threshold(0), 0, 5, True),
+    (Threshold(percent=Fraction(1)), 10, 1_000, True),
+    (Threshold(percent=Fraction(1)), 10, 999, False),
+    (Threshold(percent=Fraction("0.57")), 57, 10_000, True),
+    (Threshold(percent=Fraction("0.57")), 58, 10_000, False),
+    (Threshold(percent=Fraction(1)), 1, 0, False),
+])
 def test_a_threshold_allows_up_to_its_number(threshold: Threshold, count: int, urls: int, allowed: bool) -> None:
     assert threshold.allows(count, urls) is allowed
 
@@ -276,35 +270,32 @@ def test_a_policy_without_a_file_needs_no_file() -> None:
 IGNORE = "[[audit.ignore]]\n"
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ('[audit.severity]\nD99 = "off"\n', "2: 'D99' is neither a code nor the beginning of one"),
-        ('[audit.severity]\nD01 = "fatal"\n', "2: 'fatal' is no severity; give error, warning, notice or off"),
-        ("[audit.severity]\n\nD01 = true\n", "3: True is no severity"),
-        ("[audit]\nseverity = 1\n", "2: this is a table: [audit.severity]"),
-        ("audit = 1\n", "1: this is a table: [audit]"),
-        ("[audit.thresholds]\nD01 = -1\n", "2: -1 is no threshold; give a number of problems, or a share"),
-        ("[audit.thresholds]\nD01 = true\n", "2: True is no threshold"),
-        ("[audit.thresholds]\nD01 = 0.5\n", "2: 0.5 is no threshold"),
-        ('[audit.thresholds]\nD01 = "1"\n', "2: '1' is no threshold"),
-        (f'{IGNORE}code = "D01"\n', "1: it has no reason"),
-        (f'{IGNORE}code = "D01"\nreason = " "\n', "3: reason is a text"),
-        (f'{IGNORE}reason = "why"\n', "1: it has neither code nor url nor sitemap"),
-        (f'{IGNORE}reason = "why"\ncode = []\n', "3: there is no code in it"),
-        (f'{IGNORE}reason = "why"\ncode = 1\n', "3: codes are text or a list of texts, not 1"),
-        (f'{IGNORE}reason = "why"\nurl = "*.pdf"\n', r"3: url: '*.pdf' is no regular expression"),
-        (f'{IGNORE}reason = "why"\nurl = []\n', "3: url is a regular expression, or a list of them"),
-        (f'{IGNORE}reason = "why"\ncode = "D"\nexpires = "soon"\n', "4: 'soon' is no date; give the last day"),
-        (f'{IGNORE}reason = "why"\ncodes = "D"\n', "3: 'codes' is no key of an ignore; did you mean code?"),
-        (f'{IGNORE}reason = "why"\nx = "D"\n', "3: 'x' is no key of an ignore; it has code, url, sitemap, reason, exp"),
-        (f'{IGNORE}reason = "why"\ncode = "D"\n{IGNORE}reason = "why"\n\ncode = "Q"\n', "7: 'Q' is neither a code"),
-        ('[audit]\nignore = [{code = "D", reason = "why"},\n "U"]\n', "2: this is a table: [[audit.ignore]]"),
-        ("[audit\n", "1: no TOML: "),
-        ("a = 1\nb = \n", "2: no TOML: Invalid value"),
-        ("a = 1\na = 2\n", "2: no TOML: "),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), [
+    ('[audit.severity]\nD99 = "off"\n', "2: 'D99' is neither a code nor the beginning of one"),
+    ('[audit.severity]\nD01 = "fatal"\n', "2: 'fatal' is no severity; give error, warning, notice or off"),
+    ("[audit.severity]\n\nD01 = true\n", "3: True is no severity"),
+    ("[audit]\nseverity = 1\n", "2: this is a table: [audit.severity]"),
+    ("audit = 1\n", "1: this is a table: [audit]"),
+    ("[audit.thresholds]\nD01 = -1\n", "2: -1 is no threshold; give a number of problems, or a share"),
+    ("[audit.thresholds]\nD01 = true\n", "2: True is no threshold"),
+    ("[audit.thresholds]\nD01 = 0.5\n", "2: 0.5 is no threshold"),
+    ('[audit.thresholds]\nD01 = "1"\n', "2: '1' is no threshold"),
+    (f'{IGNORE}code = "D01"\n', "1: it has no reason"),
+    (f'{IGNORE}code = "D01"\nreason = " "\n', "3: reason is a text"),
+    (f'{IGNORE}reason = "why"\n', "1: it has neither code nor url nor sitemap"),
+    (f'{IGNORE}reason = "why"\ncode = []\n', "3: there is no code in it"),
+    (f'{IGNORE}reason = "why"\ncode = 1\n', "3: codes are text or a list of texts, not 1"),
+    (f'{IGNORE}reason = "why"\nurl = "*.pdf"\n', r"3: url: '*.pdf' is no regular expression"),
+    (f'{IGNORE}reason = "why"\nurl = []\n', "3: url is a regular expression, or a list of them"),
+    (f'{IGNORE}reason = "why"\ncode = "D"\nexpires = "soon"\n', "4: 'soon' is no date; give the last day"),
+    (f'{IGNORE}reason = "why"\ncodes = "D"\n', "3: 'codes' is no key of an ignore; did you mean code?"),
+    (f'{IGNORE}reason = "why"\nx = "D"\n', "3: 'x' is no key of an ignore; it has code, url, sitemap, reason, exp"),
+    (f'{IGNORE}reason = "why"\ncode = "D"\n{IGNORE}reason = "why"\n\ncode = "Q"\n', "7: 'Q' is neither a code"),
+    ('[audit]\nignore = [{code = "D", reason = "why"},\n "U"]\n', "2: this is a table: [[audit.ignore]]"),
+    ("[audit\n", "1: no TOML: "),
+    ("a = 1\nb = \n", "2: no TOML: Invalid value"),
+    ("a = 1\na = 2\n", "2: no TOML: "),
+])
 def test_a_fault_has_its_line(tmp_path: Path, text: str, message: str) -> None:
     assert fault(tmp_path, text).startswith(f"sitemap-reader.toml:{message}")
 
@@ -406,25 +397,22 @@ c = 2
 '''
 
 
-@pytest.mark.parametrize(
-    ("keys", "line"),
-    [
-        (("top",), 1),
-        (("top", 1, "a"), 1),
-        (("audit",), 6),
-        (("audit", "x.y"), 7),
-        (("audit", "samples"), 10),
-        (("audit", "severity"), 11),
-        (("audit", "ignore", 0, "code"), 13),
-        (("audit", "ignore", 1), 14),
-        (("audit", "ignore", 1, "code"), 15),
-        (("audit", "ignore", 1, "sub", "z", "a"), 19),
-        (("dump", "a", "b"), 21),
-        (("dump", "c"), 22),
-        (("audit", "ignore", 1, "absent"), 14),
-        (("absent",), 1),
-    ],
-)
+@pytest.mark.parametrize(("keys", "line"), [
+    (("top",), 1),
+    (("top", 1, "a"), 1),
+    (("audit",), 6),
+    (("audit", "x.y"), 7),
+    (("audit", "samples"), 10),
+    (("audit", "severity"), 11),
+    (("audit", "ignore", 0, "code"), 13),
+    (("audit", "ignore", 1), 14),
+    (("audit", "ignore", 1, "code"), 15),
+    (("audit", "ignore", 1, "sub", "z", "a"), 19),
+    (("dump", "a", "b"), 21),
+    (("dump", "c"), 22),
+    (("audit", "ignore", 1, "absent"), 14),
+    (("absent",), 1),
+])
 def test_each_key_has_its_line(tmp_path: Path, keys: tuple[str | int, ...], line: int) -> None:
     file = tmp_path / "sitemap-reader.toml"
     file.write_bytes(LINES.encode())

@@ -300,19 +300,16 @@ def test_rules_are_not_checked_where_no_page_could_be() -> None:
     assert {report.rules[code] for code in PAGE_CODES} == {"no page could be checked"}
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"check_urls": 0}, "check_urls is a number of URLs, 1 or more"),
-        ({"check_urls": True}, "check_urls is a number of URLs, 1 or more"),
-        ({"check_urls": "some"}, 'or "all", not \'some\''),
-        ({"check_urls": 5, "seed": "x"}, "seed is a whole number"),
-        ({"save_checks": "x"}, "give check_urls= too"),
-        ({"check_urls": 5, "select": "D"}, "check_urls= finds C01, C02"),
-        ({"check_urls": 5, "save_checks": "/nowhere/x.jsonl"}, "cannot be written"),
-        ({"check_urls": 5, "select": "C05"}, "C05 needs a crawl of the site"),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), [
+    ({"check_urls": 0}, "check_urls is a number of URLs, 1 or more"),
+    ({"check_urls": True}, "check_urls is a number of URLs, 1 or more"),
+    ({"check_urls": "some"}, 'or "all", not \'some\''),
+    ({"check_urls": 5, "seed": "x"}, "seed is a whole number"),
+    ({"save_checks": "x"}, "give check_urls= too"),
+    ({"check_urls": 5, "select": "D"}, "check_urls= finds C01, C02"),
+    ({"check_urls": 5, "save_checks": "/nowhere/x.jsonl"}, "cannot be written"),
+    ({"check_urls": 5, "select": "C05"}, "C05 needs a crawl of the site"),
+])
 def test_mistakes_are_refused_before_any_request(options: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         sr.audit("https://e.invalid", **options)

@@ -45,13 +45,10 @@ def test_the_broken_site_as_text() -> None:
     assert result.stderr.splitlines()[1] == reported
 
 
-@pytest.mark.parametrize(
-    ("document", "code", "reported"),
-    [
-        (urlset(f"{A}/1")[:-10] + b"<url>", 1, "1 document could be read in part only"),
-        (urlset()[:-10] + b"<url>", 5, "1 document could not be read"),
-    ],
-)
+@pytest.mark.parametrize(("document", "code", "reported"), [
+    (urlset(f"{A}/1")[:-10] + b"<url>", 1, "1 document could be read in part only"),
+    (urlset()[:-10] + b"<url>", 5, "1 document could not be read"),
+])
 def test_cut_document_is_not_reported_as_stopped(document: bytes, code: int, reported: str) -> None:
     dumped = run("parse", "-", "--report", "-", "-q", stdin=document).stdout
     result = run("audit", "-", stdin=dumped)
@@ -84,22 +81,19 @@ def test_verbose_adds_a_line_for_each_document() -> None:
 # --- exit codes ---
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code"),
-    [
-        ((BROKEN, "--fail-on", "never"), 3),
-        ((BROKEN, "--select", "F10"), 3),
-        ((BROKEN, "--select", "S01"), 1),
-        ((AUDITED / "D03",), 0),
-        ((AUDITED / "D03", "--fail-on", "warning"), 1),
-        ((AUDITED / "D03", "--fail-on", "warning", "--ignore", "D03"), 0),
-        ((AUDITED / "D03", "--fail-on", "warning", "--ignore", "D,U"), 0),
-        ((AUDITED / "F10", "--fail-on", "warning"), 0),
-        ((AUDITED / "F10", "--fail-on", "info"), 1),
-        ((AUDITED / "U12",), 1),
-        ((AUDITED / "U12", "--fail-on", "never"), 0),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "code"), [
+    ((BROKEN, "--fail-on", "never"), 3),
+    ((BROKEN, "--select", "F10"), 3),
+    ((BROKEN, "--select", "S01"), 1),
+    ((AUDITED / "D03",), 0),
+    ((AUDITED / "D03", "--fail-on", "warning"), 1),
+    ((AUDITED / "D03", "--fail-on", "warning", "--ignore", "D03"), 0),
+    ((AUDITED / "D03", "--fail-on", "warning", "--ignore", "D,U"), 0),
+    ((AUDITED / "F10", "--fail-on", "warning"), 0),
+    ((AUDITED / "F10", "--fail-on", "info"), 1),
+    ((AUDITED / "U12",), 1),
+    ((AUDITED / "U12", "--fail-on", "never"), 0),
+])
 def test_exit_codes(arguments: tuple[object, ...], code: int) -> None:
     assert run("audit", *map(str, arguments)).exit_code == code
 
@@ -153,10 +147,9 @@ def test_every_code_is_explained() -> None:
         assert max(len(line) for line in result.stdout.splitlines() if " " in line.strip()) <= 120
 
 
-@pytest.mark.parametrize(
-    ("wanted", "meant"),
-    [("all", ""), ("F", "F"), ("f0", "F0"), ("F01", "F01"), ("D03,u06", ("D03", "U06")), ("ALL,F01", "")],
-)
+@pytest.mark.parametrize(("wanted", "meant"), [
+    ("all", ""), ("F", "F"), ("f0", "F0"), ("F01", "F01"), ("D03,u06", ("D03", "U06")), ("ALL,F01", ""),
+])
 def test_families_and_all_codes_are_explained_sorted(wanted: str, meant: str | tuple[str, ...]) -> None:
     result = run("audit", "--explain", wanted)
     assert (result.exit_code, result.stderr) == (0, "")
@@ -167,41 +160,38 @@ def test_families_and_all_codes_are_explained_sorted(wanted: str, meant: str | t
 # --- usage errors ---
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((), "give a TARGET or a dump, or --explain CODE, FAMILY or all"),
-        (("--explain", "D99"), '"D99" is not a code; there are C01 to C08, D01 to D08, F01 to '),
-        (("--explain", "F01,ZZ9"), '"ZZ9" is not a code; there are C01 to C08, D01 to D08, F01 to '),
-        (("--explain", "u6"), '"U6" is not a code; did you mean U06? there are '),
-        (("--explain", "i02"), "H01 to H03, I01, L01 to "),
-        (("--explain", ""), '"" is not a code; there are '),
-        ((SHOP, "--select", "ZZ"), "'ZZ' is neither a code nor the beginning of one"),
-        ((SHOP, "--as-of", "tomorrow"), "'tomorrow' is neither a date such as 2026-05-31 nor an age such as 7d"),
-        ((SHOP, "--fail-on", "note"), "'note' is not one of 'error', 'warning', 'notice', 'info', 'never'"),
-        ((SHOP, "--select", "C"), "C needs a crawl of the site (--crawl FILE), and responses of the pages (--check-"),
-        (("-", "--select", "X"), "X needs an earlier crawl and dump (--baseline-crawl FILE, "),
-        ((SHOP, "--check-urls", "0"), "'0' is neither a number of URLs, 1 or more, nor all"),
-        ((SHOP, "--check-urls", "some"), "'some' is neither a number"),
-        ((SHOP, "--check-urls", "-3"), "'-3' is neither a number"),
-        ((SHOP, "--save-checks", "x.jsonl"), "--save-checks keeps what --check-urls finds: give --check-urls too"),
-        ((SHOP, "--check-urls", "5", "--save-checks", "/nowhere/x"), "/nowhere/x cannot be written; name a file"),
-        ((SHOP, "--check-urls", "5", "--select", "D"), "--check-urls finds C01, C02, C03, C04, C07, C08: select one"),
-        ((SHOP, "--check-urls", "5", "--seed", "x"), "'x' is not a valid integer"),
-        ((f"{SHOP}.jsonl", "--check-urls", "5"), "--check-urls fetches the pages of a site, and"),
-        ((SHOP, "-o", "x.tsv"), "x.tsv: .tsv is not a format of this command; give --format text|json|html|github|"),
-        ((SHOP, "--include", "*.xml"), "--include"),
-        (("-", "-"), "stdin can be read once"),
-        ((SHOP, "--findings", "rows.txt"), "give a name that ends in .csv, .jsonl, .parquet"),
-        ((SHOP, "--findings", "rows"), "give a name that ends in .csv, .jsonl, .parquet"),
-        ((SHOP, "--findings", "-"), "give a name that ends in .csv, .jsonl, .parquet"),
-        ((SHOP, "--crawl", "nowhere.csv"), "there is no file nowhere.csv; export one from the crawler"),
-        ((SHOP, "--baseline", "nowhere.jsonl"), "there is no file nowhere.jsonl"),
-        ((SHOP, "--baseline", "a", "--state", "b"), "--baseline and --state both give the earlier URLs: give one"),
-        (("nowhere.jsonl",), "there is no file nowhere.jsonl"),
-        (("corpus/nowhere/",), "there is no file or folder corpus/nowhere/"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), [
+    ((), "give a TARGET or a dump, or --explain CODE, FAMILY or all"),
+    (("--explain", "D99"), '"D99" is not a code; there are C01 to C08, D01 to D08, F01 to '),
+    (("--explain", "F01,ZZ9"), '"ZZ9" is not a code; there are C01 to C08, D01 to D08, F01 to '),
+    (("--explain", "u6"), '"U6" is not a code; did you mean U06? there are '),
+    (("--explain", "i02"), "H01 to H03, I01, L01 to "),
+    (("--explain", ""), '"" is not a code; there are '),
+    ((SHOP, "--select", "ZZ"), "'ZZ' is neither a code nor the beginning of one"),
+    ((SHOP, "--as-of", "tomorrow"), "'tomorrow' is neither a date such as 2026-05-31 nor an age such as 7d"),
+    ((SHOP, "--fail-on", "note"), "'note' is not one of 'error', 'warning', 'notice', 'info', 'never'"),
+    ((SHOP, "--select", "C"), "C needs a crawl of the site (--crawl FILE), and responses of the pages (--check-"),
+    (("-", "--select", "X"), "X needs an earlier crawl and dump (--baseline-crawl FILE, "),
+    ((SHOP, "--check-urls", "0"), "'0' is neither a number of URLs, 1 or more, nor all"),
+    ((SHOP, "--check-urls", "some"), "'some' is neither a number"),
+    ((SHOP, "--check-urls", "-3"), "'-3' is neither a number"),
+    ((SHOP, "--save-checks", "x.jsonl"), "--save-checks keeps what --check-urls finds: give --check-urls too"),
+    ((SHOP, "--check-urls", "5", "--save-checks", "/nowhere/x"), "/nowhere/x cannot be written; name a file"),
+    ((SHOP, "--check-urls", "5", "--select", "D"), "--check-urls finds C01, C02, C03, C04, C07, C08: select one"),
+    ((SHOP, "--check-urls", "5", "--seed", "x"), "'x' is not a valid integer"),
+    ((f"{SHOP}.jsonl", "--check-urls", "5"), "--check-urls fetches the pages of a site, and"),
+    ((SHOP, "-o", "x.tsv"), "x.tsv: .tsv is not a format of this command; give --format text|json|html|github|"),
+    ((SHOP, "--include", "*.xml"), "--include"),
+    (("-", "-"), "stdin can be read once"),
+    ((SHOP, "--findings", "rows.txt"), "give a name that ends in .csv, .jsonl, .parquet"),
+    ((SHOP, "--findings", "rows"), "give a name that ends in .csv, .jsonl, .parquet"),
+    ((SHOP, "--findings", "-"), "give a name that ends in .csv, .jsonl, .parquet"),
+    ((SHOP, "--crawl", "nowhere.csv"), "there is no file nowhere.csv; export one from the crawler"),
+    ((SHOP, "--baseline", "nowhere.jsonl"), "there is no file nowhere.jsonl"),
+    ((SHOP, "--baseline", "a", "--state", "b"), "--baseline and --state both give the earlier URLs: give one"),
+    (("nowhere.jsonl",), "there is no file nowhere.jsonl"),
+    (("corpus/nowhere/",), "there is no file or folder corpus/nowhere/"),
+])
 def test_mistakes_are_one_line_and_create_no_file(
     arguments: tuple[str, ...], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

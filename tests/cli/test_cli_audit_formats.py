@@ -111,16 +111,13 @@ def test_also_writes_several_files_of_one_audit(tmp_path: Path) -> None:
     assert len(files[-1].read_text().splitlines()) == 27
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--also", "a.csv"), "--also a.csv: give a name that ends in .sarif, .xml, .md, .html, .json or .txt"),
-        (("--also", "-"), "--also -: give a name that ends in "),
-        (("--also", "a.md", "--also", "./a.md"), "--also a.md: that file has another output; "),
-        (("--also", "a.json", "-o", "a.json"), "--also a.json: that file has another output; "),
-        (("--also", "no/a.md"), "cannot write no/a.md: No such file or directory"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), [
+    (("--also", "a.csv"), "--also a.csv: give a name that ends in .sarif, .xml, .md, .html, .json or .txt"),
+    (("--also", "-"), "--also -: give a name that ends in "),
+    (("--also", "a.md", "--also", "./a.md"), "--also a.md: that file has another output; "),
+    (("--also", "a.json", "-o", "a.json"), "--also a.json: that file has another output; "),
+    (("--also", "no/a.md"), "cannot write no/a.md: No such file or directory"),
+])
 def test_wrong_also(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], message: str) -> None:
     monkeypatch.chdir(tmp_path)
     result = run("audit", SHOP, *arguments)

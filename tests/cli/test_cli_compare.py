@@ -51,20 +51,17 @@ def test_a_part_that_cannot_be_read_is_a_note_and_exit_3(tmp_path: Path) -> None
     assert "connection refused" in page.read_text("utf-8")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "words"),
-    [
-        (["127.0.0.1:1", "--allow-private", "--retries", "0"], Exit.UNREADABLE, "connection refused by 127.0.0.1:1"),
-        (["missing.jsonl"], Exit.USAGE, "there is no file or folder missing.jsonl"),
-        (["example.com", "--at", "2026-01-01"], Exit.USAGE, "error: --at is for files, and example.com is a site"),
-        (["a.xml", "--at", "never"], Exit.USAGE, "Invalid value for '--at': 'never' is neither a date"),
-        (["a.xml", "--at", "name"], Exit.USAGE, "as --at name needs: "),
-        (["a.xml", "--at", "name"], Exit.USAGE, "or give --at the time itself"),
-        (["a.xml", "--scope", "protocol"], Exit.USAGE, "error: --scope protocol compares each URL with"),
-        (["a.xml", "--scope", "protocol"], Exit.USAGE, "--scope host and --scope domain keep"),
-        (["a.jsonl", "--scope", "host"], Exit.USAGE, "error: --scope is for sitemaps, and a.jsonl holds"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "code", "words"), [
+    (["127.0.0.1:1", "--allow-private", "--retries", "0"], Exit.UNREADABLE, "connection refused by 127.0.0.1:1"),
+    (["missing.jsonl"], Exit.USAGE, "there is no file or folder missing.jsonl"),
+    (["example.com", "--at", "2026-01-01"], Exit.USAGE, "error: --at is for files, and example.com is a site"),
+    (["a.xml", "--at", "never"], Exit.USAGE, "Invalid value for '--at': 'never' is neither a date"),
+    (["a.xml", "--at", "name"], Exit.USAGE, "as --at name needs: "),
+    (["a.xml", "--at", "name"], Exit.USAGE, "or give --at the time itself"),
+    (["a.xml", "--scope", "protocol"], Exit.USAGE, "error: --scope protocol compares each URL with"),
+    (["a.xml", "--scope", "protocol"], Exit.USAGE, "--scope host and --scope domain keep"),
+    (["a.jsonl", "--scope", "host"], Exit.USAGE, "error: --scope is for sitemaps, and a.jsonl holds"),
+])
 def test_nothing_read_is_an_error_and_no_page(
     arguments: list[str], code: Exit, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

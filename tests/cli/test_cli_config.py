@@ -218,36 +218,33 @@ def test_what_is_taken_from_a_file_that_was_found_is_noted(config: Callable[[str
 # --- faults ---
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("[dump]\nlimits = 2\n", "2: 'limits' is no key of [dump]; did you mean limit?"),
-        ("user_agent = 'x'\n", "1: 'user_agent' is no key of the file; did you mean user-agent?"),
-        ("[audti]\n", "1: 'audti' is no key of the file; did you mean audit?"),
-        ("[audit]\nthreshold = 1\n", "2: 'threshold' is no key of [audit]; did you mean thresholds?"),
-        ("[schema]\noutput = 'x'\n", "1: 'schema' is no key of the file; "),
-        ("[dump]\nconfig = 'x'\n", "2: 'config' is no key of [dump]; "),
-        ("[dump]\njobs = 3\n", "2: 'jobs' is no key of [dump]; "),
-        ("audit = 1\n", "1: audit is a command: write its options into a table [audit]"),
-        ("format = 'csv'\n", "1: format differs between commands: write it into their tables, such as [dump]"),
-        ("[dump]\nlimit = 0\n", "2: limit: 0 is not in the range x>=1"),
-        ("[dump]\nlimit = '3'\n", "2: limit is a whole number, not '3'"),
-        ("[dump]\nlimit = true\n", "2: limit is a whole number, not True"),
-        ("[dump]\ntimeout = '3'\n", "2: timeout is a number, not '3'"),
-        ("[dump]\ntimeout = -1\n", "2: timeout: -1 is not a duration"),
-        ("[dump]\nunique = 1\n", "2: unique is true or false, not 1"),
-        ("[dump]\nscope = 'site'\n", "2: scope: 'site' is not one of 'protocol', 'host', 'domain', 'any'"),
-        ("[dump]\nuser-agent = 1\n", "2: user-agent is a text, not 1"),
-        ("[dump]\nmax-decoded-bytes = 'much'\n", "2: max-decoded-bytes: 'much' is not a size"),
-        ("[dump]\nsince = 'soon'\n", "2: since: 'soon' is neither a date"),
-        ("[dump]\nsince = 1\n", "2: since is a date, or an age such as 7d, not 1"),
-        ("[dump]\nexclude = ['a', 1]\n", "2: exclude is a text, not 1"),
-        ("[dump]\nexclude = ['a', '*.pdf']\n", "2: exclude: '*.pdf' is no regular expression"),
-        ("[audit.severity]\nD99 = 'off'\n", "2: 'D99' is neither a code nor the beginning of one"),
-        ("targets = [1]\n", "1: targets is a text, not 1"),
-        ('output = "a\\u0000b"\n[dump]\noutput = "a\\u0000b"\n', "3: output is no name of a file, as it holds a NUL"),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), [
+    ("[dump]\nlimits = 2\n", "2: 'limits' is no key of [dump]; did you mean limit?"),
+    ("user_agent = 'x'\n", "1: 'user_agent' is no key of the file; did you mean user-agent?"),
+    ("[audti]\n", "1: 'audti' is no key of the file; did you mean audit?"),
+    ("[audit]\nthreshold = 1\n", "2: 'threshold' is no key of [audit]; did you mean thresholds?"),
+    ("[schema]\noutput = 'x'\n", "1: 'schema' is no key of the file; "),
+    ("[dump]\nconfig = 'x'\n", "2: 'config' is no key of [dump]; "),
+    ("[dump]\njobs = 3\n", "2: 'jobs' is no key of [dump]; "),
+    ("audit = 1\n", "1: audit is a command: write its options into a table [audit]"),
+    ("format = 'csv'\n", "1: format differs between commands: write it into their tables, such as [dump]"),
+    ("[dump]\nlimit = 0\n", "2: limit: 0 is not in the range x>=1"),
+    ("[dump]\nlimit = '3'\n", "2: limit is a whole number, not '3'"),
+    ("[dump]\nlimit = true\n", "2: limit is a whole number, not True"),
+    ("[dump]\ntimeout = '3'\n", "2: timeout is a number, not '3'"),
+    ("[dump]\ntimeout = -1\n", "2: timeout: -1 is not a duration"),
+    ("[dump]\nunique = 1\n", "2: unique is true or false, not 1"),
+    ("[dump]\nscope = 'site'\n", "2: scope: 'site' is not one of 'protocol', 'host', 'domain', 'any'"),
+    ("[dump]\nuser-agent = 1\n", "2: user-agent is a text, not 1"),
+    ("[dump]\nmax-decoded-bytes = 'much'\n", "2: max-decoded-bytes: 'much' is not a size"),
+    ("[dump]\nsince = 'soon'\n", "2: since: 'soon' is neither a date"),
+    ("[dump]\nsince = 1\n", "2: since is a date, or an age such as 7d, not 1"),
+    ("[dump]\nexclude = ['a', 1]\n", "2: exclude is a text, not 1"),
+    ("[dump]\nexclude = ['a', '*.pdf']\n", "2: exclude: '*.pdf' is no regular expression"),
+    ("[audit.severity]\nD99 = 'off'\n", "2: 'D99' is neither a code nor the beginning of one"),
+    ("targets = [1]\n", "1: targets is a text, not 1"),
+    ('output = "a\\u0000b"\n[dump]\noutput = "a\\u0000b"\n', "3: output is no name of a file, as it holds a NUL"),
+])
 def test_a_fault_stops_the_command_with_its_line(config: Callable[[str], Path], text: str, message: str) -> None:
     config(text)
     faults = run("config", "--check").stderr
@@ -317,16 +314,13 @@ def test_the_example_of_the_docs_is_valid(folder: Path) -> None:
 SECRET = "hunter2"  # noqa: S105 -- planted
 
 
-@pytest.mark.parametrize(
-    ("text", "advice"),
-    [
-        (f'[dump]\nauth = "me:{SECRET}"\n', "auth may hold a secret, which does not belong into a file: give --auth"),
-        (f'header = ["Cookie: {SECRET}"]\n', "header may hold a secret"),
-        (f'targets = ["example.com", "https://me:{SECRET}@example.com"]\n', "targets has a password"),
-        (f'[dump]\ntargets = "me:{SECRET}@example.com"\n', "targets has a password"),
-        (f'[dump]\nproxy = "http://me:{SECRET}@proxy"\n', "proxy has a password"),
-    ],
-)
+@pytest.mark.parametrize(("text", "advice"), [
+    (f'[dump]\nauth = "me:{SECRET}"\n', "auth may hold a secret, which does not belong into a file: give --auth"),
+    (f'header = ["Cookie: {SECRET}"]\n', "header may hold a secret"),
+    (f'targets = ["example.com", "https://me:{SECRET}@example.com"]\n', "targets has a password"),
+    (f'[dump]\ntargets = "me:{SECRET}@example.com"\n', "targets has a password"),
+    (f'[dump]\nproxy = "http://me:{SECRET}@proxy"\n', "proxy has a password"),
+])
 def test_secrets_are_refused_and_not_shown(config: Callable[[str], Path], text: str, advice: str) -> None:
     config(text)
     for named in ([], ["--config", NAME]):
@@ -396,14 +390,11 @@ OUTSIDE = ["../x.jsonl", "/tmp/x.jsonl", ".git/x", ".GIT/x", "link/x.jsonl", "a/
 
 
 @pytest.mark.parametrize("path", OUTSIDE)
-@pytest.mark.parametrize(
-    ("command", "key"),
-    [
-        ("dump", "output"), ("dump", "report"), ("audit", "also"), ("audit", "findings"), ("audit", "save-checks"),
-        ("audit", "known"), ("audit", "crawl"), ("audit", "baseline"), ("audit", "baseline-crawl"), ("audit", "state"),
-        ("sync", "state"), ("watch", "state"), ("stats", "targets"), ("audit", "targets"), ("compare", "targets"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("command", "key"), [
+    ("dump", "output"), ("dump", "report"), ("audit", "also"), ("audit", "findings"), ("audit", "save-checks"),
+    ("audit", "known"), ("audit", "crawl"), ("audit", "baseline"), ("audit", "baseline-crawl"), ("audit", "state"),
+    ("sync", "state"), ("watch", "state"), ("stats", "targets"), ("audit", "targets"), ("compare", "targets"),
+])
 def test_files_outside_of_the_folder_are_refused(
     config: Callable[[str], Path], folder: Path, command: str, key: str, path: str
 ) -> None:
@@ -472,17 +463,14 @@ def test_patterns_of_a_file_that_was_found_are_linear(
         assert process(*arguments).returncode == 0
 
 
-@pytest.mark.parametrize(
-    ("pattern", "reason"),
-    [
-        ("(?!x)a+", "RE2 has invalid perl operator: (?!"),
-        (r"(a+)\1", r"RE2 has invalid escape sequence: \1"),
-        (r"\bsale\b", r"RE2 has no \b for all of Unicode"),
-        (r"[\W]", r"RE2 has no \W in [ ] for all of Unicode"),
-        ("(a{900}){900}", "RE2 has invalid repetition size: {900}"),
-        ("a" * 1001, "has over 1,000 characters"),
-    ],
-)
+@pytest.mark.parametrize(("pattern", "reason"), [
+    ("(?!x)a+", "RE2 has invalid perl operator: (?!"),
+    (r"(a+)\1", r"RE2 has invalid escape sequence: \1"),
+    (r"\bsale\b", r"RE2 has no \b for all of Unicode"),
+    (r"[\W]", r"RE2 has no \W in [ ] for all of Unicode"),
+    ("(a{900}){900}", "RE2 has invalid repetition size: {900}"),
+    ("a" * 1001, "has over 1,000 characters"),
+])
 def test_what_has_no_linear_search_needs_a_named_file(config: Callable[[str], Path], pattern: str, reason: str) -> None:
     ignore = f"[[audit.ignore]]\nreason = 'x'\nurl = '{pattern}'\n"
     config(f"exclude = ['/tag/', '{pattern}']\n{ignore}")

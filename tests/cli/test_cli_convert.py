@@ -48,22 +48,19 @@ def test_format_wins_over_the_suffix(tmp_path: Path) -> None:
     assert file.read_text().splitlines() == LOCS
 
 
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        ([], "no output format; give --format, or -o with a name in one of .jsonl, .csv, .tsv, .txt, .parquet"),
-        (["-o", "-"], "no output format; give --format"),
-        (["-o", "urls.out"], "the suffix of urls.out is no format; give --format"),
-        (["-o", "urls.xlsx"], "-o urls.xlsx: .xlsx is not written; spreadsheets read .csv"),
-        (["-o", "urls.csv.xz"], "-o urls.csv.xz: files are compressed as .gz or .zst, not as .xz"),
-        (["-o", "urls.parquet.gz"], "-o urls.parquet.gz: Parquet is compressed already; give a name in .parquet"),
-        (["-o", "urls.html"], "-o urls.html: .html is not a format of this command; give --format jsonl|csv|tsv"),
-        (["-o", "urls.xml"], "-o urls.xml: .xml is not a format of this command; give --format jsonl|csv|tsv"),
-        (["--format", "txt", "--fields", "loc"], "txt is the locs alone, without fields; --format tsv has fields"),
-        (["--format", "csv", "--fields", "loc,title"], "--fields: there is no title; do you mean images.title"),
-        (["--format", "csv", "--fields", ""], "--fields: which ones? there are loc, lastmod"),
-    ],
-)
+@pytest.mark.parametrize(("options", "told"), [
+    ([], "no output format; give --format, or -o with a name in one of .jsonl, .csv, .tsv, .txt, .parquet"),
+    (["-o", "-"], "no output format; give --format"),
+    (["-o", "urls.out"], "the suffix of urls.out is no format; give --format"),
+    (["-o", "urls.xlsx"], "-o urls.xlsx: .xlsx is not written; spreadsheets read .csv"),
+    (["-o", "urls.csv.xz"], "-o urls.csv.xz: files are compressed as .gz or .zst, not as .xz"),
+    (["-o", "urls.parquet.gz"], "-o urls.parquet.gz: Parquet is compressed already; give a name in .parquet"),
+    (["-o", "urls.html"], "-o urls.html: .html is not a format of this command; give --format jsonl|csv|tsv"),
+    (["-o", "urls.xml"], "-o urls.xml: .xml is not a format of this command; give --format jsonl|csv|tsv"),
+    (["--format", "txt", "--fields", "loc"], "txt is the locs alone, without fields; --format tsv has fields"),
+    (["--format", "csv", "--fields", "loc,title"], "--fields: there is no title; do you mean images.title"),
+    (["--format", "csv", "--fields", ""], "--fields: which ones? there are loc, lastmod"),
+])
 def test_invalid_arguments_create_no_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], told: str
 ) -> None:
@@ -163,18 +160,15 @@ def test_quiet_writes_nothing_to_stderr() -> None:
 # --- empty and incomplete results ---
 
 
-@pytest.mark.parametrize(
-    ("lines", "told"),
-    [
-        ([], "stdin holds no URL"),
-        (['{"type":"outcome"}'], "stdin holds no URL, but 1 other line"),
-        (
-            ['{"type":"change"}'],
-            "stdin holds no URL, but 1 other line; `schema duckdb --of changes` has the types of changes, for DuckDB "
-            "to convert",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("lines", "told"), [
+    ([], "stdin holds no URL"),
+    (['{"type":"outcome"}'], "stdin holds no URL, but 1 other line"),
+    (
+        ['{"type":"change"}'],
+        "stdin holds no URL, but 1 other line; `schema duckdb --of changes` has the types of changes, for DuckDB "
+        "to convert",
+    ),
+])
 @pytest.mark.parametrize(("format", "output"), [("csv", ",".join(ALL) + "\n"), ("txt", "")])
 def test_convert_without_urls_exits_4_with_the_header(lines: list[str], told: str, format: str, output: str) -> None:
     result = run("convert", "-", "--format", format, stdin="\n".join(lines))

@@ -276,16 +276,13 @@ def test_no_repr_or_exception_shows_credentials(walled: SiteServer, tmp_path: Pa
     assert not [text for text in texts for form in FORMS if form.decode() in text]
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda: sr.urls(["https://me:s3cret@h.example"]),  # type: ignore[arg-type]
-        lambda: sr.audit({"https://me:s3cret@h.example"}),  # type: ignore[arg-type]
-        lambda: sr.load("https://me:s3cret@h.example"),
-        lambda: sr.parse(b"", url="ftp://me:s3cret@h.example"),
-        lambda: sr.SitemapReader(proxy="socks5://me:s3cret@h.example"),
-    ],
-)
+@pytest.mark.parametrize("call", [
+    lambda: sr.urls(["https://me:s3cret@h.example"]),  # type: ignore[arg-type]
+    lambda: sr.audit({"https://me:s3cret@h.example"}),  # type: ignore[arg-type]
+    lambda: sr.load("https://me:s3cret@h.example"),
+    lambda: sr.parse(b"", url="ftp://me:s3cret@h.example"),
+    lambda: sr.SitemapReader(proxy="socks5://me:s3cret@h.example"),
+])
 def test_errors_in_python_do_not_show_credentials(call: Callable[[], Any]) -> None:
     with pytest.raises(sr.UsageError) as caught:
         call()

@@ -196,16 +196,13 @@ def test_limits_of_the_comparison_are_noted(old: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("body", "reported"),
-    [
-        ("<urlset/>", ":1: no JSON object: '<urlset/>'; that is XML: `sitemap-reader parse {}` reads a document"),
-        ('{"loc":"a"}\n{"loc', ":2: the last line is cut, as where a dump is stopped: '{\"loc'; the lines before are "
-         "whole"),
-        ('{"type":"problem"}', " has no URL, only lines of other types (1 of type problem): compare dumps of URLs"),
-        ('{"type":"change","loc":"a"}', ":1: that is a list of changes, and no dump: compare the dumps instead"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("body", "reported"), [
+    ("<urlset/>", ":1: no JSON object: '<urlset/>'; that is XML: `sitemap-reader parse {}` reads a document"),
+    ('{"loc":"a"}\n{"loc', ":2: the last line is cut, as where a dump is stopped: '{\"loc'; the lines before are "
+     "whole"),
+    ('{"type":"problem"}', " has no URL, only lines of other types (1 of type problem): compare dumps of URLs"),
+    ('{"type":"change","loc":"a"}', ":1: that is a list of changes, and no dump: compare the dumps instead"),
+])
 def test_invalid_dump_is_one_line_with_the_file(body: str, reported: str, tmp_path: Path, old: Path) -> None:
     bad = tmp_path / "bad.jsonl"
     bad.write_text(body)

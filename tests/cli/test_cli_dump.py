@@ -107,17 +107,14 @@ def test_limit_counts_over_all_targets() -> None:
     assert {line["site"] for line in objects(result.stdout)} == {SHOP, BROKEN}
 
 
-@pytest.mark.parametrize(
-    ("options", "names"),
-    [
-        (["--since", "2026-05-31"], "may new undated"),
-        (["--until", "2026-05-31"], "old may undated"),
-        (["--since", "2026-05-31", "--until", "2026-05-31"], "may undated"),
-        (["--since", "2026-05-31", "--undated", "drop"], "may new"),
-        (["--since", "2026-05-31", "--undated", "keep"], "may new undated"),
-        (["--undated", "drop"], "old may new"),
-    ],
-)
+@pytest.mark.parametrize(("options", "names"), [
+    (["--since", "2026-05-31"], "may new undated"),
+    (["--until", "2026-05-31"], "old may undated"),
+    (["--since", "2026-05-31", "--until", "2026-05-31"], "may undated"),
+    (["--since", "2026-05-31", "--undated", "drop"], "may new"),
+    (["--since", "2026-05-31", "--undated", "keep"], "may new undated"),
+    (["--undated", "drop"], "old may new"),
+])
 def test_dates_select_urls(dated: Path, options: list[str], names: str) -> None:
     result = run("dump", dated, *options)
     assert locs(result.stdout) == [f"{A}/{name}" for name in names.split()]
@@ -241,35 +238,32 @@ def test_max_wait_skips_a_host_with_a_longer_retry_after(site_server: Any) -> No
 MIB = 1024**2
 
 
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        ([], {"concurrency": 16, "per_host": 4, "obey_robots": True, "allow_private": False, "limits": Limits()}),
-        (["--concurrency", "3"], {"concurrency": 3}),
-        (["--per-host", "2"], {"per_host": 2}),
-        (["--timeout", "60"], {"limits": Limits(read_seconds=60, connect_seconds=10)}),
-        (["--timeout", "5"], {"limits": Limits(read_seconds=5, connect_seconds=5)}),
-        (["--retries", "0"], {"limits": Limits(tries=1)}),
-        (["--max-wait", "0"], {"limits": Limits(max_wait_seconds=0)}),
-        (["--max-depth", "0"], {"limits": Limits(max_index_depth=0)}),
-        (["--max-decoded-bytes", "300M"], {"limits": Limits(max_wire_bytes=300 * MIB, max_decoded_bytes=300 * MIB)}),
-        (["--max-decoded-bytes", "2 GiB"], {"limits": Limits(max_wire_bytes=2048 * MIB, max_decoded_bytes=2048 * MIB)}),
-        (["--max-decoded-bytes", "77"], {"limits": Limits(max_decoded_bytes=77)}),
-        (["--max-wire-bytes", "1K"], {"limits": Limits(max_wire_bytes=1024)}),
-        (
-            ["--max-wire-bytes", "1K", "--max-decoded-bytes", "300M"],
-            {"limits": Limits(max_wire_bytes=1024, max_decoded_bytes=300 * MIB)},
-        ),
-        (["--max-urls", "5000000"], {"limits": Limits(max_entries=5_000_000)}),
-        (["-H", "A:1", "-H", "B: x:y "], {"headers": [("A", "1"), ("B", "x:y")]}),
-        (["-A", "bot"], {"user_agent": "bot"}),
-        (["--no-robots"], {"obey_robots": False}),
-        (["--allow-private"], {"allow_private": True}),
-        (["--record", "x"], {"record": "x"}),
-        (["--probe", "never"], {"probe": "never"}),
-        (["--scope", "any", "--since", "7d", "--until", "1d"], {"scope": "any", "since": "7d", "until": "1d"}),
-    ],
-)
+@pytest.mark.parametrize(("options", "expected"), [
+    ([], {"concurrency": 16, "per_host": 4, "obey_robots": True, "allow_private": False, "limits": Limits()}),
+    (["--concurrency", "3"], {"concurrency": 3}),
+    (["--per-host", "2"], {"per_host": 2}),
+    (["--timeout", "60"], {"limits": Limits(read_seconds=60, connect_seconds=10)}),
+    (["--timeout", "5"], {"limits": Limits(read_seconds=5, connect_seconds=5)}),
+    (["--retries", "0"], {"limits": Limits(tries=1)}),
+    (["--max-wait", "0"], {"limits": Limits(max_wait_seconds=0)}),
+    (["--max-depth", "0"], {"limits": Limits(max_index_depth=0)}),
+    (["--max-decoded-bytes", "300M"], {"limits": Limits(max_wire_bytes=300 * MIB, max_decoded_bytes=300 * MIB)}),
+    (["--max-decoded-bytes", "2 GiB"], {"limits": Limits(max_wire_bytes=2048 * MIB, max_decoded_bytes=2048 * MIB)}),
+    (["--max-decoded-bytes", "77"], {"limits": Limits(max_decoded_bytes=77)}),
+    (["--max-wire-bytes", "1K"], {"limits": Limits(max_wire_bytes=1024)}),
+    (
+        ["--max-wire-bytes", "1K", "--max-decoded-bytes", "300M"],
+        {"limits": Limits(max_wire_bytes=1024, max_decoded_bytes=300 * MIB)},
+    ),
+    (["--max-urls", "5000000"], {"limits": Limits(max_entries=5_000_000)}),
+    (["-H", "A:1", "-H", "B: x:y "], {"headers": [("A", "1"), ("B", "x:y")]}),
+    (["-A", "bot"], {"user_agent": "bot"}),
+    (["--no-robots"], {"obey_robots": False}),
+    (["--allow-private"], {"allow_private": True}),
+    (["--record", "x"], {"record": "x"}),
+    (["--probe", "never"], {"probe": "never"}),
+    (["--scope", "any", "--since", "7d", "--until", "1d"], {"scope": "any", "since": "7d", "until": "1d"}),
+])
 def test_options_reach_the_reader(monkeypatch: pytest.MonkeyPatch, options: list[str], expected: Any) -> None:
     captured: dict[str, object] = {}
 
@@ -346,9 +340,8 @@ def test_a_proxy_that_wants_a_login_gets_one_request(site_server: Any) -> None:
     assert result.exit_code == 5
 
 
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [(["--since", "2026"], True), (["--until", "2026"], True), (["--since", "2026", "--undated", "drop"], False)],
-)
+@pytest.mark.parametrize(("options", "told"), [
+    (["--since", "2026"], True), (["--until", "2026"], True), (["--since", "2026", "--undated", "drop"], False),
+])
 def test_urls_without_a_date_are_reported_with_a_date_filter(dated: Path, options: list[str], told: bool) -> None:
     assert ("note 1 URL without a lastmod; --undated drop" in run("dump", dated, *options).stderr) == told

@@ -120,14 +120,10 @@ def command(tmp_path: Path) -> Callable[[str], list[str]]:
     return arguments
 
 
-@pytest.mark.parametrize(
-    ("code", "typed"),
-    [
-        *((code, typed) for code, named in COMMANDS.items() for typed in named.values()),
-        *((code, typed) for typed, code in TOGETHER.items()),
-    ],
-    ids=lambda value: value if isinstance(value, str) else value.name,
-)
+@pytest.mark.parametrize(("code", "typed"), [
+    *((code, typed) for code, named in COMMANDS.items() for typed in named.values()),
+    *((code, typed) for typed, code in TOGETHER.items()),
+], ids=lambda value: value if isinstance(value, str) else value.name)
 def test_exit_code_of_each_command_in_the_table(code: Exit, typed: str, command: Callable[[str], list[str]]) -> None:
     result = run(*command(typed))
     assert result.exit_code == code, result.stderr

@@ -155,31 +155,28 @@ def test_hosts_come_from_stdin_too(site, tmp_path):
     assert (tmp_path / "out" / "plan" / "part-00000.txt").read_text().startswith("http://127.0.0.1:")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "words"),
-    [
-        ([], Exit.USAGE, "Missing argument 'HOSTS|-'"),
-        (["hosts.txt"], Exit.USAGE, "Missing option '-o' / '--output'"),
-        (["none.txt", "-o", "out"], Exit.USAGE, "cannot read none.txt: No such file or directory"),
-        (["empty.txt", "-o", "out"], Exit.USAGE, "there is no host in empty.txt"),
-        (["example.com", "-o", "out"], Exit.USAGE, "cannot read example.com"),
-        (["hosts.txt", "-o", ""], Exit.USAGE, "output is the name of a folder, and empty"),
-        (["hosts.txt", "-o", "hosts.txt"], Exit.USAGE, "hosts.txt is a file, or in one; name a folder"),
-        (["hosts.txt", "-o", "full"], Exit.USAGE, "full holds something else than a harvest"),
-        (["hosts.txt", "-o", "out", "--resume"], Exit.USAGE, "no harvest in"),
-        (["hosts.txt", "-o", "out", "--shards", "0"], Exit.USAGE, "--shards"),
-        (["hosts.txt", "-o", "out", "--workers", "0"], Exit.USAGE, "--workers"),
-        (["hosts.txt", "-o", "out", "--hosts-at-once", "0"], Exit.USAGE, "--hosts-at-once"),
-        (["hosts.txt", "-o", "out", "--host-seconds", "0"], Exit.USAGE, "host"),
-        (["hosts.txt", "-o", "out", "--host-urls", "0"], Exit.USAGE, "--host-urls"),
-        (["hosts.txt", "-o", "out", "--state", "--since", "7d"], Exit.USAGE, "give one of them"),
-        (["hosts.txt", "-o", "out", "--accept-removals"], Exit.USAGE, "a state"),
-        (["hosts.txt", "-o", "out", "--concurrency", "2"], Exit.USAGE, "No such option '--concurrency'"),
-        (["hosts.txt", "-o", "out", "--record", "x"], Exit.USAGE, "No such option '--record'"),
-        (["hosts.txt", "-o", "out", "-q", "-v"], Exit.USAGE, "-q and -v cannot both be given"),
-        (["hosts.txt", "-o", "hosts.txt/out"], Exit.USAGE, "hosts.txt/out is a file, or in one; name a folder"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "code", "words"), [
+    ([], Exit.USAGE, "Missing argument 'HOSTS|-'"),
+    (["hosts.txt"], Exit.USAGE, "Missing option '-o' / '--output'"),
+    (["none.txt", "-o", "out"], Exit.USAGE, "cannot read none.txt: No such file or directory"),
+    (["empty.txt", "-o", "out"], Exit.USAGE, "there is no host in empty.txt"),
+    (["example.com", "-o", "out"], Exit.USAGE, "cannot read example.com"),
+    (["hosts.txt", "-o", ""], Exit.USAGE, "output is the name of a folder, and empty"),
+    (["hosts.txt", "-o", "hosts.txt"], Exit.USAGE, "hosts.txt is a file, or in one; name a folder"),
+    (["hosts.txt", "-o", "full"], Exit.USAGE, "full holds something else than a harvest"),
+    (["hosts.txt", "-o", "out", "--resume"], Exit.USAGE, "no harvest in"),
+    (["hosts.txt", "-o", "out", "--shards", "0"], Exit.USAGE, "--shards"),
+    (["hosts.txt", "-o", "out", "--workers", "0"], Exit.USAGE, "--workers"),
+    (["hosts.txt", "-o", "out", "--hosts-at-once", "0"], Exit.USAGE, "--hosts-at-once"),
+    (["hosts.txt", "-o", "out", "--host-seconds", "0"], Exit.USAGE, "host"),
+    (["hosts.txt", "-o", "out", "--host-urls", "0"], Exit.USAGE, "--host-urls"),
+    (["hosts.txt", "-o", "out", "--state", "--since", "7d"], Exit.USAGE, "give one of them"),
+    (["hosts.txt", "-o", "out", "--accept-removals"], Exit.USAGE, "a state"),
+    (["hosts.txt", "-o", "out", "--concurrency", "2"], Exit.USAGE, "No such option '--concurrency'"),
+    (["hosts.txt", "-o", "out", "--record", "x"], Exit.USAGE, "No such option '--record'"),
+    (["hosts.txt", "-o", "out", "-q", "-v"], Exit.USAGE, "-q and -v cannot both be given"),
+    (["hosts.txt", "-o", "hosts.txt/out"], Exit.USAGE, "hosts.txt/out is a file, or in one; name a folder"),
+])
 def test_invalid_arguments_are_one_line_and_change_nothing(tmp_path, monkeypatch, arguments, code, words):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "hosts.txt").write_text("a.example\n")

@@ -59,11 +59,9 @@ def wait_until_read(pipe: Any) -> None:
 
 
 @pytest.mark.smoke("SIGINT")
-@pytest.mark.parametrize(
-    ("number", "send"),
-    [(signal.SIGINT, os.kill), (signal.SIGTERM, os.kill), (signal.SIGINT, os.killpg)],
-    ids=["SIGINT", "SIGTERM", "group"],
-)
+@pytest.mark.parametrize(("number", "send"), [
+    (signal.SIGINT, os.kill), (signal.SIGTERM, os.kill), (signal.SIGINT, os.killpg),
+], ids=["SIGINT", "SIGTERM", "group"])
 def test_an_interrupt_keeps_what_was_read(endless: str, number: signal.Signals, send: Callable[..., None]) -> None:
     """Also if the whole process group receives the signal, as on a terminal."""
     command = [*PROGRAM, "dump", endless, "--allow-private"]
@@ -141,10 +139,9 @@ def dumping(endless: str) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
         each.wait()
 
 
-@pytest.mark.parametrize(
-    ("suffix", "number"),
-    [*(("", getattr(signal, name)) for name in ("SIGINT", "SIGTERM", "SIGHUP")), (".csv.gz", 15), (".jsonl.zst", 2)],
-)
+@pytest.mark.parametrize(("suffix", "number"), [
+    *(("", getattr(signal, name)) for name in ("SIGINT", "SIGTERM", "SIGHUP")), (".csv.gz", 15), (".jsonl.zst", 2),
+])
 def test_an_interrupt_leaves_a_whole_file_of_what_was_fetched(
     old: Path, dumping: Callable[..., Any], suffix: str, number: signal.Signals
 ) -> None:

@@ -30,17 +30,14 @@ def public(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return files(tmp_path / "public", {"robots.txt": robots(f"{WWW}/sitemap.xml"), **maps})
 
 
-@pytest.mark.parametrize(
-    ("command", "first"),
-    [
-        (("dump", "--fields", "loc"), f'{{"loc":"{WWW}/blog/"}}'),
-        (("discover",), "url\twhy"),
-        (("tree",), "depth\turl"),
-        (("stats",), "group\tname"),
-        (("audit", "--fail-on", "never"), "www.example.com: 0 errors, 1 warning"),
-        (("sync", "--state", "state.db", "--format", "csv"), "change,"),
-    ],
-)
+@pytest.mark.parametrize(("command", "first"), [
+    (("dump", "--fields", "loc"), f'{{"loc":"{WWW}/blog/"}}'),
+    (("discover",), "url\twhy"),
+    (("tree",), "depth\turl"),
+    (("stats",), "group\tname"),
+    (("audit", "--fail-on", "never"), "www.example.com: 0 errors, 1 warning"),
+    (("sync", "--state", "state.db", "--format", "csv"), "change,"),
+])
 def test_commands_read_a_folder_as_its_site(public: Path, command: tuple[str, ...], first: str) -> None:
     result = run(*command, "public/", "--base", WWW)
     assert result.exit_code == Exit.COMPLETE, result.stderr
@@ -81,21 +78,18 @@ def test_folder_without_a_base_is_an_error_that_names_the_option(public: Path) -
         assert f"; add --base {WWW}/ to read it" in result.stderr
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("dump", "example.com", "--base", WWW), "there is no file or folder example.com; --base is for a folder"),
-        (("audit", "public", "--base", "www.example.com"), "Invalid value for '--base': www.example.com has no scheme"),
-        (("audit", "public", "--base", "https://u:s3cret@a.example"), "Invalid value for '--base': it has a login"),
-        (("audit", "public", "--base", WWW, "--map", f"{WWW}={A}"), "--map is for requests, and public is"),
-        (("dump", "a.example", "--map", WWW), "Invalid value for '--map': there is no = between two hosts"),
-        (("dump", "a.example", "--map", f"{WWW}=a.example"), "Invalid value for '--map': a host without a scheme"),
-        (("dump", "a.example", "--map", f"{WWW}={A}/x"), f"Invalid value for '--map': {A} has a path"),
-        (("dump", "a.example", "--map", f"{WWW}={WWW}"), f"Invalid value for '--map': {WWW} is mapped to itself"),
-        (("dump", "a.example", "--map", f"{WWW}=https://u:s3cret@a.example"), f"{A} has a login; use --auth"),
-        (("dump", "a.example", "--map", f"{WWW}={A}"), f"--map has {WWW}, and not the host of"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("arguments", "message"), [
+    (("dump", "example.com", "--base", WWW), "there is no file or folder example.com; --base is for a folder"),
+    (("audit", "public", "--base", "www.example.com"), "Invalid value for '--base': www.example.com has no scheme"),
+    (("audit", "public", "--base", "https://u:s3cret@a.example"), "Invalid value for '--base': it has a login"),
+    (("audit", "public", "--base", WWW, "--map", f"{WWW}={A}"), "--map is for requests, and public is"),
+    (("dump", "a.example", "--map", WWW), "Invalid value for '--map': there is no = between two hosts"),
+    (("dump", "a.example", "--map", f"{WWW}=a.example"), "Invalid value for '--map': a host without a scheme"),
+    (("dump", "a.example", "--map", f"{WWW}={A}/x"), f"Invalid value for '--map': {A} has a path"),
+    (("dump", "a.example", "--map", f"{WWW}={WWW}"), f"Invalid value for '--map': {WWW} is mapped to itself"),
+    (("dump", "a.example", "--map", f"{WWW}=https://u:s3cret@a.example"), f"{A} has a login; use --auth"),
+    (("dump", "a.example", "--map", f"{WWW}={A}"), f"--map has {WWW}, and not the host of"),
+])
 def test_mistakes_are_usage_errors_that_name_the_option(public: Path, arguments: tuple[str, ...], message: str) -> None:
     line = refusal(*arguments)
     assert message in line

@@ -39,15 +39,12 @@ def test_every_fatal_problem_has_advice(code: str, capsys: pytest.CaptureFixture
     assert ended(capsys, code, "it is so").endswith(f": {code} {URL}: it is so; {HINTS[code]}\n")
 
 
-@pytest.mark.parametrize(
-    ("code", "message", "remedy"),
-    [
-        ("F04", "no-such-host.invalid: no such host", "check the spelling"),
-        ("S16", "more than 5 entries: reading stops here", "raise max_entries to go on"),
-        ("F13", "10.0.0.1 is private", "--allow-private (allow_private=True) permits it"),
-        ("F04", 'a.example: response is not HTTP: "text/plain; check=x"', None),
-    ],
-)
+@pytest.mark.parametrize(("code", "message", "remedy"), [
+    ("F04", "no-such-host.invalid: no such host", "check the spelling"),
+    ("S16", "more than 5 entries: reading stops here", "raise max_entries to go on"),
+    ("F13", "10.0.0.1 is private", "--allow-private (allow_private=True) permits it"),
+    ("F04", 'a.example: response is not HTTP: "text/plain; check=x"', None),
+])
 def test_advice_in_the_problem_is_not_repeated(capsys: Any, code: str, message: str, remedy: str | None) -> None:
     to_try = remedy or HINTS[code]
     quiet = ended(capsys, code, message, remedy=remedy)
@@ -108,13 +105,10 @@ def test_control_characters_of_a_site_are_escaped() -> None:
     assert printable("a\x1b[31m\r\nb\u202e") == "a\\x1b[31m\\r\\nb\\u202e"
 
 
-@pytest.mark.parametrize(
-    ("has_scanner", "version", "summary"),
-    [
-        (True, "compiled scanner", "; compiled scanner"),
-        (False, "expat only, which is slower: no C compiler at installation", "; expat only"),
-    ],
-)
+@pytest.mark.parametrize(("has_scanner", "version", "summary"), [
+    (True, "compiled scanner", "; compiled scanner"),
+    (False, "expat only, which is slower: no C compiler at installation", "; expat only"),
+])
 def test_version_and_verbose_say_what_reads_xml(
     has_scanner: bool, version: str, summary: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -97,10 +97,9 @@ def test_parse_writes_what_it_read(tmp_path: Path, old: Path, document: bytes, c
     assert (old.read_bytes() == OLD, alone(old)) == (code != 0, True)
 
 
-@pytest.mark.parametrize(
-    ("dump", "code"),
-    [("", 4), ('{"type":"outcome"}\n', 4), ("no dump", 2), ('{"loc":"https://a.example/"}\n', 0)],
-)
+@pytest.mark.parametrize(("dump", "code"), [
+    ("", 4), ('{"type":"outcome"}\n', 4), ("no dump", 2), ('{"loc":"https://a.example/"}\n', 0),
+])
 @pytest.mark.parametrize("format", ["jsonl", "csv", "parquet"])
 def test_convert_writes_what_it_read(old: Path, dump: str, code: int, format: str) -> None:
     assert run("convert", "-", "-o", old, "--format", format, stdin=dump).exit_code == code
@@ -374,13 +373,10 @@ def test_every_format_has_a_suffix_and_every_suffix_a_format() -> None:
     assert {format for named in SUFFIXES.values() for format in named} == formats
 
 
-@pytest.mark.parametrize(
-    ("path", "formats"),
-    [
-        *(("a.b/urls.CSV", ("csv",)), ("urls.x.parquet", ("parquet",)), ("urls.csv.gz", ("csv",))),
-        *(("urls.tsv.ZST", ("tsv",)), *((path, ()) for path in ("urls.gz", "csv", ".csv", "a.csv/urls", None))),
-    ],
-)
+@pytest.mark.parametrize(("path", "formats"), [
+    *(("a.b/urls.CSV", ("csv",)), ("urls.x.parquet", ("parquet",)), ("urls.csv.gz", ("csv",))),
+    *(("urls.tsv.ZST", ("tsv",)), *((path, ()) for path in ("urls.gz", "csv", ".csv", "a.csv/urls", None))),
+])
 def test_a_suffix_stands_for_formats(path: str | None, formats: tuple[str, ...]) -> None:
     assert suffix_formats(path) == formats
 

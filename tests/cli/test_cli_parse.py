@@ -55,18 +55,15 @@ def test_content_type_is_checked() -> None:
     assert "F06" not in run("parse", "-", "--content-type", "text/xml", stdin=urlset(f"{A}/1")).stderr
 
 
-@pytest.mark.parametrize(
-    ("options", "names"),
-    [
-        ([], "shop/1 shopping other"),
-        (["--scope", "any"], "shop/1 shopping other"),
-        (["--scope", "protocol", "--url", f"{A}/shop/s.xml"], "shop/1"),
-        (["--scope", "protocol", "--authority", f"{A}/shop"], "shop/1"),
-        (["--scope", "protocol", "--authority", "HTTPS://A.example:443"], "shop/1 shopping other"),
-        (["--scope", "protocol", "--authority", f"{A}/shop/", "--authority", f"{A}/other/"], "shop/1"),
-        (["--scope", "host", "--url", f"{A}/shop/s.xml"], "shop/1 shopping other"),
-    ],
-)
+@pytest.mark.parametrize(("options", "names"), [
+    ([], "shop/1 shopping other"),
+    (["--scope", "any"], "shop/1 shopping other"),
+    (["--scope", "protocol", "--url", f"{A}/shop/s.xml"], "shop/1"),
+    (["--scope", "protocol", "--authority", f"{A}/shop"], "shop/1"),
+    (["--scope", "protocol", "--authority", "HTTPS://A.example:443"], "shop/1 shopping other"),
+    (["--scope", "protocol", "--authority", f"{A}/shop/", "--authority", f"{A}/other/"], "shop/1"),
+    (["--scope", "host", "--url", f"{A}/shop/s.xml"], "shop/1 shopping other"),
+])
 def test_scope_judges_by_url_and_authorities(options: list[str], names: str) -> None:
     result = run("parse", "-", *options, stdin=urlset(f"{A}/shop/1", f"{A}/shopping", f"{A}/other"))
     assert locs(result.stdout) == [f"{A}/{name}" for name in names.split()]
@@ -93,19 +90,16 @@ def test_a_feed_is_read_by_the_fallback_where_the_parser_gets_nothing() -> None:
     assert objects(result.stdout)[-1]["format"] == "rss"
 
 
-@pytest.mark.parametrize(
-    ("body", "code", "reported"),
-    [
-        (urlset(f"{A}/1"), 0, "1 URL in stdin"),
-        (gz(urlset(f"{A}/1")), 0, "1 URL in stdin"),
-        (gz(urlset(*(f"{A}/{n}" for n in range(2000))))[:-100], 3, "partial: "),
-        (urlset(), 4, "error: stdin lists no URL"),
-        (b"", 5, "F11"),
-        (b"<html><body>no</body></html>", 5, "F05"),
-        (b"{}", 5, "S15"),
-        (b"\x1f\x8b\x08", 5, "F07"),
-    ],
-)
+@pytest.mark.parametrize(("body", "code", "reported"), [
+    (urlset(f"{A}/1"), 0, "1 URL in stdin"),
+    (gz(urlset(f"{A}/1")), 0, "1 URL in stdin"),
+    (gz(urlset(*(f"{A}/{n}" for n in range(2000))))[:-100], 3, "partial: "),
+    (urlset(), 4, "error: stdin lists no URL"),
+    (b"", 5, "F11"),
+    (b"<html><body>no</body></html>", 5, "F05"),
+    (b"{}", 5, "S15"),
+    (b"\x1f\x8b\x08", 5, "F07"),
+])
 def test_exit_codes_of_a_document(body: bytes, code: int, reported: str) -> None:
     result = run("parse", "-", stdin=body)
     assert result.exit_code == code
@@ -144,13 +138,10 @@ def test_a_process_prints_what_feedparser_found() -> None:
     assert '"loc":' in result.stdout
 
 
-@pytest.mark.parametrize(
-    ("option", "value", "code", "read"),
-    [
-        ("--max-urls", "3", 0, 3), ("--max-urls", "2", 3, 2), ("--max-decoded-bytes", "60", 0, 3),
-        ("--max-decoded-bytes", "59", 3, 2), ("--max-wire-bytes", "60", 0, 3), ("--max-wire-bytes", "40", 3, 2),
-    ],
-)
+@pytest.mark.parametrize(("option", "value", "code", "read"), [
+    ("--max-urls", "3", 0, 3), ("--max-urls", "2", 3, 2), ("--max-decoded-bytes", "60", 0, 3),
+    ("--max-decoded-bytes", "59", 3, 2), ("--max-wire-bytes", "60", 0, 3), ("--max-wire-bytes", "40", 3, 2),
+])
 def test_limits_of_a_document(option: str, value: str, code: int, read: int) -> None:
     result = run("parse", "-", option, value, stdin=f"{A}/1\n{A}/2\n{A}/3\n")
     assert (result.exit_code, len(locs(result.stdout))) == (code, read)

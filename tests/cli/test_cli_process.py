@@ -38,18 +38,15 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.smoke("parse many.txt")
-@pytest.mark.parametrize(
-    "command",
-    [
-        "parse many.txt",
-        f"dump {SHOP} {SHOP} {SHOP} -q",
-        "convert many.jsonl --format csv -q",
-        "convert - --format csv -q",
-        *(f"diff one.jsonl many.jsonl -q --format {format}" for format in ("jsonl", "table", "tsv")),
-        f"audit {SHOP} -q",
-        "audit --explain all",
-    ],
-)
+@pytest.mark.parametrize("command", [
+    "parse many.txt",
+    f"dump {SHOP} {SHOP} {SHOP} -q",
+    "convert many.jsonl --format csv -q",
+    "convert - --format csv -q",
+    *(f"diff one.jsonl many.jsonl -q --format {format}" for format in ("jsonl", "table", "tsv")),
+    f"audit {SHOP} -q",
+    "audit --explain all",
+])
 def test_closed_pipe_ends_the_command_without_an_error(many: Path, command: str) -> None:
     piped = f"cd {many}; cat many.jsonl 2> /dev/null | sitemap-reader {command} | head -1; echo ${{PIPESTATUS[@]:1}}"
     result = shell(piped)
@@ -57,17 +54,14 @@ def test_closed_pipe_ends_the_command_without_an_error(many: Path, command: str)
 
 
 @pytest.mark.smoke("convert many.jsonl -o /dev/full --format parquet")
-@pytest.mark.parametrize(
-    "command",
-    [
-        f"dump {SHOP} > /dev/full",
-        "schema json > /dev/full",
-        "diff one.jsonl many.jsonl > /dev/full",
-        "convert - --format csv -o /dev/full",
-        "convert - --format parquet -o /dev/full",
-        *(f"convert many.jsonl -o /dev/full --format {format}" for format in ("jsonl", "csv", "parquet")),
-    ],
-)
+@pytest.mark.parametrize("command", [
+    f"dump {SHOP} > /dev/full",
+    "schema json > /dev/full",
+    "diff one.jsonl many.jsonl > /dev/full",
+    "convert - --format csv -o /dev/full",
+    "convert - --format parquet -o /dev/full",
+    *(f"convert many.jsonl -o /dev/full --format {format}" for format in ("jsonl", "csv", "parquet")),
+])
 def test_a_full_disk_is_exit_6_and_one_line(many: Path, command: str) -> None:
     result = shell(f"cd {many}; cat many.jsonl 2> /dev/null | sitemap-reader {command}; exit ${{PIPESTATUS[1]}}")
     assert result.returncode == 6
@@ -218,26 +212,23 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "--version",
-        f"dump {SHOP} -o o.parquet",
-        "parse feed.xml",
-        f"discover {SHOP}",
-        f"tree {SHOP}",
-        f"sync {SHOP} --state s.db",
-        "diff urls.jsonl urls.jsonl",
-        f"stats {SHOP}",
-        f"audit {SHOP}",
-        f"compare {SHOP} -o o.html",
-        "harvest hosts.txt -o h --allow-private --workers 1 --retries 0",
-        "convert urls.jsonl -o urls.csv",
-        "schema polars",
-        "config",
-        "watch 127.0.0.1:1 --state w.db --redeliver",
-    ],
-)
+@pytest.mark.parametrize("command", [
+    "--version",
+    f"dump {SHOP} -o o.parquet",
+    "parse feed.xml",
+    f"discover {SHOP}",
+    f"tree {SHOP}",
+    f"sync {SHOP} --state s.db",
+    "diff urls.jsonl urls.jsonl",
+    f"stats {SHOP}",
+    f"audit {SHOP}",
+    f"compare {SHOP} -o o.html",
+    "harvest hosts.txt -o h --allow-private --workers 1 --retries 0",
+    "convert urls.jsonl -o urls.csv",
+    "schema polars",
+    "config",
+    "watch 127.0.0.1:1 --state w.db --redeliver",
+])
 def test_no_process_imports_from_the_working_folder(command: str, untrusted: Path, script: Path) -> None:
     if command.startswith("harvest"):
         needs("distributed")

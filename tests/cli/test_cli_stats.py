@@ -82,15 +82,12 @@ def test_a_pipe_with_a_name_is_a_dump(tmp_path: Path) -> None:
     writer.join()
 
 
-@pytest.mark.parametrize(
-    ("options", "listed"),
-    [
-        (["--until", "2026-08-01", "--undated", "drop"], 360),
-        (["--include", "/en/"], 130),
-        (["--include", "/en/", "--include", "/de/"], 260),
-        (["--exclude", "/(en|de|fr)/"], 250),
-    ],
-)
+@pytest.mark.parametrize(("options", "listed"), [
+    (["--until", "2026-08-01", "--undated", "drop"], 360),
+    (["--include", "/en/"], 130),
+    (["--include", "/en/", "--include", "/de/"], 260),
+    (["--exclude", "/(en|de|fr)/"], 250),
+])
 def test_dates_and_patterns_filter_a_dump_like_a_site(options: list[str], listed: int) -> None:
     of_dump, of_site = (facts(run("stats", target, *options))["urls", "listed"] for target in (DUMP, SHOP))
     assert (of_dump, of_site) == (listed, listed)
@@ -147,17 +144,14 @@ def test_a_dump_without_a_url_exits_4(tmp_path: Path) -> None:
     assert f"error: {DUMP} lists no URL that matches the filters\n" in run("stats", DUMP, "--include", "nowhere").stderr
 
 
-@pytest.mark.parametrize(
-    ("name", "body", "reported"),
-    [
-        ("sitemap.xml", urlset(f"{A}/"), "is a file: `sitemap-reader parse"),
-        ("sitemap.xml.gz", gz(urlset(f"{A}/")), "is a file: `sitemap-reader parse"),
-        ("urls.txt", f"{A}/\n".encode(), "that is a list of URLs"),
-        ("cut.jsonl", f'{LINE}\n{{"loc": "htt'.encode(), ":2: the last line is cut"),
-        ("odd.jsonl", f'{LINE}\n\n{{"loc": "{A}", "lastmod": "yesterday"}}\n'.encode(), ":3: URL record: Invalid"),
-        ("number.jsonl", f'{{"loc": "{A}", "priority": "high"}}\n'.encode(), ":1: URL record: Expected `float"),
-    ],
-)
+@pytest.mark.parametrize(("name", "body", "reported"), [
+    ("sitemap.xml", urlset(f"{A}/"), "is a file: `sitemap-reader parse"),
+    ("sitemap.xml.gz", gz(urlset(f"{A}/")), "is a file: `sitemap-reader parse"),
+    ("urls.txt", f"{A}/\n".encode(), "that is a list of URLs"),
+    ("cut.jsonl", f'{LINE}\n{{"loc": "htt'.encode(), ":2: the last line is cut"),
+    ("odd.jsonl", f'{LINE}\n\n{{"loc": "{A}", "lastmod": "yesterday"}}\n'.encode(), ":3: URL record: Invalid"),
+    ("number.jsonl", f'{{"loc": "{A}", "priority": "high"}}\n'.encode(), ":1: URL record: Expected `float"),
+])
 def test_invalid_dump_is_a_usage_error(name: str, body: bytes, reported: str, tmp_path: Path) -> None:
     file = tmp_path / name
     file.write_bytes(body)
@@ -167,10 +161,9 @@ def test_invalid_dump_is_a_usage_error(name: str, body: bytes, reported: str, tm
 # --- panels ---
 
 
-@pytest.mark.parametrize(
-    ("share", "reported"),
-    [(0.0, "0%"), (1e-6, "<0.1%"), (0.001, "0.1%"), (0.125, "12.5%"), (0.999999, ">99.9%"), (1.0, "100%"), (None, "")],
-)
+@pytest.mark.parametrize(("share", "reported"), [
+    (0.0, "0%"), (1e-6, "<0.1%"), (0.001, "0.1%"), (0.125, "12.5%"), (0.999999, ">99.9%"), (1.0, "100%"), (None, ""),
+])
 def test_shares_show_0_and_100_only_if_exact(share: float | None, reported: str) -> None:
     assert percent(Fact("g", "n", 0 if share == 0 else 1, share)) == reported
 
@@ -178,13 +171,10 @@ def test_shares_show_0_and_100_only_if_exact(share: float | None, reported: str)
 TWO = [Fact("urls", "listed", 1_200), Fact("urls with", "images", 60, 0.05), Fact("hosts", "a.example", 1_200, 1.0)]
 
 
-@pytest.mark.parametrize(
-    ("columns", "lines"),
-    [
-        (80, ["urls                          hosts", "  listed       1,200            a.example  1,200  100%"]),
-        (10, ["urls", "  listed       1,200", "  with images     60  5.0%", "", "hosts", "  a.example    1,200  100%"]),
-    ],
-)
+@pytest.mark.parametrize(("columns", "lines"), [
+    (80, ["urls                          hosts", "  listed       1,200            a.example  1,200  100%"]),
+    (10, ["urls", "  listed       1,200", "  with images     60  5.0%", "", "hosts", "  a.example    1,200  100%"]),
+])
 def test_panels_take_two_columns_where_they_fit(columns: int, lines: list[str]) -> None:
     assert list(panels(TWO, Screen(columns=columns)))[: len(lines)] == lines
 

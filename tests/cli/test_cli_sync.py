@@ -115,14 +115,11 @@ def test_a_partial_run_says_so_and_removes_nothing(state: Path, tmp_path: Path) 
     assert reported(sync(folder, state)) == [("removed", "y")]
 
 
-@pytest.mark.parametrize(
-    ("others", "what"),
-    [
-        ({"b.xml": None}, "1 sitemap could not be read"),
-        ({"b.xml": None, "c.xml": None}, "2 sitemaps could not be read"),
-        ({"b.xml": pages("b")[:-20]}, "1 sitemap could not be read whole"),
-    ],
-)
+@pytest.mark.parametrize(("others", "what"), [
+    ({"b.xml": None}, "1 sitemap could not be read"),
+    ({"b.xml": None, "c.xml": None}, "2 sitemaps could not be read"),
+    ({"b.xml": pages("b")[:-20]}, "1 sitemap could not be read whole"),
+])
 def test_suspended_removals_are_one_line(state: Path, tmp_path: Path, others: dict[str, Any], what: str) -> None:
     whole = {"sitemap.xml": index(*(f"https://a.example/{name}.xml" for name in "abc"))}
     whole |= {f"{name}.xml": pages(name, f"{name}2") for name in "abc"}
@@ -227,23 +224,20 @@ def test_a_report_has_the_outcomes(site: Path, state: Path, tmp_path: Path) -> N
     assert read == [("outcome", "https://a.example/robots.txt"), ("outcome", MAP)]
 
 
-@pytest.mark.parametrize(
-    ("options", "code", "words"),
-    [
-        (["a.example"], Exit.USAGE, "Missing option '--state'; see sitemap-reader sync --help"),
-        (["--state", "s.db"], Exit.USAGE, "give a TARGET, or --history to list the runs in FILE"),
-        (["--state", "s.db", "--history"], Exit.USAGE, "no state file s.db; `sync` (sr.changes()) makes it"),
-        (["--state", "", "a.example"], Exit.USAGE, "the name of the state file is empty"),
-        (["--state", "none/s.db", "a.example"], Exit.UNWRITABLE, "none/s.db cannot be opened; check its folder"),
-        (["--state", "text.db", "a.example"], Exit.USAGE, "text.db is no state file; give one that `sync` has made"),
-        (["--state", "other.db", "a.example"], Exit.USAGE, "other.db is an SQLite database of another program"),
-        (["--state", ".", "a.example"], Exit.USAGE, ". is a folder; name a file in it"),
-        (["--state", "-", "a.example"], Exit.USAGE, "--state names a file, which is read and written: it cannot be -"),
-        (["--state", "s.db", "a.example", "--since", "7d"], Exit.USAGE, "No such option '--since'"),
-        (["--state", "s.db", "a.example", "--limit", "7"], Exit.USAGE, "No such option '--limit'"),
-        (["--state", "s.db", "a.example", "--format", "txt"], Exit.USAGE, "'txt' is not one of 'table', 'tsv',"),
-    ],
-)
+@pytest.mark.parametrize(("options", "code", "words"), [
+    (["a.example"], Exit.USAGE, "Missing option '--state'; see sitemap-reader sync --help"),
+    (["--state", "s.db"], Exit.USAGE, "give a TARGET, or --history to list the runs in FILE"),
+    (["--state", "s.db", "--history"], Exit.USAGE, "no state file s.db; `sync` (sr.changes()) makes it"),
+    (["--state", "", "a.example"], Exit.USAGE, "the name of the state file is empty"),
+    (["--state", "none/s.db", "a.example"], Exit.UNWRITABLE, "none/s.db cannot be opened; check its folder"),
+    (["--state", "text.db", "a.example"], Exit.USAGE, "text.db is no state file; give one that `sync` has made"),
+    (["--state", "other.db", "a.example"], Exit.USAGE, "other.db is an SQLite database of another program"),
+    (["--state", ".", "a.example"], Exit.USAGE, ". is a folder; name a file in it"),
+    (["--state", "-", "a.example"], Exit.USAGE, "--state names a file, which is read and written: it cannot be -"),
+    (["--state", "s.db", "a.example", "--since", "7d"], Exit.USAGE, "No such option '--since'"),
+    (["--state", "s.db", "a.example", "--limit", "7"], Exit.USAGE, "No such option '--limit'"),
+    (["--state", "s.db", "a.example", "--format", "txt"], Exit.USAGE, "'txt' is not one of 'table', 'tsv',"),
+])
 def test_invalid_arguments_are_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], code: Exit, words: str
 ) -> None:

@@ -153,15 +153,12 @@ def test_discover_as_json_with_sites() -> None:
     assert [row["site"] for row in rows[1:]] == [SHOP, beside, beside]
 
 
-@pytest.mark.parametrize(
-    ("pages", "code", "row"),
-    [
-        ({}, 4, None),
-        ({"sitemap.xml": urlset(f"{A}/1")}, 0, [f"{A}/sitemap.xml", "well-known", "200", "urlset", ""]),
-        ({"robots.txt": TWO}, 5, [f"{A}/gone.xml", "robots", "404", "", GONE]),
-        ({"robots.txt": TWO, "s.xml": urlset(f"{A}/1")}, 3, [f"{A}/gone.xml", "robots", "404", "", GONE]),
-    ],
-)
+@pytest.mark.parametrize(("pages", "code", "row"), [
+    ({}, 4, None),
+    ({"sitemap.xml": urlset(f"{A}/1")}, 0, [f"{A}/sitemap.xml", "well-known", "200", "urlset", ""]),
+    ({"robots.txt": TWO}, 5, [f"{A}/gone.xml", "robots", "404", "", GONE]),
+    ({"robots.txt": TWO, "s.xml": urlset(f"{A}/1")}, 3, [f"{A}/gone.xml", "robots", "404", "", GONE]),
+])
 def test_discover_exit_codes(tmp_path: Path, pages: dict[str, bytes], code: int, row: list[str] | None) -> None:
     result = run("discover", replay(tmp_path, pages))
     assert result.exit_code == code

@@ -48,24 +48,20 @@ def timeless(line: str) -> str:
     return json.dumps({name: value for name, value in form.items() if name != SECONDS})
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        ["-v"],
-        ["-q", "--extras"],
-        ["--unique", "--fields", "loc"],  # of two lines with the same URL either may come first
-        ["--unique", "--fields", "loc", "--format", "csv"],
-        ["--fields", "loc,lastmod,site", "--scope", "any"],
-        ["--fields", "loc,line,images.loc", "--format", "tsv", "--no-follow", "news"],
-        ["--format", "txt", "--include", "7", "--exclude", "77"],
-        ["--format", "csv", "--until", "2010-01-01"],
-        ["--since", "2010-01-01", "--undated", "drop"],
-        ["--since", "2010-01-01"],
-        ["--max-urls", "50"],
-        ["--max-decoded-bytes", "9000"],
-    ],
-    ids=" ".join,
-)
+@pytest.mark.parametrize("options", [
+    ["-v"],
+    ["-q", "--extras"],
+    ["--unique", "--fields", "loc"],  # of two lines with the same URL either may come first
+    ["--unique", "--fields", "loc", "--format", "csv"],
+    ["--fields", "loc,lastmod,site", "--scope", "any"],
+    ["--fields", "loc,line,images.loc", "--format", "tsv", "--no-follow", "news"],
+    ["--format", "txt", "--include", "7", "--exclude", "77"],
+    ["--format", "csv", "--until", "2010-01-01"],
+    ["--since", "2010-01-01", "--undated", "drop"],
+    ["--since", "2010-01-01"],
+    ["--max-urls", "50"],
+    ["--max-decoded-bytes", "9000"],
+], ids=" ".join)
 def test_output_and_messages_are_the_same_for_every_option(large: Path, use_cores: Any, options: list[str]) -> None:
     check_same(use_cores, SHOP, BROKEN, large, *options)
 

@@ -187,25 +187,22 @@ def test_shards_divide_the_hosts(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("--state {0}/s.db", "give HOSTS: hosts such as example.com, or a file with one a line"),
-        ("nosuch.txt --state {0}/s.db", "cannot read nosuch.txt: No such file or directory; it is the name of a file"),
-        ("a.example nosuch.csv --state {0}/s.db", "cannot read nosuch.csv: "),
-        ("nothing://x --state {0}/s.db", "nothing://x"),
-        ("a.example --state {0}/s.db --shard 3/2", "error: --shard: '3/2' is not a part of the hosts; write the"),
-        ("a.example --state {0}/s.db --shard 0/2", "'0/2' is not a part of the hosts"),
-        ("a.example --state {0} ", "is a folder; name a file in it"),
-        ("a.example --state {0}/s.db --rotate often --to {0}/c", "error: --rotate: 'often' is neither daily"),
-        ("a.example --state {0}/s.db --rotate daily", "only a file is rotated"),
-        ("a.example --state {0}/s.db --gzip --to {0}/c", "only rotated files are compressed"),
-        ("a.example --state {0}/s.db --to ftp://b.example/", "changes cannot be delivered to ftp://b.example/"),
-        ("a.example --state {0}/s.db --listen 0.0.0.0:0", "set the environment variable SITEMAP_READER_TOKEN to it"),
-        ("a.example --state {0}/s.db --listen nowhere", "'nowhere' is not HOST:PORT"),
-        ("a.example --state {0}/s.db --redeliver", "error: --redeliver: only webhooks have dead letters"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), [
+    ("--state {0}/s.db", "give HOSTS: hosts such as example.com, or a file with one a line"),
+    ("nosuch.txt --state {0}/s.db", "cannot read nosuch.txt: No such file or directory; it is the name of a file"),
+    ("a.example nosuch.csv --state {0}/s.db", "cannot read nosuch.csv: "),
+    ("nothing://x --state {0}/s.db", "nothing://x"),
+    ("a.example --state {0}/s.db --shard 3/2", "error: --shard: '3/2' is not a part of the hosts; write the"),
+    ("a.example --state {0}/s.db --shard 0/2", "'0/2' is not a part of the hosts"),
+    ("a.example --state {0} ", "is a folder; name a file in it"),
+    ("a.example --state {0}/s.db --rotate often --to {0}/c", "error: --rotate: 'often' is neither daily"),
+    ("a.example --state {0}/s.db --rotate daily", "only a file is rotated"),
+    ("a.example --state {0}/s.db --gzip --to {0}/c", "only rotated files are compressed"),
+    ("a.example --state {0}/s.db --to ftp://b.example/", "changes cannot be delivered to ftp://b.example/"),
+    ("a.example --state {0}/s.db --listen 0.0.0.0:0", "set the environment variable SITEMAP_READER_TOKEN to it"),
+    ("a.example --state {0}/s.db --listen nowhere", "'nowhere' is not HOST:PORT"),
+    ("a.example --state {0}/s.db --redeliver", "error: --redeliver: only webhooks have dead letters"),
+])
 def test_mistakes_are_one_line(tmp_path: Path, arguments: str, message: str) -> None:
     result = run("watch", *arguments.format(tmp_path).split())
     (error,) = [line for line in result.stderr.splitlines() if line.startswith("error")]

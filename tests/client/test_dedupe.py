@@ -69,22 +69,19 @@ def test_growth_keeps_every_mark_findable() -> None:
             assert (number if number < len(buckets) else number & (seen._mask >> 1)) == place
 
 
-@pytest.mark.parametrize(
-    ("bucket", "mark", "is_held"),
-    [
-        (b"", b"0123456789", False),
-        (b"0123456789", b"0123456789", True),
-        (b"abcdefghij0123456789", b"0123456789", True),
-        # Across the boundary of two marks, and at every offset from it.
-        (b"abcde01234" b"56789fghij", b"0123456789", False),
-        (b"a012345678" b"9bcdefghij", b"0123456789", False),
-        (b"abcdefghi0" b"123456789j", b"0123456789", False),
-        # First across a boundary, then whole; at overlapping positions.
-        (b"abcde01234" b"56789fghij" b"0123456789", b"0123456789", True),
-        (b"xaaaaaaaaa" b"aaaaaaaaaa", b"aaaaaaaaaa", True),
-        (b"xaaaaaaaaa" b"aaaaaaaaax", b"aaaaaaaaaa", False),
-    ],
-)
+@pytest.mark.parametrize(("bucket", "mark", "is_held"), [
+    (b"", b"0123456789", False),
+    (b"0123456789", b"0123456789", True),
+    (b"abcdefghij0123456789", b"0123456789", True),
+    # Across the boundary of two marks, and at every offset from it.
+    (b"abcde01234" b"56789fghij", b"0123456789", False),
+    (b"a012345678" b"9bcdefghij", b"0123456789", False),
+    (b"abcdefghi0" b"123456789j", b"0123456789", False),
+    # First across a boundary, then whole; at overlapping positions.
+    (b"abcde01234" b"56789fghij" b"0123456789", b"0123456789", True),
+    (b"xaaaaaaaaa" b"aaaaaaaaaa", b"aaaaaaaaaa", True),
+    (b"xaaaaaaaaa" b"aaaaaaaaax", b"aaaaaaaaaa", False),
+])
 def test_a_mark_is_found_only_where_one_begins(bucket: bytes, mark: bytes, is_held: bool) -> None:
     assert room._holds(bucket, mark) is is_held
 

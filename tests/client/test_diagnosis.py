@@ -71,19 +71,16 @@ def test_an_error_with_a_sitemap_as_its_body_says_so(
     assert message.endswith("; search engines read it only with status 200")
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"",
-        b"<html>no sitemap",
-        b"<p>&lt;urlset>",
-        f"{SITE}/a\n".encode(),
-        f"{SITE}/a\n{SITE}/b\nwere not found\n".encode(),
-        f"Not found. See\n{SITE}/a\n{SITE}/b\n".encode(),
-        f"<!DOCTYPE html>\n{SITE}/a\n{SITE}/b\n".encode(),
-        b"\0" * 9_000,
-    ],
-)
+@pytest.mark.parametrize("body", [
+    b"",
+    b"<html>no sitemap",
+    b"<p>&lt;urlset>",
+    f"{SITE}/a\n".encode(),
+    f"{SITE}/a\n{SITE}/b\nwere not found\n".encode(),
+    f"Not found. See\n{SITE}/a\n{SITE}/b\n".encode(),
+    f"<!DOCTYPE html>\n{SITE}/a\n{SITE}/b\n".encode(),
+    b"\0" * 9_000,
+])
 def test_an_error_with_another_body_is_an_error_alone(body: bytes) -> None:
     site = Site({"/robots.txt": b"", "/2.xml": (404, {}, body)}, SITE)
     assert read(site, f"{SITE}/2.xml").messages("F01") == ["404 Not Found"]
@@ -117,18 +114,15 @@ MAP = SITE + PATH
 BODY = urlset(f"{SITE}/maps/a")
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "ok=1",
-        "ok=1; Path=/; HttpOnly; Secure; SameSite=None; Partitioned; Priority=High",
-        "ok=1; Expires=Wed, 21 Oct 2099 07:28:00 GMT; Path=/maps",
-        "x=y, ok=1; Max-Age=60; Path=/maps/s.xml",
-        "ok=0, ok=1",
-        "gone=1; Max-Age=0; Domain=e.example, ok=1; Domain=.e.example",
-        'quoted="a b"; Path=/, ok=1; Path=relative',
-    ],
-)
+@pytest.mark.parametrize("line", [
+    "ok=1",
+    "ok=1; Path=/; HttpOnly; Secure; SameSite=None; Partitioned; Priority=High",
+    "ok=1; Expires=Wed, 21 Oct 2099 07:28:00 GMT; Path=/maps",
+    "x=y, ok=1; Max-Age=60; Path=/maps/s.xml",
+    "ok=0, ok=1",
+    "gone=1; Max-Age=0; Domain=e.example, ok=1; Domain=.e.example",
+    'quoted="a b"; Path=/, ok=1; Path=relative',
+])
 def test_a_redirect_to_itself_that_sets_a_cookie_is_followed_with_it(line: str) -> None:
     site = Site({PATH: asks_for_cookie(BODY, line, to=MAP)}, SITE)
     reading = read(site, MAP)
@@ -150,22 +144,19 @@ def test_a_robots_txt_and_a_check_on_another_page_may_need_a_cookie() -> None:
     assert cookies(site, check) == ["ok=1"]
 
 
-@pytest.mark.parametrize(
-    ("line", "to"),
-    [
-        ("ok=1; Path=/", f"{OTHER}/s.xml"),
-        ("ok=1; Path=/; Domain=example", f"{OTHER}/s.xml"),
-        ("ok=1; Path=/; Secure", "http://e.example/maps/s.xml"),
-        ("ok=1; Path=/other", f"{SITE}/maps/t.xml"),
-        ("ok=1; Path=/ma", f"{SITE}/maps/t.xml"),
-        ("ok=1; Path=/", "https://www.e.example/maps/s.xml"),
-        ("ok=1; Path=/", "https://e.example:8443/maps/s.xml"),
-        ("ok=1; Path=/; Max-Age=-1", f"{SITE}/maps/t.xml"),
-        ("ok=1; Path=/; Expires=Thu, 01 Jan 1970 00:00:00 GMT", f"{SITE}/maps/t.xml"),
-        ("ok=1\r\nX-Evil: 1; Path=/", f"{SITE}/maps/t.xml"),
-        (f"ok=1{'x' * 5_000}; Path=/", f"{SITE}/maps/t.xml"),
-    ],
-)
+@pytest.mark.parametrize(("line", "to"), [
+    ("ok=1; Path=/", f"{OTHER}/s.xml"),
+    ("ok=1; Path=/; Domain=example", f"{OTHER}/s.xml"),
+    ("ok=1; Path=/; Secure", "http://e.example/maps/s.xml"),
+    ("ok=1; Path=/other", f"{SITE}/maps/t.xml"),
+    ("ok=1; Path=/ma", f"{SITE}/maps/t.xml"),
+    ("ok=1; Path=/", "https://www.e.example/maps/s.xml"),
+    ("ok=1; Path=/", "https://e.example:8443/maps/s.xml"),
+    ("ok=1; Path=/; Max-Age=-1", f"{SITE}/maps/t.xml"),
+    ("ok=1; Path=/; Expires=Thu, 01 Jan 1970 00:00:00 GMT", f"{SITE}/maps/t.xml"),
+    ("ok=1\r\nX-Evil: 1; Path=/", f"{SITE}/maps/t.xml"),
+    (f"ok=1{'x' * 5_000}; Path=/", f"{SITE}/maps/t.xml"),
+])
 def test_a_cookie_goes_nowhere_else(line: str, to: str) -> None:
     site = Site({PATH: (302, {"location": to, "set-cookie": line}, b""), to: BODY}, SITE)
     read(site, MAP, scope="any")
@@ -215,23 +206,19 @@ def messages_of_index(children: dict[str, Any]) -> list[str]:
     return read(Site({"/map.xml": index(*children), **children}, SITE), f"{SITE}/map.xml").messages("F05")
 
 
-@pytest.mark.parametrize(
-    ("paths", "message"),
-    [(["a", "b/"], "all 2 children are HTML pages"), (["a?b=c"], "its child is an HTML page")],
-)
+@pytest.mark.parametrize(("paths", "message"), [
+    (["a", "b/"], "all 2 children are HTML pages"), (["a?b=c"], "its child is an HTML page"),
+])
 def test_an_index_of_pages_is_named_as_one(paths: list[str], message: str) -> None:
     assert f"{message}: {MEANT}" in messages_of_index({f"{SITE}/{path}": PAGE for path in paths})
 
 
-@pytest.mark.parametrize(
-    "children",
-    [
-        {f"{SITE}/a": PAGE, f"{SITE}/b": urlset(f"{SITE}/c")},
-        {f"{SITE}/a": PAGE, f"{SITE}/b": (404, {}, b"")},
-        {f"{SITE}/a.xml": PAGE, f"{SITE}/b.xml.gz": PAGE},  # error pages in place of sitemaps
-        {f"{SITE}/sitemap/1": PAGE, f"{SITE}/map.php?type=sitemap": PAGE},
-        {f"{SITE}/a": urlset(f"{SITE}/c")},
-    ],
-)
+@pytest.mark.parametrize("children", [
+    {f"{SITE}/a": PAGE, f"{SITE}/b": urlset(f"{SITE}/c")},
+    {f"{SITE}/a": PAGE, f"{SITE}/b": (404, {}, b"")},
+    {f"{SITE}/a.xml": PAGE, f"{SITE}/b.xml.gz": PAGE},  # error pages in place of sitemaps
+    {f"{SITE}/sitemap/1": PAGE, f"{SITE}/map.php?type=sitemap": PAGE},
+    {f"{SITE}/a": urlset(f"{SITE}/c")},
+])
 def test_other_indexes_are_not_named_so(children: dict[str, Any]) -> None:
     assert not any(MEANT in message for message in messages_of_index(children))

@@ -162,16 +162,13 @@ def test_empty_folder_has_no_sitemap(tmp_path: Path) -> None:
         list(sr.urls(tmp_path, base=WWW))
 
 
-@pytest.mark.parametrize(
-    ("base", "url"),
-    [
-        (WWW, f"{WWW}/map%20one.xml.gz"),
-        (f"{WWW}/maps/", f"{WWW}/maps/map%20one.xml.gz"),
-        (f"{WWW}/maps", f"{WWW}/maps/map%20one.xml.gz"),
-        (f"{WWW}/v1.2", f"{WWW}/v1.2/map%20one.xml.gz"),
-        (f"{WWW}/maps/other.xml", f"{WWW}/maps/other.xml"),
-    ],
-)
+@pytest.mark.parametrize(("base", "url"), [
+    (WWW, f"{WWW}/map%20one.xml.gz"),
+    (f"{WWW}/maps/", f"{WWW}/maps/map%20one.xml.gz"),
+    (f"{WWW}/maps", f"{WWW}/maps/map%20one.xml.gz"),
+    (f"{WWW}/v1.2", f"{WWW}/v1.2/map%20one.xml.gz"),
+    (f"{WWW}/maps/other.xml", f"{WWW}/maps/other.xml"),
+])
 def test_file_is_one_document(base: str, url: str, tmp_path: Path) -> None:
     file = tmp_path / "map one.xml.gz"
     file.write_bytes(gz(urlset(f"{WWW}/maps/a", f"{WWW}/v1.2/a")))
@@ -220,18 +217,15 @@ def test_recording_of_a_folder_is_replayed_without_it(tmp_path: Path) -> None:
         sr.urls(folder, base=WWW, record=tmp_path / "x" / ".." / "public")
 
 
-@pytest.mark.parametrize(
-    ("target", "message"),
-    [
-        ("example.com", "there is no file or folder example.com; base= is for a folder"),
-        ("nosuch/", "there is no file or folder nosuch/; base= is"),
-        (" ", "there is no file or folder"),
-        ("https://me:secret@example.com/", "https://example.com/ is a URL; base= is"),
-        ("copy", "copy is a recording, which has its own URLs; base= is"),
-        ("site.warc", "site.warc is a recording"),
-        ("urls.jsonl", "urls.jsonl is a dump"),
-    ],
-)
+@pytest.mark.parametrize(("target", "message"), [
+    ("example.com", "there is no file or folder example.com; base= is for a folder"),
+    ("nosuch/", "there is no file or folder nosuch/; base= is"),
+    (" ", "there is no file or folder"),
+    ("https://me:secret@example.com/", "https://example.com/ is a URL; base= is"),
+    ("copy", "copy is a recording, which has its own URLs; base= is"),
+    ("site.warc", "site.warc is a recording"),
+    ("urls.jsonl", "urls.jsonl is a dump"),
+])
 def test_base_for_anything_else_is_a_usage_error(
     target: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -243,16 +237,13 @@ def test_base_for_anything_else_is_a_usage_error(
     assert "secret" not in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("base", "message"),
-    [
-        ("", "base: give the URL"), (3, "base: give the URL"), ("www.example.com", "www.example.com has no scheme"),
-        ("me:secret@example.com", "example.com has no scheme"),
-        ("ftp://example.com/", "no http or https URL"), ("https://", "no http or https URL"),
-        ("https://me:secret@example.com/", "a login, a query"), ("https://example.com/?a=secret", "a login, a query"),
-        ("https://example.com/#secret", "a login, a query"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("base", "message"), [
+    ("", "base: give the URL"), (3, "base: give the URL"), ("www.example.com", "www.example.com has no scheme"),
+    ("me:secret@example.com", "example.com has no scheme"),
+    ("ftp://example.com/", "no http or https URL"), ("https://", "no http or https URL"),
+    ("https://me:secret@example.com/", "a login, a query"), ("https://example.com/?a=secret", "a login, a query"),
+    ("https://example.com/#secret", "a login, a query"),
+])
 def test_base_that_is_no_url_of_a_folder_is_a_usage_error(base: Any, message: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError) as error:
         find_target(tmp_path, base)
@@ -263,18 +254,15 @@ def test_base_that_is_no_url_of_a_folder_is_a_usage_error(base: Any, message: st
 # --- without a base ---
 
 
-@pytest.mark.parametrize(
-    ("bodies", "base"),
-    [
-        ({"robots.txt": "Sitemap: /sitemap.xml", "sitemap.xml": urlset(f"{WWW}/a")}, f"{WWW}/"),
-        ({"sitemap.txt": f"{WWW}/a\n{WWW}/b\n"}, f"{WWW}/"),
-        ({"robots.txt": f"Sitemap: {WWW}/a.xml\nSitemap: https://cdn.example.net/b.xml"}, None),
-        ({"sitemap.xml": urlset(f"{WWW}/a", "http://www.example.com/b")}, None),
-        ({"sitemap.xml": "<html>"}, None),
-        ({"other.xml": urlset(f"{WWW}/a")}, None),
-        ({}, None),
-    ],
-)
+@pytest.mark.parametrize(("bodies", "base"), [
+    ({"robots.txt": "Sitemap: /sitemap.xml", "sitemap.xml": urlset(f"{WWW}/a")}, f"{WWW}/"),
+    ({"sitemap.txt": f"{WWW}/a\n{WWW}/b\n"}, f"{WWW}/"),
+    ({"robots.txt": f"Sitemap: {WWW}/a.xml\nSitemap: https://cdn.example.net/b.xml"}, None),
+    ({"sitemap.xml": urlset(f"{WWW}/a", "http://www.example.com/b")}, None),
+    ({"sitemap.xml": "<html>"}, None),
+    ({"other.xml": urlset(f"{WWW}/a")}, None),
+    ({}, None),
+])
 def test_likely_base_is_the_only_origin_that_the_files_name(
     bodies: Mapping[str, str | bytes], base: str | None, tmp_path: Path
 ) -> None:

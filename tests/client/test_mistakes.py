@@ -187,20 +187,17 @@ def test_unknown_keyword_is_reported_with_all_keywords() -> None:
     assert "options" not in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: sr.SitemapReader(since="7d"), "SitemapReader() has no keyword since; its urls() takes it"),  # type: ignore[call-arg]
-        (lambda: sr.SitemapReader(state="s"), "SitemapReader() has no keyword state; its changes() takes it"),  # type: ignore[call-arg]
-        (lambda: sr.audit("a", jobs=2), "audit() has no keyword jobs; it has allow_private, as_of, "),  # type: ignore[call-arg]
-        (lambda: sr.snapshot("a", jobs=2), "snapshot() has no keyword jobs; it has allow_private, at, auth, "),  # type: ignore[call-arg]
-        (lambda: READER.urls("a", scope="any"), "urls() has no keyword scope; SitemapReader takes it"),
-        (lambda: READER.urls("a", db="s"), "urls() has no keyword db; it has exclude, follow, include, "),
-        (lambda: READER.urls("a", timeout=3), "urls() has no keyword timeout; SitemapReader takes limits=Limits(re"),
-        (lambda: READER.changes("a", state="s", exlude="x"), "changes() has no keyword exlude; did you mean exclude?"),
-        (lambda: READER.discover("a", onitem=print), "discover() has no keyword onitem; did you mean on_item?"),
-    ],
-)
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda: sr.SitemapReader(since="7d"), "SitemapReader() has no keyword since; its urls() takes it"),  # type: ignore[call-arg]
+    (lambda: sr.SitemapReader(state="s"), "SitemapReader() has no keyword state; its changes() takes it"),  # type: ignore[call-arg]
+    (lambda: sr.audit("a", jobs=2), "audit() has no keyword jobs; it has allow_private, as_of, "),  # type: ignore[call-arg]
+    (lambda: sr.snapshot("a", jobs=2), "snapshot() has no keyword jobs; it has allow_private, at, auth, "),  # type: ignore[call-arg]
+    (lambda: READER.urls("a", scope="any"), "urls() has no keyword scope; SitemapReader takes it"),
+    (lambda: READER.urls("a", db="s"), "urls() has no keyword db; it has exclude, follow, include, "),
+    (lambda: READER.urls("a", timeout=3), "urls() has no keyword timeout; SitemapReader takes limits=Limits(re"),
+    (lambda: READER.changes("a", state="s", exlude="x"), "changes() has no keyword exlude; did you mean exclude?"),
+    (lambda: READER.discover("a", onitem=print), "discover() has no keyword onitem; did you mean on_item?"),
+])
 def test_keywords_of_a_reader_and_of_its_methods_are_not_mixed_up(call: Callable[[], object], message: str) -> None:
     with pytest.raises(UnknownKeyword) as error:
         call()

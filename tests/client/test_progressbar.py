@@ -72,24 +72,21 @@ def shown(terminal: Terminal) -> list[str]:
     return [text.rstrip() for text in terminal.getvalue().split("\r") if text.strip()]
 
 
-@pytest.mark.parametrize(
-    ("progress", "reported"),
-    [
-        (Progress(), "sitemaps  0/? [00:00, 0 URLs, 0 B]"),
-        (Progress(0, 1, 0, 999), "sitemaps  0/1 [00:00, 0 URLs, 999 B]"),
-        (Progress(1, 2, 1, 1_000), "sitemaps  1/2 [00:00, 1 URL, 1.0 kB]"),
-        (Progress(12, 40, 51_204, 8_123_456), "sitemaps  12/40 [00:00, 51,204 URLs, 8.1 MB]"),
-        (Progress(1_200, 40_000, 60_000_000, 10**10), "sitemaps  1,200/40,000 [00:00, 60,000,000 URLs, 10.0 GB]"),
-        (
-            Progress(1, 40, 9, 999, CrawlDelay("https://a.example", 7.5, 39)),
-            "sitemaps  1/40 [00:00, 9 URLs, 999 B, Crawl-delay 7.5 s, 4:53 left]",
-        ),
-        (
-            Progress(1, 900, 9, 999, CrawlDelay("https://a.example", 10.0, 899)),
-            "sitemaps  1/900 [00:00, 9 URLs, 999 B, Crawl-delay 10 s, 2:29:50 left]",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("progress", "reported"), [
+    (Progress(), "sitemaps  0/? [00:00, 0 URLs, 0 B]"),
+    (Progress(0, 1, 0, 999), "sitemaps  0/1 [00:00, 0 URLs, 999 B]"),
+    (Progress(1, 2, 1, 1_000), "sitemaps  1/2 [00:00, 1 URL, 1.0 kB]"),
+    (Progress(12, 40, 51_204, 8_123_456), "sitemaps  12/40 [00:00, 51,204 URLs, 8.1 MB]"),
+    (Progress(1_200, 40_000, 60_000_000, 10**10), "sitemaps  1,200/40,000 [00:00, 60,000,000 URLs, 10.0 GB]"),
+    (
+        Progress(1, 40, 9, 999, CrawlDelay("https://a.example", 7.5, 39)),
+        "sitemaps  1/40 [00:00, 9 URLs, 999 B, Crawl-delay 7.5 s, 4:53 left]",
+    ),
+    (
+        Progress(1, 900, 9, 999, CrawlDelay("https://a.example", 10.0, 899)),
+        "sitemaps  1/900 [00:00, 9 URLs, 999 B, Crawl-delay 10 s, 2:29:50 left]",
+    ),
+])
 def test_bar_shows_progress(terminal: Terminal, progress: Progress, reported: str) -> None:
     bar = ProgressBar()
     bar(progress)
@@ -97,17 +94,14 @@ def test_bar_shows_progress(terminal: Terminal, progress: Progress, reported: st
         assert shown(terminal) == [reported]
 
 
-@pytest.mark.parametrize(
-    ("number", "reported"),
-    [
-        (0, "0 B"),
-        (999, "999 B"),
-        (1_000, "1.0 kB"),
-        (999_949, "999.9 kB"),
-        (999_951, "1.0 MB"),
-        (5 * 10**15, "5,000.0 TB"),
-    ],
-)
+@pytest.mark.parametrize(("number", "reported"), [
+    (0, "0 B"),
+    (999, "999 B"),
+    (1_000, "1.0 kB"),
+    (999_949, "999.9 kB"),
+    (999_951, "1.0 MB"),
+    (5 * 10**15, "5,000.0 TB"),
+])
 def test_sizes_are_short(number: int, reported: str) -> None:
     assert size_of(number) == reported
 
@@ -166,11 +160,9 @@ def test_messages_of_tqdm_are_on_their_own_line(terminal: Terminal) -> None:
         assert re.search(r"\r +\rreported\n\rsitemaps  ", terminal.getvalue())
 
 
-@pytest.mark.parametrize(
-    "error",
-    [OSError(errno.ENOSPC, "full"), OSError(errno.EIO, "gone"), BrokenPipeError(), ValueError("I/O on closed file")],
-    ids=repr,
-)
+@pytest.mark.parametrize("error", [
+    OSError(errno.ENOSPC, "full"), OSError(errno.EIO, "gone"), BrokenPipeError(), ValueError("I/O on closed file"),
+], ids=repr)
 def test_unwritable_stderr_does_not_stop_the_run(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     has_stderr(monkeypatch, Refusing(error))
     with ProgressBar() as bar:
@@ -318,17 +310,14 @@ print(json.dumps([reported, threading.active_count(), len(tqdm.std.tqdm._instanc
 
 @pytest.mark.smoke("sync-640")
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("way", "reported"),
-    [
-        ("sync", 640),
-        ("async", 640),
-        ("sync, raising", "KeyError"),
-        ("async, raising", "KeyError"),
-        ("a function raises", "KeyError"),
-        ("left without a block", "left"),
-    ],
-)
+@pytest.mark.parametrize(("way", "reported"), [
+    ("sync", 640),
+    ("async", 640),
+    ("sync, raising", "KeyError"),
+    ("async, raising", "KeyError"),
+    ("a function raises", "KeyError"),
+    ("left without a block", "left"),
+])
 def test_the_bar_of_a_stream_ends_with_it(way: str, reported: object) -> None:
     command = [sys.executable, "-X", "dev", "-W", "error", "-c", READING, way, str(SHOP)]
     with on_terminal(command, pipes_stdout=True) as terminal:

@@ -128,17 +128,14 @@ async def test_the_first_record_comes_before_the_last_child_is_fetched() -> None
 # --- what is followed and kept --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("options", "paths"),
-    [
-        ({"follow": "[12].xml$"}, ["/1.xml", "/2.xml"]),
-        ({"follow": ["/0.xml", re.compile("/2.XML", re.IGNORECASE)]}, ["/0.xml", "/2.xml"]),
-        ({"no_follow": "/1.xml"}, ["/0.xml", "/2.xml"]),
-        ({"follow": "[12].xml", "no_follow": "/1.xml"}, ["/2.xml"]),
-        ({"follow": lambda ref: "0" not in urlsplit(ref.loc).path, "no_follow": "/1.xml"}, ["/2.xml"]),
-        ({"follow": lambda ref: "1" in urlsplit(ref.loc).path}, ["/1.xml"]),
-    ],
-)
+@pytest.mark.parametrize(("options", "paths"), [
+    ({"follow": "[12].xml$"}, ["/1.xml", "/2.xml"]),
+    ({"follow": ["/0.xml", re.compile("/2.XML", re.IGNORECASE)]}, ["/0.xml", "/2.xml"]),
+    ({"no_follow": "/1.xml"}, ["/0.xml", "/2.xml"]),
+    ({"follow": "[12].xml", "no_follow": "/1.xml"}, ["/2.xml"]),
+    ({"follow": lambda ref: "0" not in urlsplit(ref.loc).path, "no_follow": "/1.xml"}, ["/2.xml"]),
+    ({"follow": lambda ref: "1" in urlsplit(ref.loc).path}, ["/1.xml"]),
+])
 def test_patterns_choose_among_the_children_of_an_index(options: dict[str, Any], paths: list[str]) -> None:
     site = small_site()
     reading = read(site, **options)
@@ -533,17 +530,14 @@ def test_a_site_without_a_sitemap_raises_nothing_found() -> None:
     assert [outcome.format for outcome in error.outcomes] == ["robots"]
 
 
-@pytest.mark.parametrize(
-    ("page", "code"),
-    [
-        ((404, {}, b""), "F01"),
-        ((200, {"Content-Type": "text/html"}, b"<!doctype html><html></html>"), "F05"),
-        ((200, XML, b""), "F11"),
-        ((200, XML, b"<urlset><url><loc>http"), "S01"),
-        ((206, {**XML, "Content-Range": "bytes 0-199/900"}, urlset(f"{HOST}/1")), "F18"),
-        (sr.FetchError("no connection"), "F04"),
-    ],
-)
+@pytest.mark.parametrize(("page", "code"), [
+    ((404, {}, b""), "F01"),
+    ((200, {"Content-Type": "text/html"}, b"<!doctype html><html></html>"), "F05"),
+    ((200, XML, b""), "F11"),
+    ((200, XML, b"<urlset><url><loc>http"), "S01"),
+    ((206, {**XML, "Content-Range": "bytes 0-199/900"}, urlset(f"{HOST}/1")), "F18"),
+    (sr.FetchError("no connection"), "F04"),
+])
 @pytest.mark.parametrize("listed", ["robots", "index", "given"])
 def test_sitemaps_of_which_none_can_be_read_raise_nothing_readable(page: Any, code: str, listed: str) -> None:
     first = "/map.xml" if listed != "index" else "/index.xml"
@@ -567,13 +561,10 @@ def test_a_sitemap_without_urls_in_scope_is_no_error(locs: list[str], dropped: d
 # --- invalid values -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"scope": "all"}, {"probe": "maybe"}, {"concurrency": 0}, {"per_host": 0}, {"since": "soon"}, {"since": 5},
-        {"record": ""}, {"follow": 3}, {"undated": "perhaps"}, {"trust_lastmod": "maybe"}, {"session": object()},
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("options", [
+    {"scope": "all"}, {"probe": "maybe"}, {"concurrency": 0}, {"per_host": 0}, {"since": "soon"}, {"since": 5},
+    {"record": ""}, {"follow": 3}, {"undated": "perhaps"}, {"trust_lastmod": "maybe"}, {"session": object()},
+])
 def test_invalid_options_are_refused_at_once(options: dict[str, Any]) -> None:
     (name,) = options
     with pytest.raises(sr.UsageError, match=name):
@@ -591,31 +582,27 @@ def test_headers_that_cannot_be_sent_are_refused_at_once(options: dict[str, Any]
         sr.urls(SHOP, **options)
 
 
-@pytest.mark.parametrize(
-    ("target", "hint"),
-    [
-        ("", "the target is empty"),
-        ("  ", "the target is empty"),
-        ("shop", "no file or folder"),
-        ("no/such/folder/", "no file or folder"),
-        ("{here}/shop.example", "no file or folder"),
-        ("{here}", r"site\.toml"),
-        ("ftp://shop.example/", "neither http nor https"),
-        ("a" * 5000 + ".example/", "no file or folder"),
-        (None, "a host, a URL or a folder"),
-        (3, "a host, a URL or a folder"),
-        (["a.example", "b.example"], "a host, a URL or a folder"),
-        ("urls.jsonl", "stats urls.jsonl"),
-        ("urls.xml", "sitemap-reader parse urls.xml"),
-        (Path("urls.xml"), "sitemap-reader parse urls.xml"),
-        ("{here}/urls.xml", "sitemap-reader parse /"),
-        ("./a.invalid", r"site\.toml"),
-        ("a.invalid/", r"site\.toml"),
-        ("..", r"site\.toml"),
-        (Path("a.invalid"), r"site\.toml"),
-    ],
-    ids=lambda each: str(each)[:20],
-)
+@pytest.mark.parametrize(("target", "hint"), [
+    ("", "the target is empty"),
+    ("  ", "the target is empty"),
+    ("shop", "no file or folder"),
+    ("no/such/folder/", "no file or folder"),
+    ("{here}/shop.example", "no file or folder"),
+    ("{here}", r"site\.toml"),
+    ("ftp://shop.example/", "neither http nor https"),
+    ("a" * 5000 + ".example/", "no file or folder"),
+    (None, "a host, a URL or a folder"),
+    (3, "a host, a URL or a folder"),
+    (["a.example", "b.example"], "a host, a URL or a folder"),
+    ("urls.jsonl", "stats urls.jsonl"),
+    ("urls.xml", "sitemap-reader parse urls.xml"),
+    (Path("urls.xml"), "sitemap-reader parse urls.xml"),
+    ("{here}/urls.xml", "sitemap-reader parse /"),
+    ("./a.invalid", r"site\.toml"),
+    ("a.invalid/", r"site\.toml"),
+    ("..", r"site\.toml"),
+    (Path("a.invalid"), r"site\.toml"),
+], ids=lambda each: str(each)[:20])
 def test_invalid_targets_are_refused_at_once(
     target: Any, hint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

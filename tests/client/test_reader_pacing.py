@@ -416,15 +416,11 @@ async def whole_at_once(web: Web, targets: list[str], *, site_seconds: float, **
         return await asyncio.gather(*(read_whole(reader, target) for target in targets))
 
 
-@pytest.mark.parametrize(
-    ("targets", "options"),
-    [
-        ([f"https://{number}.example" for number in range(12)], {"concurrency": 2}),
-        ([A] * 12, {"per_host": 1}),
-        ([A] * 6, {"delay": 0.1}),
-    ],
-    ids=["concurrency", "per_host", "delay"],
-)
+@pytest.mark.parametrize(("targets", "options"), [
+    ([f"https://{number}.example" for number in range(12)], {"concurrency": 2}),
+    ([A] * 12, {"per_host": 1}),
+    ([A] * 6, {"delay": 0.1}),
+], ids=["concurrency", "per_host", "delay"])
 async def test_waiting_for_other_streams_is_no_time_of_the_site(targets: list[str], options: dict[str, Any]) -> None:
     web = Web(seconds=0.08)
     assert await whole_at_once(web, targets, site_seconds=1.2, **options) == [True] * len(targets)
@@ -440,15 +436,11 @@ async def test_a_stream_that_waits_for_one_that_hangs_has_its_own_time() -> None
         assert [await read_whole(reader, B), await first] == [True, False]
 
 
-@pytest.mark.parametrize(
-    ("web", "options"),
-    [
-        (Web(robots="User-agent: *\nCrawl-delay: 0.3", sitemaps=6), {}),
-        (Web(sitemaps=6), {"delay": 0.3}),
-        (Web(answers={f"{A}/robots.txt": [(503, {"retry-after": "3"})]}), {}),
-    ],
-    ids=["Crawl-delay", "delay", "Retry-After"],
-)
+@pytest.mark.parametrize(("web", "options"), [
+    (Web(robots="User-agent: *\nCrawl-delay: 0.3", sitemaps=6), {}),
+    (Web(sitemaps=6), {"delay": 0.3}),
+    (Web(answers={f"{A}/robots.txt": [(503, {"retry-after": "3"})]}), {}),
+], ids=["Crawl-delay", "delay", "Retry-After"])
 @pytest.mark.parametrize("streams", [1, 2])
 async def test_what_the_site_asks_for_is_its_time(web: Web, options: dict[str, Any], streams: int) -> None:
     web = attrs.evolve(web, answers={url: [*each] for url, each in web.answers.items()}, log=[])

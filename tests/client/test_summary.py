@@ -35,15 +35,12 @@ def test_whole_batch_is_counted_if_the_callback_raises(name: str) -> None:
     assert (len(ledger.problems), ledger.complete) == (1, False)
 
 
-@pytest.mark.parametrize(
-    ("outcomes", "sitemaps"),
-    [
-        ([outcome("a.xml"), outcome("b.xml")], 2),
-        ([outcome("b.xml", "a.xml"), outcome("a.xml")], 1),
-        ([outcome("a.xml", "c.xml"), outcome("b.xml", "c.xml")], 1),
-        ([outcome("a.xml", "c.xml"), outcome("b.xml", "c.xml"), outcome("d.xml", "b.xml")], 1),
-    ],
-)
+@pytest.mark.parametrize(("outcomes", "sitemaps"), [
+    ([outcome("a.xml"), outcome("b.xml")], 2),
+    ([outcome("b.xml", "a.xml"), outcome("a.xml")], 1),
+    ([outcome("a.xml", "c.xml"), outcome("b.xml", "c.xml")], 1),
+    ([outcome("a.xml", "c.xml"), outcome("b.xml", "c.xml"), outcome("d.xml", "b.xml")], 1),
+])
 def test_documents_with_the_same_final_url_count_once(outcomes: list[Item], sitemaps: int) -> None:
     ledger = SummaryBuilder()
     ledger.record(outcomes)
@@ -84,10 +81,9 @@ def test_urls_are_counted_and_given_as_they_are() -> None:
     assert ledger.summary().repeated == 0
 
 
-@pytest.mark.parametrize(
-    ("limit", "given", "is_full"),
-    [(1, ["a"], True), (3, ["a", "b", "c"], True), (4, ["a", "b", "c", "d"], True), (6, [*"abcde"], False)],
-)
+@pytest.mark.parametrize(("limit", "given", "is_full"), [
+    (1, ["a"], True), (3, ["a", "b", "c"], True), (4, ["a", "b", "c", "d"], True), (6, [*"abcde"], False),
+])
 def test_urls_are_limited(limit: int, given: list[str], is_full: bool) -> None:
     ledger, one_by_one = SummaryBuilder(limit=limit), SummaryBuilder(limit=limit)
     taken = [locs(ledger.count_batch(some)) for some in (urls("a", "b"), urls("c"), urls("d", "e"))]

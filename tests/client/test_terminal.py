@@ -31,23 +31,20 @@ def _no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-@pytest.mark.parametrize(
-    ("environment", "on_terminal", "in_a_pipe"),
-    [
-        ("", True, False),
-        ("TERM=xterm", True, False),
-        ("TERM=dumb", False, False),
-        ("NO_COLOR=1", False, False),
-        ("NO_COLOR=", True, False),
-        ("FORCE_COLOR=1", True, True),
-        ("FORCE_COLOR=0", True, False),
-        ("FORCE_COLOR=", True, False),
-        ("CLICOLOR_FORCE=1", True, True),
-        ("CLICOLOR_FORCE=0", True, False),
-        ("FORCE_COLOR=1 TERM=dumb", True, True),
-        ("FORCE_COLOR=1 NO_COLOR=1", False, False),
-    ],
-)
+@pytest.mark.parametrize(("environment", "on_terminal", "in_a_pipe"), [
+    ("", True, False),
+    ("TERM=xterm", True, False),
+    ("TERM=dumb", False, False),
+    ("NO_COLOR=1", False, False),
+    ("NO_COLOR=", True, False),
+    ("FORCE_COLOR=1", True, True),
+    ("FORCE_COLOR=0", True, False),
+    ("FORCE_COLOR=", True, False),
+    ("CLICOLOR_FORCE=1", True, True),
+    ("CLICOLOR_FORCE=0", True, False),
+    ("FORCE_COLOR=1 TERM=dumb", True, True),
+    ("FORCE_COLOR=1 NO_COLOR=1", False, False),
+])
 def test_environment_decides_on_colours(
     monkeypatch: pytest.MonkeyPatch, environment: str, on_terminal: bool, in_a_pipe: bool
 ) -> None:
@@ -81,10 +78,9 @@ def test_a_line_of_a_dumb_terminal_cannot_be_overwritten(monkeypatch: pytest.Mon
     assert not is_redrawn(Stream(shows=True))
 
 
-@pytest.mark.parametrize(
-    ("encoding", "shown"),
-    [("utf-8", "└── a…商"), ("cp1252", "`-- a…?"), ("cp437", "└── a...?"), ("ascii", "`-- a...?")],
-)
+@pytest.mark.parametrize(("encoding", "shown"), [
+    ("utf-8", "└── a…商"), ("cp1252", "`-- a…?"), ("cp437", "└── a...?"), ("ascii", "`-- a...?"),
+])
 def test_characters_that_an_encoding_lacks_are_substituted(encoding: str, shown: str) -> None:
     assert screen_of(Stream(shows=True, encoding=encoding)).shown("└── a…商") == shown
 

@@ -513,31 +513,28 @@ def test_documents_that_crawlees_own_loader_misses(site: SiteServer) -> None:
     assert {f"{one}/{name}" for name in ("?a=1&b=2", "behind", "feed", "wide")} <= missed
 
 
-@pytest.mark.parametrize(
-    ("options", "reported"),
-    [
-        ({"targets": []}, "no target"),
-        ({"targets": "no such name"}, "there is no file or folder"),
-        ({"targets": ["example.com", 3]}, "not 3"),
-        ({"since": "soon"}, "since"),
-        ({"undated": "perhaps"}, "undated"),
-        ({"include": "("}, "include"),
-        ({"follow": 3}, "follow"),
-        ({"scope": "wide"}, "scope"),
-        ({"max_buffer_size": 0}, "max_buffer_size"),
-        ({"persist_state_key": ""}, "persist_state_key"),
-        ({"state": 3}, "state"),
-        ({"state": ""}, "state"),
-        ({"state": "s.db", "since": "7d"}, "since cannot be combined with a state"),
-        ({"state": "s.db", "until": "7d", "undated": "drop"}, "until, undated cannot be combined"),
-        ({"state": "s.db", "trust_lastmod": "often"}, "trust_lastmod"),
-        ({"state": "s.db", "on": "tuesdays"}, "on is one of any, lastmod"),
-        ({"state": "s.db", "persist_state_key": "sitemaps"}, "persist_state_key cannot be combined with a state"),
-        ({"full": True}, r"no keyword full; its changes\(\) takes it"),
-        ({"on_removed": print}, "on_removed"),
-        ({"reader": sr.SitemapReader(), "scope": "any"}, "scope: of a reader of your own"),
-    ],
-)
+@pytest.mark.parametrize(("options", "reported"), [
+    ({"targets": []}, "no target"),
+    ({"targets": "no such name"}, "there is no file or folder"),
+    ({"targets": ["example.com", 3]}, "not 3"),
+    ({"since": "soon"}, "since"),
+    ({"undated": "perhaps"}, "undated"),
+    ({"include": "("}, "include"),
+    ({"follow": 3}, "follow"),
+    ({"scope": "wide"}, "scope"),
+    ({"max_buffer_size": 0}, "max_buffer_size"),
+    ({"persist_state_key": ""}, "persist_state_key"),
+    ({"state": 3}, "state"),
+    ({"state": ""}, "state"),
+    ({"state": "s.db", "since": "7d"}, "since cannot be combined with a state"),
+    ({"state": "s.db", "until": "7d", "undated": "drop"}, "until, undated cannot be combined"),
+    ({"state": "s.db", "trust_lastmod": "often"}, "trust_lastmod"),
+    ({"state": "s.db", "on": "tuesdays"}, "on is one of any, lastmod"),
+    ({"state": "s.db", "persist_state_key": "sitemaps"}, "persist_state_key cannot be combined with a state"),
+    ({"full": True}, r"no keyword full; its changes\(\) takes it"),
+    ({"on_removed": print}, "on_removed"),
+    ({"reader": sr.SitemapReader(), "scope": "any"}, "scope: of a reader of your own"),
+])
 def test_wrong_values_raise_at_once(options: dict[str, Any], reported: str, tmp_path: Path) -> None:
     with pytest.raises(sr.UsageError, match=reported):
         SitemapReaderLoader(options.pop("targets", "example.com"), **options)

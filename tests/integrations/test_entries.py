@@ -13,11 +13,10 @@ from sitemap_reader import Alternate, SitemapRef, UrlRecord
 MOMENT = datetime(2024, 1, 1, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["2024", "2024-05", "2024-05-06", "2024-05-06T07:08+00:00", "2024-05-06T07:08:09+00:00",
-     "2024-05-06T07:08:09.100000+00:00", "0987"],
-)  # fmt: skip
+@pytest.mark.parametrize("text", [
+    "2024", "2024-05", "2024-05-06", "2024-05-06T07:08+00:00", "2024-05-06T07:08:09+00:00",
+    "2024-05-06T07:08:09.100000+00:00", "0987",
+])
 def test_date_keeps_its_stated_precision(text: str) -> None:
     body = f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>https://e.com/</loc>\
 <lastmod>{text}</lastmod></url></urlset>'

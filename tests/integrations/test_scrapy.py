@@ -594,16 +594,13 @@ def test_redirect_target_decides_the_scope(site_server: Callable[..., SiteServer
 # --- messages ---
 
 
-@pytest.mark.parametrize(
-    ("arguments", "reported"),
-    [
-        ({}, "there is nothing to read: give the spider sitemap_urls, or sites"),
-        ({"sites": "example.com", "sitemap_since": "soon"}, "since: 'soon' is neither a date"),
-        ({"sites": "example.com", "sitemap_scope": "all"}, "scope is one of"),
-        ({"sites": "ftp://example.com"}, "'ftp://example.com' is neither a host nor"),
-        ({"sites": 7}, "sites must be URLs, or hosts, not 7"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "reported"), [
+    ({}, "there is nothing to read: give the spider sitemap_urls, or sites"),
+    ({"sites": "example.com", "sitemap_since": "soon"}, "since: 'soon' is neither a date"),
+    ({"sites": "example.com", "sitemap_scope": "all"}, "scope is one of"),
+    ({"sites": "ftp://example.com"}, "'ftp://example.com' is neither a host nor"),
+    ({"sites": 7}, "sites must be URLs, or hosts, not 7"),
+])
 def test_invalid_setting_is_one_line_and_ends_the_spider(tmp_path: Path, arguments: Any, reported: str) -> None:
     ran = crawl(tmp_path, PLAIN, **arguments)
     (line,) = (line for line in ran.log.splitlines() if " ERROR: " in line)

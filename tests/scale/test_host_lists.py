@@ -128,24 +128,21 @@ def test_the_same_hosts_have_the_same_sum_however_they_are_given(listed):
 # --- domains ---
 
 
-@pytest.mark.parametrize(
-    ("target", "domain"),
-    [
-        ("example.com", "example.com"),
-        ("WWW.Example.com.", "example.com"),
-        ("https://news.example.co.uk:8443/sitemap.xml", "example.co.uk"),
-        ("a.github.io", "a.github.io"),
-        ("b.a.github.io", "a.github.io"),
-        ("co.uk", "co.uk"),
-        ("localhost:8080", "localhost"),
-        ("127.0.0.1", "127.0.0.1"),
-        ("http://127.0.0.1:8080", "127.0.0.1"),
-        ("10.0.0.1:81", "10.0.0.1"),
-        ("http://[2001:DB8::1]:8080/", "[2001:db8::1]"),
-        ("http://[::1]/a.xml", "[::1]"),
-        ("shop.m\N{LATIN SMALL LETTER U WITH DIAERESIS}nchen.de", "xn--mnchen-3ya.de"),
-    ],
-)
+@pytest.mark.parametrize(("target", "domain"), [
+    ("example.com", "example.com"),
+    ("WWW.Example.com.", "example.com"),
+    ("https://news.example.co.uk:8443/sitemap.xml", "example.co.uk"),
+    ("a.github.io", "a.github.io"),
+    ("b.a.github.io", "a.github.io"),
+    ("co.uk", "co.uk"),
+    ("localhost:8080", "localhost"),
+    ("127.0.0.1", "127.0.0.1"),
+    ("http://127.0.0.1:8080", "127.0.0.1"),
+    ("10.0.0.1:81", "10.0.0.1"),
+    ("http://[2001:DB8::1]:8080/", "[2001:db8::1]"),
+    ("http://[::1]/a.xml", "[::1]"),
+    ("shop.m\N{LATIN SMALL LETTER U WITH DIAERESIS}nchen.de", "xn--mnchen-3ya.de"),
+])
 def test_domain_is_the_registrable_domain(target, domain):
     assert domain_of(target) == domain
 
@@ -222,22 +219,19 @@ def config(**keywords):
     return make_config({**limits, **keywords})
 
 
-@pytest.mark.parametrize(
-    ("keywords", "words"),
-    [
-        ({"hosts_at_once": 0}, "hosts_at_once"),
-        ({"host_urls": 0}, "host_urls"),
-        ({"host_seconds": 0}, "host_seconds is a number of seconds, more than 0, not 0"),
-        ({"host_seconds": float("nan")}, "host_seconds is a number of seconds, more than 0, not nan"),
-        ({"record": "x"}, "record belongs to one process"),
-        ({"fetcher": object()}, "fetcher belongs to one process"),
-        ({"since": "7d", "state": True}, "give one of them"),
-        ({"since": "whenever"}, "whenever"),
-        ({"include": "re:("}, "include"),
-        ({"scope": "all"}, "scope"),
-        ({"per_host": 0}, "per_host"),
-    ],
-)
+@pytest.mark.parametrize(("keywords", "words"), [
+    ({"hosts_at_once": 0}, "hosts_at_once"),
+    ({"host_urls": 0}, "host_urls"),
+    ({"host_seconds": 0}, "host_seconds is a number of seconds, more than 0, not 0"),
+    ({"host_seconds": float("nan")}, "host_seconds is a number of seconds, more than 0, not nan"),
+    ({"record": "x"}, "record belongs to one process"),
+    ({"fetcher": object()}, "fetcher belongs to one process"),
+    ({"since": "7d", "state": True}, "give one of them"),
+    ({"since": "whenever"}, "whenever"),
+    ({"include": "re:("}, "include"),
+    ({"scope": "all"}, "scope"),
+    ({"per_host": 0}, "per_host"),
+])
 def test_invalid_options_are_reported_once_before_reading(keywords, words):
     with pytest.raises(sr.UsageError, match=words):
         config(**keywords)

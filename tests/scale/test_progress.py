@@ -64,17 +64,14 @@ def test_remaining_time_is_estimated_from_this_run(monkeypatch):
     assert (now.shards, now.shards_at_once, now.dashboard) == (4, 4, "http://127.0.0.1:8787/status")
 
 
-@pytest.mark.parametrize(
-    ("not_whole", "eta", "text"),
-    [
-        (0, None, "1,204,331 URLs, 88.1 MB"),
-        (3, None, "1,204,331 URLs, 88.1 MB, 3 not whole"),
-        (0, 58.2, "1,204,331 URLs, 88.1 MB, 00:58 left"),
-        (1_000, 59.6, "1,204,331 URLs, 88.1 MB, 1,000 not whole, 01:00 left"),
-        (0, 7_390.0, "1,204,331 URLs, 88.1 MB, 2:03:10 left"),
-        (0, 0.0, "1,204,331 URLs, 88.1 MB, 00:00 left"),
-    ],
-)
+@pytest.mark.parametrize(("not_whole", "eta", "text"), [
+    (0, None, "1,204,331 URLs, 88.1 MB"),
+    (3, None, "1,204,331 URLs, 88.1 MB, 3 not whole"),
+    (0, 58.2, "1,204,331 URLs, 88.1 MB, 00:58 left"),
+    (1_000, 59.6, "1,204,331 URLs, 88.1 MB, 1,000 not whole, 01:00 left"),
+    (0, 7_390.0, "1,204,331 URLs, 88.1 MB, 2:03:10 left"),
+    (0, 0.0, "1,204,331 URLs, 88.1 MB, 00:00 left"),
+])
 def test_text_of_the_bar(not_whole, eta, text):
     progress = HarvestProgress(312, 1_000, 1_204_331, 88_100_000, not_whole, 3, 9, 4, "", 41.0, eta)
     assert bar_state(progress) == BarState(312, 1_000, text)

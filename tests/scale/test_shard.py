@@ -244,19 +244,15 @@ def test_host_with_all_urls_filtered_is_complete(site, out):
 # --- options ---
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"since": "2023-03-01"},
-        {"since": "2023-03-01", "trust_lastmod": "never"},
-        {"until": "2023-02-01"},
-        {"include": re.compile(r"[0-4]\.html$")},
-        {"exclude": ["0\\.html$", re.compile(r"[5-8]\.html$")]},
-        {"no_follow": "/sitemaps/0.xml.gz"},
-        {"follow": "/sitemaps/1.xml.gz"},
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("options", [
+    {"since": "2023-03-01"},
+    {"since": "2023-03-01", "trust_lastmod": "never"},
+    {"until": "2023-02-01"},
+    {"include": re.compile(r"[0-4]\.html$")},
+    {"exclude": ["0\\.html$", re.compile(r"[5-8]\.html$")]},
+    {"no_follow": "/sitemaps/0.xml.gz"},
+    {"follow": "/sitemaps/1.xml.gz"},
+], ids=str)
 def test_filters_give_the_same_as_for_a_single_host(farm, hosts, out, options):
     host = hosts["index"]
     folder, _ = one_shard(out, [host], **options)

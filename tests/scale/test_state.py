@@ -372,24 +372,21 @@ def test_ages_count_from_the_first_start_after_a_resume(out, site_server):
 # --- options that exclude each other ---
 
 
-@pytest.mark.parametrize(
-    ("before", "now", "words"),
-    [
-        ({"state": True}, {"state": True, "include": "/a"}, "what .* remembers was read with include none before"),
-        ({"state": True}, {"state": True, "scope": "any"}, "scope any now; keep the settings, or name another folder"),
-        ({"state": True}, {"state": True, "extras": True}, "extras off"),
-        ({"state": True, "shards": 2}, {"state": True, "shards": 3}, "shards 2 before"),
-        ({"state": True}, {}, "holds a harvest that is done; name another folder"),
-        ({}, {"state": True}, "holds a harvest that is done; name another folder"),
-        ({}, {}, "holds a harvest that is done; name another folder"),
-        ({}, {"resume": True, "include": "/a"}, "was read with include none before, but with include /a now"),
-        ({}, {"resume": True, "since": "7d"}, "since none"),
-        ({}, {"resume": True, "shards": 7}, "shards 1 before"),
-        ({}, {"resume": True, "state": True}, "state off"),
-        ({}, {"resume": True, "obey_robots": False}, "obey_robots on"),
-        ({}, {"resume": True, "limits": HASTY}, "limits none"),
-    ],
-)
+@pytest.mark.parametrize(("before", "now", "words"), [
+    ({"state": True}, {"state": True, "include": "/a"}, "what .* remembers was read with include none before"),
+    ({"state": True}, {"state": True, "scope": "any"}, "scope any now; keep the settings, or name another folder"),
+    ({"state": True}, {"state": True, "extras": True}, "extras off"),
+    ({"state": True, "shards": 2}, {"state": True, "shards": 3}, "shards 2 before"),
+    ({"state": True}, {}, "holds a harvest that is done; name another folder"),
+    ({}, {"state": True}, "holds a harvest that is done; name another folder"),
+    ({}, {}, "holds a harvest that is done; name another folder"),
+    ({}, {"resume": True, "include": "/a"}, "was read with include none before, but with include /a now"),
+    ({}, {"resume": True, "since": "7d"}, "since none"),
+    ({}, {"resume": True, "shards": 7}, "shards 1 before"),
+    ({}, {"resume": True, "state": True}, "state off"),
+    ({}, {"resume": True, "obey_robots": False}, "obey_robots on"),
+    ({}, {"resume": True, "limits": HASTY}, "limits none"),
+])
 def test_another_harvest_in_the_folder_is_refused_and_leaves_it_as_it_is(farm, each, out, before, now, words):
     harvest_inline([each["robots"]], out, **before)
     left = {name: (out / name).read_bytes() for name in files(out)}

@@ -59,17 +59,14 @@ def _keep_response(changes: LoggedChanges) -> None:
     WatchData(changes.state).keep_response(SITE, StoredResponse(ONE, NOON, 200, {}, b""))
 
 
-@pytest.mark.parametrize(
-    ("event", "write"),
-    [
-        ("UPDATE ON sink", _move_cursor),
-        ("DELETE ON change_log", _prune),
-        ("INSERT ON sink", _add_sink),
-        ("UPDATE ON site", _save),
-        ("INSERT ON response", _keep_response),
-        ("DELETE ON run", _save),
-    ],
-)
+@pytest.mark.parametrize(("event", "write"), [
+    ("UPDATE ON sink", _move_cursor),
+    ("DELETE ON change_log", _prune),
+    ("INSERT ON sink", _add_sink),
+    ("UPDATE ON site", _save),
+    ("INSERT ON response", _keep_response),
+    ("DELETE ON run", _save),
+])
 async def test_after_a_failed_write_the_next_one_is_a_transaction(
     tmp_path: Path, event: str, write: Callable[[LoggedChanges], None]
 ) -> None:

@@ -126,12 +126,11 @@ def test_unknown_document_causes_nothing_and_has_the_same_answer():
     assert receiver.counts == {"accepted": 1, "unknown": 1}
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["", "sitemap.xml", "/sitemap.xml", "ftp://example.com/a", "javascript:alert(1)", "https://", "file:///etc/passwd",
-     "https://user:password@example.com/sitemap.xml", "https://example.com:99999/", "gopher://example.com:70/",
-     "https://exa\\mple.com/", "https://[::1/", "\0"],
-)  # fmt: skip
+@pytest.mark.parametrize("text", [
+    "", "sitemap.xml", "/sitemap.xml", "ftp://example.com/a", "javascript:alert(1)", "https://", "file:///etc/passwd",
+    "https://user:password@example.com/sitemap.xml", "https://example.com:99999/", "gopher://example.com:70/",
+    "https://exa\\mple.com/", "https://[::1/", "\0",
+])
 def test_what_is_no_web_url_is_invalid(text):
     world = World()
     receiver = world.receiver("verified")
@@ -224,18 +223,15 @@ def test_default_limits():
     ]
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "same"),
-    [
-        ("192.0.2.1", "192.0.2.1", True),
-        ("192.0.2.1", "192.0.2.2", False),
-        ("::ffff:192.0.2.1", "192.0.2.1", True),
-        ("2001:db8::1", "2001:db8::ffff:1:2:3", True),
-        ("2001:db8::1", "2001:db8:0:1::1", False),
-        ("fe80::1%eth0", "fe80::2%eth1", True),
-        ("unknown", "", True),
-    ],
-)
+@pytest.mark.parametrize(("one", "other", "same"), [
+    ("192.0.2.1", "192.0.2.1", True),
+    ("192.0.2.1", "192.0.2.2", False),
+    ("::ffff:192.0.2.1", "192.0.2.1", True),
+    ("2001:db8::1", "2001:db8::ffff:1:2:3", True),
+    ("2001:db8::1", "2001:db8:0:1::1", False),
+    ("fe80::1%eth0", "fe80::2%eth1", True),
+    ("unknown", "", True),
+])
 def test_a_client_is_an_ipv4_address_or_a_network_of_ipv6(one, other, same):
     assert (client_key(one) == client_key(other)) is same
 
@@ -498,10 +494,9 @@ def test_robots_txt_is_read_in_one_request(site_server):
     assert [(each.path, each.headers["user-agent"]) for each in server.received] == [("/robots.txt", "test-agent")]
 
 
-@pytest.mark.parametrize(
-    ("status", "headers"),
-    [(404, {}), (301, {"Location": "/other.txt"}), (206, {}), (500, {}), (200, {"Content-Encoding": "gzip"})],
-)
+@pytest.mark.parametrize(("status", "headers"), [
+    (404, {}), (301, {"Location": "/other.txt"}), (206, {}), (500, {}), (200, {"Content-Encoding": "gzip"}),
+])
 def test_another_answer_verifies_nothing_and_no_redirect_is_followed(site_server, status, headers):
     text, server = read_robots(site_server, status, headers, named(URL).encode())
     assert text == ""

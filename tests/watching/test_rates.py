@@ -204,14 +204,10 @@ def test_priors_by_kind():
     assert prior_for("something") == urlset
 
 
-@pytest.mark.parametrize(
-    "evidence",
-    [
-        {"max_age_seconds": 30 * DAY},
-        {"age_seconds": 3 * 365 * DAY},
-    ],
-    ids=lambda evidence: next(iter(evidence)),
-)
+@pytest.mark.parametrize("evidence", [
+    {"max_age_seconds": 30 * DAY},
+    {"age_seconds": 3 * 365 * DAY},
+], ids=lambda evidence: next(iter(evidence)))
 def test_evidence_of_rare_changes_lowers_the_prior(evidence):
     without, prior = prior_for("rss"), prior_for("rss", **evidence)
     assert prior.events / prior.seconds < 0.5 * without.events / without.seconds

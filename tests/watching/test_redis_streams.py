@@ -198,19 +198,16 @@ async def test_connection_lost_before_the_answer_repeats_nothing(server: RedisSe
     assert seqs_in(server) == [1, 2]
 
 
-@pytest.mark.parametrize(
-    ("url", "message"),
-    [
-        ("redis://", "is no URL of Redis: give one like redis://localhost:6379/0"),
-        ("redis://me:hunter2@localhost:port/", "is no URL of Redis"),
-        ("redis://localhost/changes", "is no URL of Redis"),
-        ("redis://localhost/?strem=a&x=1", r"strem, x: a URL of Redis has the options stream and maxlen"),
-        ("redis://localhost/?stream=", "stream= is empty"),
-        ("redis://localhost/?maxlen=0", "maxlen=0 is no length of a stream"),
-        ("redis://localhost/?maxlen=1e6", "maxlen=1e6 is no length of a stream"),
-        (f"redis://localhost/?maxlen={2**63}", "is no length of a stream"),
-    ],
-)
+@pytest.mark.parametrize(("url", "message"), [
+    ("redis://", "is no URL of Redis: give one like redis://localhost:6379/0"),
+    ("redis://me:hunter2@localhost:port/", "is no URL of Redis"),
+    ("redis://localhost/changes", "is no URL of Redis"),
+    ("redis://localhost/?strem=a&x=1", r"strem, x: a URL of Redis has the options stream and maxlen"),
+    ("redis://localhost/?stream=", "stream= is empty"),
+    ("redis://localhost/?maxlen=0", "maxlen=0 is no length of a stream"),
+    ("redis://localhost/?maxlen=1e6", "maxlen=1e6 is no length of a stream"),
+    (f"redis://localhost/?maxlen={2**63}", "is no length of a stream"),
+])
 def test_invalid_url_is_an_error_with_advice(url: str, message: str) -> None:
     with pytest.raises(UsageError, match=message) as failure:
         RedisStreamSink(url)

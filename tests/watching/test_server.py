@@ -200,14 +200,11 @@ async def raw(url: str, data: bytes) -> bytes:
 SLOW = ServerLimits(idle_seconds=0.05, body_seconds=0.05)
 
 
-@pytest.mark.parametrize(
-    ("data", "status"),
-    [
-        (b"", b""),
-        (b"GET /ping HTTP/1.1\r\nHost: a", b""),
-        (FORM_HEAD + b"Content-Length: 9\r\n\r\nsit", b"HTTP/1.1 408"),
-    ],
-)
+@pytest.mark.parametrize(("data", "status"), [
+    (b"", b""),
+    (b"GET /ping HTTP/1.1\r\nHost: a", b""),
+    (FORM_HEAD + b"Content-Length: 9\r\n\r\nsit", b"HTTP/1.1 408"),
+])
 async def test_a_request_that_does_not_end_is_ended(data, status):
     async with client_with(SLOW) as connected:
         answer = await asyncio.wait_for(raw(connected.url, data), 10)
@@ -291,16 +288,12 @@ CHANGES = f"/changes?after=0&limit={ENTRIES * OF_ENTRY}"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("requests", "last"),
-    [
-        (b"GET /page.js HTTP/1.1\r\nHost: localhost\r\n\r\n" * 2_000, None),
-        (b"GET /page.js HTTP/1.1\r\nHost: localhost\r\n\r\n" * 2_000 + HEALTH, None),
-        (f"GET {CHANGES} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode(), b"0\r\n\r\n"),
-        (f"GET {CHANGES} HTTP/1.0\r\nHost: localhost\r\n\r\n".encode(), None),
-    ],
-    ids=["pipelined", "closing", "changes", "changes of HTTP/1.0"],
-)
+@pytest.mark.parametrize(("requests", "last"), [
+    (b"GET /page.js HTTP/1.1\r\nHost: localhost\r\n\r\n" * 2_000, None),
+    (b"GET /page.js HTTP/1.1\r\nHost: localhost\r\n\r\n" * 2_000 + HEALTH, None),
+    (f"GET {CHANGES} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode(), b"0\r\n\r\n"),
+    (f"GET {CHANGES} HTTP/1.0\r\nHost: localhost\r\n\r\n".encode(), None),
+], ids=["pipelined", "closing", "changes", "changes of HTTP/1.0"])
 async def test_an_answer_that_is_not_taken_ends_the_connection(requests, last):
     """And is made no further than the client takes it."""
     async with client_with(ServerLimits(write_seconds=0.2, idle_seconds=3600)) as server:
@@ -349,21 +342,18 @@ async def test_a_slow_client_gets_a_large_answer_as_long_as_it_takes_pieces():
 CLOSING = b"Host: localhost\r\nConnection: close\r\n"
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"GET / HTTP/1.1\r\n\r\n",
-        b"\x16\x03\x01\x02\r\n\r\n",
-        b"X\r\n\r\n",
-        b"GET http://[::1 HTTP/1.1\r\n" + CLOSING + b"\r\n",
-        b"GET /\xff HTTP/1.1\r\n" + CLOSING + b"\r\n",
-        b"GET / HTTP/1.1\r\nA: " + b"x" * 9_000 + b"\r\n" + CLOSING + b"\r\n",
-        b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 200 + CLOSING + b"\r\n",
-        FORM_HEAD + CLOSING[17:] + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
-        FORM_HEAD + CLOSING[17:] + b"Transfer-Encoding: chunked\r\n\r\n3\r\na=bzz\r\n",
-        FORM_HEAD + CLOSING[17:] + b"Content-Encoding: deflate\r\nContent-Length: 5\r\n\r\nabcde",
-    ],
-)
+@pytest.mark.parametrize("data", [
+    b"GET / HTTP/1.1\r\n\r\n",
+    b"\x16\x03\x01\x02\r\n\r\n",
+    b"X\r\n\r\n",
+    b"GET http://[::1 HTTP/1.1\r\n" + CLOSING + b"\r\n",
+    b"GET /\xff HTTP/1.1\r\n" + CLOSING + b"\r\n",
+    b"GET / HTTP/1.1\r\nA: " + b"x" * 9_000 + b"\r\n" + CLOSING + b"\r\n",
+    b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 200 + CLOSING + b"\r\n",
+    FORM_HEAD + CLOSING[17:] + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+    FORM_HEAD + CLOSING[17:] + b"Transfer-Encoding: chunked\r\n\r\n3\r\na=bzz\r\n",
+    FORM_HEAD + CLOSING[17:] + b"Content-Encoding: deflate\r\nContent-Length: 5\r\n\r\nabcde",
+])
 def test_a_request_that_is_not_http_is_400_with_all_headers_and_logs_nothing(data, capfd, caplog):
     @served()
     async def run(client: Client) -> None:
@@ -655,23 +645,20 @@ def names(query: SiteQuery) -> str:
     return "".join(status.site[0] for status in select_sites(SITES, query).sites)
 
 
-@pytest.mark.parametrize(
-    ("query", "expected"),
-    [
-        (SiteQuery(), "Cab"),
-        (SiteQuery(reverse=True), "baC"),
-        (SiteQuery("next_visit"), "baC"),
-        (SiteQuery("last_visit"), "Cab"),
-        (SiteQuery("last_change"), "bCa"),
-        (SiteQuery("changes"), "Cab"),
-        (SiteQuery("faults"), "bCa"),
-        (SiteQuery(contains="EXAMPLE.COM"), "ab"),
-        (SiteQuery(contains="c.ex"), "C"),
-        (SiteQuery(only_faults=True), "Cb"),
-        (SiteQuery(offset=1, limit=1), "a"),
-        (SiteQuery(offset=3), ""),
-    ],
-)
+@pytest.mark.parametrize(("query", "expected"), [
+    (SiteQuery(), "Cab"),
+    (SiteQuery(reverse=True), "baC"),
+    (SiteQuery("next_visit"), "baC"),
+    (SiteQuery("last_visit"), "Cab"),
+    (SiteQuery("last_change"), "bCa"),
+    (SiteQuery("changes"), "Cab"),
+    (SiteQuery("faults"), "bCa"),
+    (SiteQuery(contains="EXAMPLE.COM"), "ab"),
+    (SiteQuery(contains="c.ex"), "C"),
+    (SiteQuery(only_faults=True), "Cb"),
+    (SiteQuery(offset=1, limit=1), "a"),
+    (SiteQuery(offset=3), ""),
+])
 def test_sites_are_selected_and_sorted(query, expected):
     assert names(query) == expected
 
@@ -856,19 +843,16 @@ async def test_other_paths_and_methods_have_plain_answers(client):
 # --- addresses and tokens ---
 
 
-@pytest.mark.parametrize(
-    ("text", "url", "is_loopback"),
-    [
-        ("127.0.0.1:8080", "http://127.0.0.1:8080/", True),
-        ("127.9.9.9:0", "http://127.9.9.9:0/", True),
-        ("localhost:1", "http://localhost:1/", True),
-        ("[::1]:65535", "http://[::1]:65535/", True),
-        ("0.0.0.0:80", "http://0.0.0.0:80/", False),
-        ("[::]:80", "http://[::]:80/", False),
-        ("192.168.1.5:80", "http://192.168.1.5:80/", False),
-        ("watch.example.com:80", "http://watch.example.com:80/", False),
-    ],
-)
+@pytest.mark.parametrize(("text", "url", "is_loopback"), [
+    ("127.0.0.1:8080", "http://127.0.0.1:8080/", True),
+    ("127.9.9.9:0", "http://127.9.9.9:0/", True),
+    ("localhost:1", "http://localhost:1/", True),
+    ("[::1]:65535", "http://[::1]:65535/", True),
+    ("0.0.0.0:80", "http://0.0.0.0:80/", False),
+    ("[::]:80", "http://[::]:80/", False),
+    ("192.168.1.5:80", "http://192.168.1.5:80/", False),
+    ("watch.example.com:80", "http://watch.example.com:80/", False),
+])
 def test_addresses(text, url, is_loopback):
     listen = parse_listen(text)
     assert (listen.url, listen.is_loopback) == (url, is_loopback)
@@ -896,11 +880,10 @@ def test_a_short_or_unusable_token_is_refused_and_not_shown(token):
     assert not token or token not in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    ("listen", "message"),
-    [("127.0.0.1:{port}", "another program listens there"), ("name.invalid:0", "has no address"),
-     ("203.0.113.1:0", "this machine has no such address")],
-)  # fmt: skip
+@pytest.mark.parametrize(("listen", "message"), [
+    ("127.0.0.1:{port}", "another program listens there"), ("name.invalid:0", "has no address"),
+    ("203.0.113.1:0", "this machine has no such address"),
+])
 def test_an_address_that_cannot_be_used_is_a_usage_error(listen, message):
     async def run() -> None:
         with socket.socket() as taken:

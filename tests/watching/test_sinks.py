@@ -361,18 +361,15 @@ def test_text_names_a_stream_of_redis(scheme: str) -> None:
     assert made(f"{scheme}://example.com/3?stream=s").name == "redis example.com:6379/3 s"
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "an empty name of a sink: give a path, - for stdout"),
-        ("kafka://me:secret@example.com/", "changes cannot be delivered to kafka://…@example.com/: give a path, -"),
-        ("missing/changes.jsonl", "there is no folder .*/missing: make it first"),
-        ("/dev/full", "/dev/full is no file: name a file for the changes, or - for stdout"),
-        (".", r"\. is no file"),
-        ("changes.jsonl.gz", "changes.jsonl.gz cannot be written with gzip: name it without the suffix"),
-        ("https://", "https:// is no URL of a webhook: give one like https://example.com/hook"),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), [
+    ("", "an empty name of a sink: give a path, - for stdout"),
+    ("kafka://me:secret@example.com/", "changes cannot be delivered to kafka://…@example.com/: give a path, -"),
+    ("missing/changes.jsonl", "there is no folder .*/missing: make it first"),
+    ("/dev/full", "/dev/full is no file: name a file for the changes, or - for stdout"),
+    (".", r"\. is no file"),
+    ("changes.jsonl.gz", "changes.jsonl.gz cannot be written with gzip: name it without the suffix"),
+    ("https://", "https:// is no URL of a webhook: give one like https://example.com/hook"),
+])
 def test_impossible_sink_is_an_error_with_advice(
     text: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -266,15 +266,12 @@ class Odd(Pages):
 
 
 @pytest.mark.parametrize("read", [by_loop, by_run])
-@pytest.mark.parametrize(
-    ("fault", "error", "message"),
-    [
-        ("StateError", sr.StateError, "my cache is closed"),
-        ("chunks", sr.UsageError, "chunks of a Response are bytes, not str"),
-        ("chunks of a sitemap", sr.UsageError, "chunks of a Response are bytes, not str"),
-        ("status", sr.UsageError, "status of a Response is a whole number, not '200'"),
-    ],
-)
+@pytest.mark.parametrize(("fault", "error", "message"), [
+    ("StateError", sr.StateError, "my cache is closed"),
+    ("chunks", sr.UsageError, "chunks of a Response are bytes, not str"),
+    ("chunks of a sitemap", sr.UsageError, "chunks of a Response are bytes, not str"),
+    ("status", sr.UsageError, "status of a Response is a whole number, not '200'"),
+])
 def test_a_fault_of_the_callers_fetcher_is_raised(
     watch: Watch,
     read: Callable[[sr.watching.WatchStream], None],
@@ -511,31 +508,28 @@ def test_a_sink_may_wrap_an_async_function(watch: Watch) -> None:
     assert sink.received == [*range(1, URLS + 1)]
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"sinks": [object()]}, "sinks: <object .* is none; give a path, - for stdout"),
-        ({"sinks": [ListSink]}, "sinks: <class .* is none"),
-        ({"sinks": None}, "sinks: None is none"),
-        ({"sinks": [PlainDeliver()]}, r"deliver\(\) of <.* is awaited: make it by async def"),
-        ({"sinks": [PlainClose()]}, r"close\(\) of <.* is awaited: make it by async def"),
-        ({"fetcher": AsyncFetch()}, "fetch needs @asynccontextmanager"),
-        ({"fetcher": GeneratorFetch()}, "fetch needs @asynccontextmanager"),
-        ({"sinks": ["ftp://a.example/"]}, "cannot be delivered to ftp"),
-        ({"sinks": [ListSink(), ListSink()]}, "two have the name 'list'"),
-        ({"sinks": [ListSink(name="python")]}, "two have the name 'python'"),
-        ({"state": None}, "state is the name of a file, not None"),
-        ({"session": object()}, "session, which belongs to the loop that made it"),
-        ({"name": None}, "name is text, not None"),
-        ({"budget": "many"}, "the budget must be a positive number of requests an hour, not 'many'"),
-        ({"host_budget": 0}, "the budget of a host must be"),
-        ({"sites_at_once": "1"}, "sites_at_once is a whole number"),
-        ({"shard": 3}, "shard is text such as 3/16"),
-        ({"least_interval": 0.9}, "the least interval must be from 1 to 86,400 seconds, not 0.9"),
-        ({"least_interval": 86_401}, "the least interval must be"),
-        ({"least_interval": None}, "the least interval must be"),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), [
+    ({"sinks": [object()]}, "sinks: <object .* is none; give a path, - for stdout"),
+    ({"sinks": [ListSink]}, "sinks: <class .* is none"),
+    ({"sinks": None}, "sinks: None is none"),
+    ({"sinks": [PlainDeliver()]}, r"deliver\(\) of <.* is awaited: make it by async def"),
+    ({"sinks": [PlainClose()]}, r"close\(\) of <.* is awaited: make it by async def"),
+    ({"fetcher": AsyncFetch()}, "fetch needs @asynccontextmanager"),
+    ({"fetcher": GeneratorFetch()}, "fetch needs @asynccontextmanager"),
+    ({"sinks": ["ftp://a.example/"]}, "cannot be delivered to ftp"),
+    ({"sinks": [ListSink(), ListSink()]}, "two have the name 'list'"),
+    ({"sinks": [ListSink(name="python")]}, "two have the name 'python'"),
+    ({"state": None}, "state is the name of a file, not None"),
+    ({"session": object()}, "session, which belongs to the loop that made it"),
+    ({"name": None}, "name is text, not None"),
+    ({"budget": "many"}, "the budget must be a positive number of requests an hour, not 'many'"),
+    ({"host_budget": 0}, "the budget of a host must be"),
+    ({"sites_at_once": "1"}, "sites_at_once is a whole number"),
+    ({"shard": 3}, "shard is text such as 3/16"),
+    ({"least_interval": 0.9}, "the least interval must be from 1 to 86,400 seconds, not 0.9"),
+    ({"least_interval": 86_401}, "the least interval must be"),
+    ({"least_interval": None}, "the least interval must be"),
+])
 def test_values_that_are_not_allowed_are_usage_errors_at_the_call(
     watch: Watch, tmp_path: Path, options: dict[str, Any], message: str
 ) -> None:

@@ -183,16 +183,13 @@ def test_key_is_the_same_in_the_next_run_and_differs_between_states(tmp_path: Pa
 # --- large entries -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("max_bytes", "parts"),
-    [
-        (3 * LINE_BYTES, [[1, 2, 3]]),
-        (3 * LINE_BYTES - 1, [[1, 2], [3]]),
-        (2 * LINE_BYTES, [[1, 2], [3]]),
-        (2 * LINE_BYTES - 1, [[1], [2], [3]]),
-        (1, [[1], [2], [3]]),
-    ],
-)
+@pytest.mark.parametrize(("max_bytes", "parts"), [
+    (3 * LINE_BYTES, [[1, 2, 3]]),
+    (3 * LINE_BYTES - 1, [[1, 2], [3]]),
+    (2 * LINE_BYTES, [[1, 2], [3]]),
+    (2 * LINE_BYTES - 1, [[1], [2], [3]]),
+    (1, [[1], [2], [3]]),
+])
 async def test_large_entry_is_several_requests(max_bytes: int, parts: list[list[int]]) -> None:
     async with receiving() as receiver:
         await post(WebhookSink(receiver.url, max_body_bytes=max_bytes), entry_of(1, 3))
@@ -223,14 +220,11 @@ async def test_any_2xx_is_a_delivery(status: int) -> None:
         await post(WebhookSink(receiver.url), entry_of(1))
 
 
-@pytest.mark.parametrize(
-    ("status", "is_rejected", "is_permanent"),
-    [
-        *[(status, True, False) for status in (400, 409, 413, 415, 422)],
-        *[(status, False, False) for status in (401, 403, 404, 408, 429, 500, 502, 503, 504)],
-        (410, False, True),
-    ],
-)
+@pytest.mark.parametrize(("status", "is_rejected", "is_permanent"), [
+    *[(status, True, False) for status in (400, 409, 413, 415, 422)],
+    *[(status, False, False) for status in (401, 403, 404, 408, 429, 500, 502, 503, 504)],
+    (410, False, True),
+])
 def test_other_statuses_fail(status: int, is_rejected: bool, is_permanent: bool) -> None:
     failure = asyncio.run(failure_of(status))
     assert (failure.is_rejected, failure.is_permanent, failure.retry_after) == (is_rejected, is_permanent, None)
@@ -243,15 +237,12 @@ def test_redirects_are_not_followed(status: int) -> None:
     assert failure.message == f"answers {status}: redirects are not followed, so name the URL to which it leads"
 
 
-@pytest.mark.parametrize(
-    ("status", "value", "seconds"),
-    [
-        (429, "120", 120.0),
-        (503, "Fri, 27 Nov 2026 12:01:00 GMT", 60.0),
-        (503, "soon", None),
-        (500, "120", None),
-    ],
-)
+@pytest.mark.parametrize(("status", "value", "seconds"), [
+    (429, "120", 120.0),
+    (503, "Fri, 27 Nov 2026 12:01:00 GMT", 60.0),
+    (503, "soon", None),
+    (500, "120", None),
+])
 def test_retry_after_is_the_wait(status: int, value: str, seconds: float | None) -> None:
     assert asyncio.run(failure_of((status, {"Retry-After": value}), clock=Clock())).retry_after == seconds
 
@@ -323,17 +314,14 @@ def test_secret_of_24_to_64_bytes_is_valid(size: int) -> None:
     WebhookSink("https://example.com/", [f"whsec_{base64.b64encode(os.urandom(size)).decode()}"])
 
 
-@pytest.mark.parametrize(
-    "secret",
-    [
-        f"whsec_{base64.b64encode(b'a' * 23).decode()}",
-        f"whsec_{base64.b64encode(b'a' * 65).decode()}",
-        base64.b64encode(b"a" * 32).decode(),
-        "whsec_hunter2!",
-        "whsec_é",
-        "",
-    ],
-)
+@pytest.mark.parametrize("secret", [
+    f"whsec_{base64.b64encode(b'a' * 23).decode()}",
+    f"whsec_{base64.b64encode(b'a' * 65).decode()}",
+    base64.b64encode(b"a" * 32).decode(),
+    "whsec_hunter2!",
+    "whsec_é",
+    "",
+])
 def test_invalid_secret_is_an_error_that_does_not_show_it(secret: str) -> None:
     with pytest.raises(UsageError, match="a secret of a webhook is whsec_ and the base64 of 24 to 64 bytes") as failure:
         WebhookSink("https://example.com/", [secret])
