@@ -5,15 +5,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import attrs
 from kit import Site, robots, urlset
 
 from sitemap_reader.frontier import WELL_KNOWN
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 HOST = "blocked.example"
 SITE = f"https://{HOST}"

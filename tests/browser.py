@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from tiers import needs
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 ARGUMENTS = [
     "--no-sandbox",

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
 
 
 def tls_contexts(pem: str, folder: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:

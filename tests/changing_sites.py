@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import attrs
 import kit
 
 import sitemap_reader as sr
+from sitemap_reader import Change, Outcome, UrlRecord
 from sitemap_reader.state import moment
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
-    from pathlib import Path
-
-    from sitemap_reader import Change, Outcome, UrlRecord
 
 SITE = "https://shop.example"
 INDEX = f"{SITE}/index.xml"

@@ -7,21 +7,16 @@ from __future__ import annotations
 
 import tomllib
 import warnings
+from collections.abc import Iterable
 from functools import cache, cached_property
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 
-from sitemap_reader import FallbackFailed, Limits, UrlRecord, iter_parse, json_line, parse
-from sitemap_reader.pipeline import read_links
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from sitemap_reader import Item
-    from sitemap_reader.pipeline import FallbackResult
+from sitemap_reader import FallbackFailed, Item, Limits, UrlRecord, iter_parse, json_line, parse
+from sitemap_reader.pipeline import FallbackResult, read_links
 
 CORPUS = Path(__file__).parent.parent / "corpus"
 EVERYTHING = CORPUS / "extensions" / "every-tag-and-attribute.xml"

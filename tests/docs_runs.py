@@ -14,18 +14,15 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import attrs
 import docs_network
 from docs_site import CERTIFICATE, DocsSite
 from tiers import SYSTEM_PROGRAMS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 ROOT = Path(__file__).parent.parent
 PAGES = (

@@ -13,10 +13,7 @@ import threading
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from typing import Self
+from typing import Self
 
 SITES = Path(__file__).parent.parent / "corpus" / "sites"
 OLD_NAME, NAME = b"shop.example", b"example.com"

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import difflib
 import sys
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
 
 
 def rewrite(file: Path, new: bytes) -> bool:

@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import select
 import socket
+import ssl
 import struct
 import threading
 import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import attrs
 
-if TYPE_CHECKING:
-    import ssl
-    from collections.abc import Callable, Mapping, Sequence
-
-    Script = Callable[["Wire"], object]
+Script = Callable[["Wire"], object]
 
 # Scripts that still run when a test ends are disconnected; a thread that takes longer is a bug of the server.
 JOIN_SECONDS = 10.0

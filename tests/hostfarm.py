@@ -25,15 +25,13 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 KINDS = {"robots": 0.4, "index": 0.25, "wellknown": 0.12, "text": 0.05, "feed": 0.05, "none": 0.07, "broken": 0.02,
          "error": 0.02, "refused": 0.02}  # fmt: skip

@@ -10,22 +10,19 @@ import gzip
 import json
 import time
 from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 from urllib.parse import urljoin
 
 import attrs
+from click.testing import CliRunner, Result
 from servers import SiteServer
 
 import sitemap_reader as sr
 from sitemap_reader.fetch import Response
 from sitemap_reader.parser import Decoder
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping
-    from pathlib import Path
-
-    from click.testing import Result
 
 NS = "http://www.sitemaps.org/schemas/sitemap/0.9"
 HOST = "https://a.example"
@@ -234,8 +231,6 @@ def gz(body: bytes) -> bytes:
 
 def run(*arguments: str | Path, stdin: str | bytes | None = None) -> Result:
     """Exit code, stdout and stderr of a command in this process; an unexpected exception is raised."""
-    from click.testing import CliRunner
-
     from sitemap_reader.cli.main import main
 
     result = CliRunner().invoke(main, [str(argument) for argument in arguments], input=stdin)

@@ -9,11 +9,11 @@ from __future__ import annotations
 import argparse
 import gzip
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
-from faultserver import FaultServer, head, raw, status, whole
+from faultserver import FaultServer, Wire, head, raw, status, whole
 from seeded_faults import (
     DECLARATION,
     DENIED,
@@ -25,11 +25,6 @@ from seeded_faults import (
     Site,
     content_headers,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from faultserver import Wire
 
 # Codes, or their first letters, that this site cannot have -> why.
 NOT_SEEDED = {

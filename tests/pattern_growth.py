@@ -11,15 +11,13 @@ import math
 import re
 import signal
 import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import chain, islice, product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
 
 # Of a linear pattern SHORT characters take some 0.05 ms; of a quadratic one, at 1 ns a pair of positions, at least 1 ms.
 SHORT = 1_500

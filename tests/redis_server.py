@@ -7,13 +7,11 @@ import signal
 import subprocess
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import redis
 from servers import free_port
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 START_SECONDS = 20.0
 PROGRAM = shutil.which("redis-server") or shutil.which("redis-server", path="/usr/sbin")

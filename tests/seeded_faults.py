@@ -6,16 +6,10 @@ their lines those that were written: nothing here reads or audits a document.
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import TYPE_CHECKING
+from datetime import datetime, timedelta
 
 import attrs
-from faultserver import page
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from faultserver import Script
+from faultserver import Script, page
 
 # Codes and severities that may be named differently one day.
 NOT_FOUND = "F01"  # 404, 410

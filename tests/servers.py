@@ -9,21 +9,18 @@ import http.client
 import secrets
 import shutil
 import socket
+import ssl
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import attrs
-
-if TYPE_CHECKING:
-    import ssl
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 START_SECONDS = 10.0
 # Requested before the log is read, and not logged itself. One process serves all requests: when this one is answered,

@@ -11,11 +11,8 @@ import subprocess
 import sys
 import termios
 import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 MAX_WAIT_SECONDS = 30.0
 _PART = re.compile(r"\x1b\[A|\r|\n|[^\x1b\r\n]+")

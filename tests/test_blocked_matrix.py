@@ -9,12 +9,12 @@ import csv
 import json
 import re
 import sys
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from itertools import product
 from pathlib import Path
 from shutil import copyfile
-from typing import TYPE_CHECKING
 
 import pytest
 from blocked_hosts import (
@@ -46,12 +46,10 @@ from sitemap_reader.frontier import WELL_KNOWN
 
 sys.path += [str(Path(__file__).parent / name) for name in ("scale", "watching")]
 
+
 import watched_sites
 
 from sitemap_reader.watching import SiteQuery
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 ROOT = Path(__file__).parent.parent
 ROBOTS = f"{SITE}/robots.txt"

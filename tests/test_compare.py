@@ -8,9 +8,10 @@ import io
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 import orjson
@@ -26,11 +27,6 @@ from sitemap_reader.compare import diff as comparison
 from sitemap_reader.compare.diff import COMPARED, STATED
 from sitemap_reader.serialize import keys_of, line_type
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from sitemap_reader.compare.diff import On
-
 SHOP = CORPUS / "sites" / "shop.jsonl"
 DAY = datetime(2024, 5, 1, tzinfo=UTC)
 unix = pytest.mark.skipif(sys.platform == "win32", reason="there is no module resource")
@@ -40,7 +36,7 @@ def url(loc: str, **fields: Any) -> sr.UrlRecord:
     return sr.UrlRecord(f"https://example.com/{loc}", **fields)
 
 
-def reported(old: Any, new: Any, on: On = "any") -> list[str]:
+def reported(old: Any, new: Any, on: str = "any") -> list[str]:
     """`new a`, `updated b: lastmod`, `removed c`."""
     found = []
     with diff(old, new, on=on) as changes:
@@ -99,7 +95,7 @@ def record_of(form: dict[str, Any]) -> sr.UrlRecord:
     return record
 
 
-def naive(old: list[dict[str, Any]], new: list[dict[str, Any]], on: On) -> Iterator[tuple[str, Change]]:
+def naive(old: list[dict[str, Any]], new: list[dict[str, Any]], on: str) -> Iterator[tuple[str, Change]]:
     """Site and change, in the documented order, computed with dicts."""
     before, after = winners(old), winners(new)
     for key, form in after.items():
@@ -120,7 +116,7 @@ def naive(old: list[dict[str, Any]], new: list[dict[str, Any]], on: On) -> Itera
 
 @pytest.mark.slow
 @given(SIDES, SIDES, st.sampled_from(["any", "lastmod"]))
-def test_changes_are_those_that_dicts_would_find(old: list[Any], new: list[Any], on: On) -> None:
+def test_changes_are_those_that_dicts_would_find(old: list[Any], new: list[Any], on: str) -> None:
     expected = list(naive(old, new, on))
     with diff(old, new, on=on) as changes:
         assert list(changes) == [change for _, change in expected]

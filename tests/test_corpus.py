@@ -5,19 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import attrs
 import pytest
-from corpus_cases import COMPANIONS, CORPUS, cases, cases_by_group, files, lines
+from corpus_cases import COMPANIONS, CORPUS, Case, cases, cases_by_group, files, lines
 from tiers import examples
 
-from sitemap_reader import Outcome, Problem, SitemapRef, UrlRecord
-
-if TYPE_CHECKING:
-    from corpus_cases import Case
-
-    from sitemap_reader import Item
+from sitemap_reader import Item, Outcome, Problem, SitemapRef, UrlRecord
 
 CASES = cases()
 ROOT = Path(__file__).parent.parent

@@ -7,23 +7,19 @@ from __future__ import annotations
 
 import logging
 import socket
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import attrs
 import kit
 import pytest
 from certificates import OF_ANOTHER_HOST, tls_contexts
-from servers import SiteServer
+from servers import Page, SiteServer
 
 import sitemap_reader as sr
 from sitemap_reader.frontier import basic
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from servers import Page
 
 XML = {"Content-Type": "application/xml"}
 QUICK = sr.Limits(tries=1)

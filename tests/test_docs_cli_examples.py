@@ -5,7 +5,8 @@ from __future__ import annotations
 import gzip
 import re
 import shutil
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import attrs
 import pytest
@@ -13,10 +14,6 @@ from docs_runs import Block, Runner, blocks
 from docs_site import SITES, DocsSite
 from servers import free_port
 from tiers import not_installed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 pytestmark = pytest.mark.slow
 

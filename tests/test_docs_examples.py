@@ -7,14 +7,11 @@ import re
 import subprocess
 import sys
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from docs_runs import PAGES, ROOT, blocks, differences, imported, tried
 from tiers import not_installed
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.slow
 

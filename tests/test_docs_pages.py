@@ -6,16 +6,13 @@ test_docs_examples.py runs every example; here the first ones of two pages are r
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from docs_runs import NOT_TRIED, PAGES, ROOT, RUNNABLE, blocks, differences, steps, tried
 from generated import DAMAGES
 
 from sitemap_reader.frontier import WELL_KNOWN
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # Languages of blocks that are not run.
 SHOWN = {"", "text", "json", "crontab", "ini", "nginx"}

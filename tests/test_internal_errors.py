@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from kit import Site, feed, index, robots, run, urlset
@@ -14,9 +15,6 @@ from sitemap_reader.frontier import Frontier
 from sitemap_reader.model import RAISE_VARIABLE
 from sitemap_reader.parser import Decoder, Normaliser, TolerantParser
 from sitemap_reader.pipeline import crawl
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SITE, OTHER = "https://a.example", "https://b.example"
 DEFECT = "/defect"  # a URL with it leads to an exception

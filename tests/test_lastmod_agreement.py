@@ -5,27 +5,20 @@ from __future__ import annotations
 import json
 import random
 import re
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from math import isnan
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import attrs
 import pytest
 from corpus_cases import CORPUS
-from generated.entries import DATE_FORMS, Entry, index_xml, open_document, write_urlset
+from generated.entries import DATE_FORMS, Date, Entry, index_xml, open_document, write_urlset
 from kit import run
 
 import sitemap_reader as sr
 from sitemap_reader.model import batched
-from sitemap_reader.statistics import Statistics
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from pathlib import Path
-
-    from generated.entries import Date
-
-    from sitemap_reader.statistics import Fact
+from sitemap_reader.statistics import Fact, Statistics
 
 pytest.importorskip("pandas")
 

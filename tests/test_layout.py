@@ -6,19 +6,16 @@ import ast
 import re
 import subprocess
 import sys
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 import sitemap_reader
 from sitemap_reader.model import OPTIONS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
 
 PACKAGE = Path(sitemap_reader.__file__).parent
 # Lowest first: a folder imports from those of its own layer and below.

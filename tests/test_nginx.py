@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
-from generated import make_site
-from servers import free_port
+from generated import Extension, make_site
+from servers import NginxServer, free_port
 
 import sitemap_reader as sr
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from generated import Extension
-    from servers import NginxServer
 
 EVERYTHING: tuple[Extension, ...] = ("image", "video", "news", "hreflang")
 

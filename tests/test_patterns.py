@@ -8,10 +8,11 @@ import builtins
 import importlib
 import re
 from collections import ChainMap
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 import pytest
@@ -19,9 +20,6 @@ from pattern_growth import Growth, growth
 from tiers import needs
 
 import sitemap_reader
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PACKAGE = Path(sitemap_reader.__file__).parent
 METHODS = frozenset({"match", "fullmatch", "search", "finditer", "findall", "sub", "subn", "split"})

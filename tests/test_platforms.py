@@ -6,9 +6,10 @@ import asyncio
 import errno
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -17,9 +18,6 @@ from sitemap_reader.cli import Interrupts, output
 from sitemap_reader.client import find_target
 from sitemap_reader.fetch import replay, replay_path
 from sitemap_reader.watching import service
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 URLS = [
     "http://shop.example:8080/",

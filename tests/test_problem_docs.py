@@ -15,9 +15,9 @@ import sys
 import tempfile
 import tomllib
 import zlib
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import attrs
 import pytest
@@ -36,9 +36,6 @@ from sitemap_reader.model import (
     internal_problem,
     placed,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 ROOT = Path(__file__).parent.parent
 sys.path += [str(ROOT / "tests" / "checks"), str(ROOT / "tests" / "state")]

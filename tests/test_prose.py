@@ -6,15 +6,12 @@ It is read where a pattern or a method of text is used on `.message`, `.args`, o
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 import sitemap_reader
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PACKAGE = Path(sitemap_reader.__file__).parent
 READS = {

@@ -5,16 +5,18 @@ from __future__ import annotations
 import runpy
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 import pytest
 
 sys.path.append(str(Path(__file__).parent.parent))
+
 
 from benchmarks.peers import OURS
 from benchmarks.questions import (
@@ -30,9 +32,6 @@ from benchmarks.questions import (
     program,
 )
 from benchmarks.tables import PAGE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @pytest.fixture(scope="module")

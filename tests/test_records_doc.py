@@ -6,9 +6,10 @@ Its examples are run by test_records_examples.py.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 import attrs
 import pytest
@@ -16,9 +17,6 @@ import pytest
 import sitemap_reader as sr
 from sitemap_reader import schema
 from sitemap_reader.serialize import COUNTS, TYPES, is_object, item_of, keys_of, line_type, mapped, without_null
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PAGE = Path(__file__).parent.parent / "docs" / "records.md"
 TEXT = PAGE.read_text("utf-8")

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from corpus_cases import CORPUS
@@ -17,9 +17,6 @@ from tiers import needs, not_installed
 
 import sitemap_reader as sr
 from sitemap_reader import schema
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.slow
 

@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import attrs
 import pytest
 from kit import Reading, Site, feed, index, read, robots, run, urlset
 
 import sitemap_reader as sr
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from sitemap_reader.parser import ScopeMode
+from sitemap_reader.parser import ScopeMode
 
 # Sources of the rules.
 LOCATION = "sitemaps.org, Sitemap file location: "

@@ -5,16 +5,13 @@ from __future__ import annotations
 import random
 from collections import Counter
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 import sitemap_reader as sr
 from sitemap_reader.model import batched
 from sitemap_reader.statistics import Statistics
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
 SITES = 50

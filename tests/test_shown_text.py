@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import attrs
@@ -14,10 +16,6 @@ from tiers import needs
 import sitemap_reader as sr
 from sitemap_reader import FetchError, Problem, SitemapReaderError
 from sitemap_reader.model import errors, records, report
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 # ESC of a title and of the screen; C1; bidi overrides, embeddings, isolates and marks; line separators; DEL.
 EVIL = "\x1b]0;x\x07\x1b[2J\x9b31m\x00\x7f\u061c\u200e\u200f\u202a\u202e\u2066\u2069\u2028\u2029\r"

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 import pytest
 
 import sitemap_reader as sr
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 SITES = Path(__file__).parent.parent / "corpus" / "sites"
 NAMES = ("shop", "broken", "cross-submission", "nesting", "once", "trouble")

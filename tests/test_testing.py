@@ -8,24 +8,20 @@ import subprocess
 import sys
 import tomllib
 import zlib
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import urlopen
+from xml.etree.ElementTree import Element
 
 import pytest
 from defusedxml import ElementTree
 from generated import Extension, Site, make_site
-from servers import free_port
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from xml.etree.ElementTree import Element
-
-    from servers import NginxServer
+from servers import NginxServer, free_port
 
 ROOT = Path(__file__).parent.parent
 SITES = ROOT / "corpus" / "sites"

@@ -7,20 +7,17 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from kit import Site, gz, index, robots, run, serve, urlset
+from servers import SiteServer
 from warcio.cli import main as warcio
 
 import sitemap_reader as sr
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from servers import SiteServer
 
 SITES = Path(__file__).parent.parent / "corpus" / "sites"
 NAMES = sorted(path.name for path in SITES.iterdir() if path.is_dir())

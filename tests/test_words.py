@@ -9,17 +9,14 @@ from __future__ import annotations
 import ast
 import re
 import tokenize
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import click
 import pytest
 from test_layout import MODULES, PAGES, ROOT, failing, messages_of, nodes_of
 
 from sitemap_reader.cli.main import main
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 # What not to write -> what to write.
 PRIVATE_WORDS = {

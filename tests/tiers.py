@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
 from sitemap_reader.parser import scanner
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 SYSTEM_PROGRAMS = ("curl", "flock", "jq")  # which pip does not install
 

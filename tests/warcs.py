@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from fakenet import fetch
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MAP = "https://shop.example/sitemap.xml"
 

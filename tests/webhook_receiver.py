@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING
 
 import orjson
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 class Receiver:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import kit
 from corpus_cases import CORPUS
 
 import sitemap_reader as sr
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
 
 SITES = CORPUS / "sites"
 AT = datetime(2026, 6, 15, 12, tzinfo=UTC)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pandas as pd
 from recorded import AT, snapshot_of
 
 import sitemap_reader as sr
 from sitemap_reader.model import Price
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SITEMAP = "https://a.example/s.xml"
 ALWAYS = ["loc", "lastmod", "changefreq", "priority", "sitemap", "etag", "sitemap_last_modified", "sitemap_size_mb"]

@@ -7,16 +7,14 @@ import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from html import unescape
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from kit import Site, dump
 from recorded import snapshot_of
 
 import sitemap_reader as sr
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 AT = datetime(2026, 6, 15, 12, 34, tzinfo=UTC)
 FACTS = [

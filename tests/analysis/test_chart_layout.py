@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -15,10 +17,6 @@ from recorded import AT, snapshot_of
 import sitemap_reader as sr
 from sitemap_reader.analysis.chart_marks import apart, without_common_prefix
 from sitemap_reader.analysis.chart_spec import cell_percent
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 
 def load(folder: Path, sites: dict[str, list[sr.UrlRecord]], **options: Any) -> sr.Snapshot:

@@ -6,8 +6,10 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pandas as pd
@@ -17,13 +19,8 @@ from recorded import AT, snapshot_of
 from test_every_measure import COLUMNS
 
 import sitemap_reader as sr
+from sitemap_reader import Chart, Measure
 from sitemap_reader.analysis.chart_spec import cell_percent
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from sitemap_reader import Chart, Measure
 
 
 def site(host: str, count: int = 12) -> list[sr.UrlRecord]:

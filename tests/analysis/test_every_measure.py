@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -16,12 +17,9 @@ from sitemap_reader import Measure
 from sitemap_reader.analysis import finding_per_site, join_findings
 from sitemap_reader.model import percent
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Load = Callable[[bytes], sr.Snapshot]
-    Measured = Callable[[str, bytes], Measure]
-    Measures = dict[str, Callable[[sr.Snapshot], Measure]]
+Load = Callable[[bytes], sr.Snapshot]
+Measured = Callable[[str, bytes], Measure]
+Measures = dict[str, Callable[[sr.Snapshot], Measure]]
 
 AT = datetime(2026, 6, 15, 12, tzinfo=UTC)
 ANALYSIS_PAGE = Path(__file__).parents[2] / "docs" / "analysis.md"

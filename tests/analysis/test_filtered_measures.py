@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import copy
 import pickle
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 from recorded import AT, pages, snapshot_of
 
 import sitemap_reader as sr
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 
 def snapshot(folder: Path, **sections: int) -> sr.Snapshot:

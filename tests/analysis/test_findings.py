@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -14,10 +16,6 @@ from recorded import AT, pages, snapshot_of
 
 import sitemap_reader as sr
 from sitemap_reader.model import percent
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 pd = pytest.importorskip("pandas")
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,9 +14,6 @@ from recorded import AT, snapshot_of
 
 import sitemap_reader as sr
 from sitemap_reader.model import percent
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NAMES = st.sampled_from(["de", "fr", "it", "ny", "shop", "red-hat", "red-boat", "blue-hat", "the-sea", "caf%C3%A9"])
 DATES = st.none() | st.integers(0, 60).map(

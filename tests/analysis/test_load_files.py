@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
+
 
 import kit
 import pyarrow.parquet as pq
@@ -25,8 +27,6 @@ from sitemap_reader.analysis import date_in_name, date_in_path, sitemap_files
 from sitemap_reader.model import UrlBatch
 from sitemap_reader.scale import SUMS, HarvestFolder, HarvestPlan, HostRow, ShardWriter
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 def urlset(*paths: str, host: str = "a.example") -> bytes:
     return kit.urlset(*(path if "://" in path else f"https://{host}/{path}" for path in paths))

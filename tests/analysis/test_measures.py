@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pandas as pd
@@ -14,11 +16,7 @@ from recorded import AT, rows, snapshot_of
 
 import sitemap_reader as sr
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    Load = Callable[..., sr.Snapshot]
+Load = Callable[..., sr.Snapshot]
 
 
 @pytest.fixture

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
 
+
 from kit import Site, robots, urlset
 from recorded import SITES
 
 import sitemap_reader as sr
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def made(folder: Path, host: str, **sitemaps: list[str] | str) -> Path:

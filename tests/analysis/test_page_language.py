@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from recorded import pages, rows, snapshot_of
 
 import sitemap_reader as sr
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def found(folder: Path, *records: sr.UrlRecord) -> dict[str, int]:

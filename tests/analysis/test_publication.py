@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from recorded import AT, rows, snapshot_of
@@ -12,9 +13,6 @@ from recorded import AT, rows, snapshot_of
 import sitemap_reader as sr
 from sitemap_reader import Snapshot
 from sitemap_reader.analysis import SnapshotMetadata, Tables, loaded
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def day(month: int, number: int = 1, hour: int = 0) -> datetime:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from recorded import snapshot as recorded
 from recorded import snapshot_of
 
 import sitemap_reader as sr
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.mark.parametrize("name", ["shop", "nesting", "once", "broken", "cross-submission"])

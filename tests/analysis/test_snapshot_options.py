@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import pickle
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
+
 
 from corpus_cases import CORPUS
 from kit import dump
@@ -20,10 +23,6 @@ from sitemap_reader import Snapshot
 from sitemap_reader.analysis import SnapshotMetadata, TableBuilder, loaded
 from sitemap_reader.model import UrlBatch, batched
 from sitemap_reader.statistics import Statistics
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
 
 BEGAN = datetime(2026, 11, 2, 10, tzinfo=UTC)
 SHOP = CORPUS / "sites" / "shop"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,10 +16,6 @@ from changing_sites import DAY, HOUR, START, Document, World, entries, loc
 
 import sitemap_reader as sr
 from sitemap_reader.analysis import FIRST_SEEN
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
 
 SITE = "https://shop.example/"
 NAME = "shop.example"

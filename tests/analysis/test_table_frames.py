@@ -5,8 +5,10 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -14,10 +16,6 @@ from recorded import snapshot_of
 from tiers import needs
 
 import sitemap_reader as sr
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 LATE = datetime(2024, 1, 31, 23, 30, tzinfo=UTC)
 LINES = [

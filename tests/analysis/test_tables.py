@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -16,10 +18,6 @@ from tiers import examples, needs
 import sitemap_reader as sr
 from sitemap_reader.analysis import MAX_DIRS, url_part_columns
 from sitemap_reader.analysis import url_parts as places
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 # --- readers of Arrow ---
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -13,9 +13,6 @@ from test_measures_of_words import words
 
 import sitemap_reader as sr
 from sitemap_reader.analysis import MAX_TEXT_WORDS, find_stop_words, split_words, words_of_text
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def titled(path: str, *titles: str) -> sr.UrlRecord:

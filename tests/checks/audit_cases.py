@@ -6,18 +6,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 import orjson
 
 import sitemap_reader as sr
-from sitemap_reader import explain
+from sitemap_reader import Problem, explain
+from sitemap_reader.checks import Finding
 from sitemap_reader.model import CATALOGUE
-
-if TYPE_CHECKING:
-    from sitemap_reader import Problem
-    from sitemap_reader.checks import Finding
 
 AUDITED = Path(__file__).parents[2] / "corpus" / "audit"
 CLEAN = "clean"

@@ -5,8 +5,10 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
+from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta, timezone
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from audit_cases import AUDITED, cases
@@ -15,10 +17,6 @@ from kit import Site, dump, dumped, gz, index, robots, urlset
 
 import sitemap_reader as sr
 from sitemap_reader.checks import SEVERITIES, parse_codes
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 SITES = AUDITED.parent / "sites"
 EVERY_SITE = sorted(path for folder in (SITES, AUDITED) for path in folder.iterdir() if path.is_dir())

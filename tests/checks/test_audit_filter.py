@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from kit import dump, dumped
 
 import sitemap_reader as sr
+from sitemap_reader import Report
 from sitemap_reader.checks import needing
-
-if TYPE_CHECKING:
-    from sitemap_reader import Report
 
 CORPUS = Path(__file__).parents[2] / "corpus"
 BROKEN, SHOP = CORPUS / "sites" / "broken", CORPUS / "sites" / "shop"

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from kit import Site, dump, feed, robots, urlset
 
 import sitemap_reader as sr
+from sitemap_reader import Problem
 from sitemap_reader.checks import BaselineCheck, CheckedUrls, DumpBaseline, Findings, StateBaseline, open_baseline
 from sitemap_reader.model import UrlBatch
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from sitemap_reader import Problem
 
 SITE = "https://shop.example"
 INDEX, PAGES, POSTS = (f"{SITE}/{name}.xml" for name in ("index", "pages", "posts"))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 import pytest
@@ -12,9 +13,6 @@ from reports import EMPTY, SHOP, hostile, large, of_urls, small, stamped
 
 from sitemap_reader.checks import Occurrence
 from sitemap_reader.checks.html.page import render_fragment, render_page
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 pytestmark = pytest.mark.slow
 

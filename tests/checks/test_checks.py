@@ -5,16 +5,17 @@ corpus/audit has a site for each code; here are the boundaries, and cases of mor
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import sitemap_reader.checks.audit  # noqa: F401 - imports every check
-from sitemap_reader import Alternate, Image, News, Outcome, SitemapRef, UrlRecord, Video
+from sitemap_reader import Alternate, Image, News, Outcome, Problem, SitemapRef, UrlRecord, Video
 from sitemap_reader.checks import (
     ASSETS,
     CHECKS,
@@ -30,6 +31,7 @@ from sitemap_reader.checks import (
     DuplicateUrls,
     EmptySitemaps,
     EqualPriorities,
+    Finding,
     Findings,
     FutureDates,
     HreflangAttributes,
@@ -54,12 +56,6 @@ from sitemap_reader.checks import (
 )
 from sitemap_reader.frontier import parse_rules
 from sitemap_reader.model import CATALOGUE, UrlBatch, report
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from sitemap_reader import Problem
-    from sitemap_reader.checks import Finding
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
 A = "https://a.example"

@@ -7,10 +7,12 @@ import os
 import re
 import time
 from collections import Counter
+from collections.abc import Callable, Iterable
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
+from xml.etree.ElementTree import Element
 
 import attrs
 import pytest
@@ -20,7 +22,7 @@ from hypothesis import strategies as st
 from reports import EMPTY, SHOP, hostile, large, of_urls, small, stamped
 
 import sitemap_reader as sr
-from sitemap_reader import Problem, explain
+from sitemap_reader import Problem, Report, explain
 from sitemap_reader.checks import (
     MAX_ANNOTATIONS,
     MAX_IN_TEST_CASE,
@@ -35,12 +37,6 @@ from sitemap_reader.checks import (
     to_sarif,
 )
 from sitemap_reader.model import CATALOGUE, without_commands
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from xml.etree.ElementTree import Element
-
-    from sitemap_reader import Report
 
 MAP = f"{SHOP}/sitemap.xml"
 SITES = Path(__file__).parents[2] / "corpus" / "sites"

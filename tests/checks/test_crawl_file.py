@@ -11,7 +11,8 @@ import re
 import sqlite3
 from contextlib import closing
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -22,10 +23,6 @@ import sitemap_reader as sr
 from sitemap_reader.checks import CrawledPage, CrawlFile, resolved_canonical
 from sitemap_reader.checks import crawl_file as crawllines
 from sitemap_reader.parser import clean_url
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 A, B, C = (f"https://example.com/{name}" for name in "abc")
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 import tracemalloc
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from kit import dump
 
 import sitemap_reader as sr
+from sitemap_reader import Problem
 from sitemap_reader.checks import CheckedUrls, CrawlCheck, Findings, UnchangedContentCheck, open_baseline
 from sitemap_reader.model import UrlBatch
-
-if TYPE_CHECKING:
-    from sitemap_reader import Problem
 
 SITE = "https://shop.example"
 SITEMAP = f"{SITE}/sitemap.xml"

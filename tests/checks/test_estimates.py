@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
 from math import comb
 from statistics import fmean
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_reader.checks import FaultEstimate, Share, StratumCounts, UrlCheckSummary, UrlSample, estimate
+from sitemap_reader.checks import (
+    FaultEstimate,
+    SampledStratum,
+    Share,
+    StratumCounts,
+    UrlCheckSummary,
+    UrlSample,
+    estimate,
+)
 from sitemap_reader.checks.estimates import _at_most
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sitemap_reader.checks import SampledStratum
 
 
 @given(st.integers(1, 60), st.data())

@@ -8,8 +8,9 @@ import json
 import re
 import sys
 from collections import Counter
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 import pytest
@@ -20,12 +21,9 @@ from sitemap_reader.model import CATALOGUE
 
 sys.path.append(str(Path(__file__).parents[1] / "cli"))
 
+
 from kit import run
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from seeded_faults import Site
+from seeded_faults import Site
 
 
 @attrs.frozen

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from corpus_cases import CORPUS
@@ -12,10 +14,6 @@ from kit import Site, dump, robots, urlset
 import sitemap_reader as sr
 from sitemap_reader.checks import Findings, KnownFindings, Occurrence
 from sitemap_reader.model import report
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
 
 HOME = "https://e.com/"
 SITES = [*sorted((CORPUS / "sites").glob("*/")), *sorted((CORPUS / "audit").glob("*/"))]

@@ -6,7 +6,7 @@ import json
 import time
 from datetime import date
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from audit_cases import AUDITED
@@ -25,9 +25,6 @@ from sitemap_reader.checks import (
 )
 from sitemap_reader.frontier import make_patterns
 from sitemap_reader.model import report
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 BROKEN = AUDITED.parent / "sites" / "broken"
 DAY = date(2026, 11, 27)

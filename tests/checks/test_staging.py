@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from kit import robots, run, urlset, xml
 from servers import SiteServer
 
 import sitemap_reader as sr
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from sitemap_reader import Report
+from sitemap_reader import Report
 
 
 @pytest.fixture(scope="module")

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import warcs
 from docs_site import SITES
 from kit import Site, dump, files, objects, robots, urlset, xml
+from servers import Page, SiteServer
 
 import sitemap_reader as sr
-from sitemap_reader import UsageError
+from sitemap_reader import Report, UsageError
 from sitemap_reader.checks import PAGE_CODES, UrlCheck
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
-    from servers import Page, SiteServer
-
-    from sitemap_reader import Report
 
 pytestmark = pytest.mark.usefixtures("short_backoffs")
 

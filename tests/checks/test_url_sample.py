@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_reader.checks import MAX_STRATA, UrlSample, allocate
-
-if TYPE_CHECKING:
-    import random
 
 SITEMAPS = [f"https://e.example/{name}.xml" for name in "abc"]
 

@@ -6,8 +6,9 @@ import re
 import subprocess
 import sys
 import threading
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from kit import Site, objects, run
@@ -15,9 +16,6 @@ from kit import Site, objects, run
 from sitemap_reader.cli import Exit
 from sitemap_reader.serialize import FORMATS
 from sitemap_reader.serialize.byte_streams import zstd_module
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 SITES = Path(__file__).parents[2] / "corpus" / "sites"
 SHOP = str(SITES / "shop")

@@ -6,7 +6,9 @@ import csv
 import json
 import re
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from cli_runs import BROKEN, SHOP, SITES, refusal
@@ -14,10 +16,6 @@ from kit import Site, dump, objects, robots, run, urlset
 
 from sitemap_reader.cli import audit_outputs
 from sitemap_reader.model import CATALOGUE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
 
 AUDITED = SITES.parent / "audit"
 A = "https://a.example"

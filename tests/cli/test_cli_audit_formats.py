@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from typing import TYPE_CHECKING
+from pathlib import Path
+from xml.etree.ElementTree import Element
 
 import click
 import pytest
 from cli_runs import BROKEN, SHOP, process
+from click.testing import Result
 from defusedxml import ElementTree
 from kit import Site, files, objects, robots, run, urlset
 
@@ -18,12 +20,6 @@ from sitemap_reader.cli.audit_outputs import _WRITERS
 from sitemap_reader.cli.main import main
 from sitemap_reader.model import CATALOGUE
 from sitemap_reader.serialize import is_dump_name
-
-if TYPE_CHECKING:
-    from pathlib import Path
-    from xml.etree.ElementTree import Element
-
-    from click.testing import Result
 
 A = "https://a.example"
 BEGINNINGS = {"github": "shop.example: ", "sarif": "{\n", "junit": "<?xml ", "markdown": "## Sitemap audit of "}

@@ -5,14 +5,11 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from cli_runs import BROKEN, SHOP, refusal
 from kit import objects, run
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture

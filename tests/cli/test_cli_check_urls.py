@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from cli_runs import PROGRAM, HeldPages
@@ -13,13 +15,9 @@ from kit import robots, run, urlset, xml
 if sys.platform == "win32":
     pytest.skip("there are no pseudo-terminals", allow_module_level=True)
 
+
+from servers import SiteServer
 from terminals import on_terminal
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from servers import SiteServer
 
 PAGES = 12
 

@@ -7,22 +7,18 @@ import os
 import re
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 import pytest
 from cli_runs import BROKEN, SHOP, process, replay
+from click.testing import Result
 from kit import run, urlset
 
 from sitemap_reader.checks import config_file
 from sitemap_reader.cli import keys_of, kind_of
 from sitemap_reader.cli.main import main
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from click.testing import Result
 
 NAME = "sitemap-reader.toml"
 DUMP = ("dump", SHOP)

@@ -7,9 +7,10 @@ import pty
 import resource
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from cli_runs import PROGRAM, SITES, refusal
@@ -18,9 +19,6 @@ from kit import dump, gz, objects, run
 from sitemap_reader import UsageError
 from sitemap_reader.cli import Exit, open_outputs
 from sitemap_reader.serialize import FORMATS, all_fields, parse_fields
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 pq = pytest.importorskip("pyarrow.parquet")
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from kit import index, robots, run, urlset, xml
-
-if TYPE_CHECKING:
-    from servers import SiteServer
+from servers import SiteServer
 
 
 @pytest.fixture

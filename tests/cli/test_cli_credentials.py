@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import zlib
 from base64 import b64encode
+from collections.abc import Callable, Iterator
 from itertools import cycle, product
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from kit import gz, index, robots, run, urlset, xml
@@ -13,10 +15,6 @@ from servers import SiteServer
 from tiers import is_full, needs
 
 import sitemap_reader as sr
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 SECRET = "s3cret"  # noqa: S105 - of a test
 FORMS = (SECRET.encode(), b64encode(b"me:s3cret").rstrip(b"="))

@@ -6,7 +6,8 @@ import gzip
 import os
 import pty
 import subprocess
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from cli_runs import PROGRAM, SHOP, refusal, without_seconds
@@ -15,9 +16,6 @@ from kit import dump, objects, run
 import sitemap_reader as sr
 from sitemap_reader.cli import Exit
 from sitemap_reader.compare import diff as comparison
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 DAY, LATER = "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"
 OLD = [

@@ -3,7 +3,8 @@ from __future__ import annotations
 import json
 import socket
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from cli_runs import BROKEN, SHOP, SITES, locs, replay
@@ -11,9 +12,6 @@ from kit import objects, robots, run, urlset
 
 import sitemap_reader.cli.dump
 from sitemap_reader import Limits, UsageError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 A = "https://a.example"
 

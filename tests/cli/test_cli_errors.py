@@ -1,16 +1,13 @@
 from __future__ import annotations
 
 import signal
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from cli_runs import BROKEN, SHOP, SITES, refusal
 from kit import run, urlset
 
 from sitemap_reader.cli import PRECEDENCE, Exit, Interrupts, worst
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 DUMPS = ("urls.jsonl", "old/urls.jsonl", "urls.parquet", "sitemap.xml", "urls.jsonl.gz", "urls.jsonl.zst")
 FOLLOW = ("--follow", "--no-follow")

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from cli_runs import replay
 from kit import files, index, robots, run, urlset
 
 from sitemap_reader.cli import PRECEDENCE, Exit
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text("utf-8")
 A = "https://a.example"

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from html import unescape
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from cli_runs import PROGRAM, replay
 from kit import objects, robots, run, urlset
 
 from sitemap_reader.cli import REPORT_FORMATS, ROWS_FORMATS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 HOST = "a.example"
 # Commands of GitHub's runner in both forms, and of that of Azure Pipelines; and what a terminal would obey.

@@ -9,15 +9,13 @@ import subprocess
 import sys
 import termios
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from cli_runs import PROGRAM, replay
 from kit import index, run, urlset
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 pytestmark = pytest.mark.slow
 

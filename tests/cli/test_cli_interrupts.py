@@ -12,17 +12,15 @@ import struct
 import subprocess
 import termios
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from cli_runs import OLD, PROGRAM, SITES, alone, old_file, unfinished, zstd
 from kit import dump, objects, robots, urlset
 
 from sitemap_reader.cli import Exit
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 pytestmark = pytest.mark.slow
 

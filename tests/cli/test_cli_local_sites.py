@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from certificates import EXPIRED, tls_contexts
@@ -13,10 +14,6 @@ from kit import files, index, robots, run, urlset, xml
 from servers import SiteServer
 
 from sitemap_reader.cli import Exit
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 WWW = "https://www.example.com"
 A = "https://a.example"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from cli_runs import SHOP, process, replay
@@ -14,9 +15,6 @@ from sitemap_reader.checks import explain_all
 from sitemap_reader.cli import Console
 from sitemap_reader.model import CATALOGUE, printable, report
 from sitemap_reader.state import state_version
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 URL = "https://a.example/s.xml"
 HINTS = {doc.code: doc.hint for doc in explain_all("all") if doc.hint}

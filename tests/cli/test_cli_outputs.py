@@ -9,7 +9,9 @@ import signal
 import stat
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from cli_runs import (
@@ -34,10 +36,6 @@ from sitemap_reader.cli import REPORT_FORMATS, ROWS_FORMATS, SUFFIXES, suffix_fo
 from sitemap_reader.cli import output as output_files
 from sitemap_reader.serialize import FORMATS, Blocks, Compressed, numbered_objects
 from sitemap_reader.serialize import SUFFIXES as COMPRESSIONS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 A = "https://a.example"
 SHOP_DUMP = SITES / "shop.jsonl"

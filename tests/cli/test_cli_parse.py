@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from cli_runs import SITES, locs, process
@@ -10,9 +10,6 @@ from kit import feed, gz, index, objects, run, urlset
 
 from sitemap_reader import iter_parse, json_line
 from sitemap_reader.pipeline import feedparser_fallback
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 A = "https://a.example"
 

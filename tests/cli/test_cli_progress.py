@@ -6,7 +6,9 @@ import json
 import re
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from cli_runs import PROGRAM, HeldPages, process
@@ -15,11 +17,8 @@ from kit import index, objects, urlset, xml
 if sys.platform == "win32":
     pytest.skip("there are no pseudo-terminals", allow_module_level=True)
 
-from terminals import on_terminal, screen
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+from terminals import on_terminal, screen
 
 pytestmark = pytest.mark.slow
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from cli_runs import refusal
@@ -12,9 +12,6 @@ from kit import run, urlset
 from tiers import needs
 
 from sitemap_reader.cli import Exit
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 BASE = ("--base", "https://a.example")
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, get_args
+from pathlib import Path
+from typing import get_args
 
 import pytest
 from cli_runs import refusal
@@ -11,9 +12,6 @@ from kit import run
 from sitemap_reader import schema
 from sitemap_reader.cli.main import main
 from sitemap_reader.serialize import Language
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.mark.parametrize("language", get_args(Language))

@@ -6,20 +6,17 @@ import json
 import os
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from cli_runs import SHOP, SITES, refusal, replay
+from click.testing import Result
 from kit import dump, gz, objects, run, urlset
 
 from sitemap_reader.cli import panels, percent
 from sitemap_reader.client import Screen
 from sitemap_reader.statistics import Fact
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from click.testing import Result
 
 A = "https://a.example"
 LINE = json.dumps({"loc": f"{A}/x"})

@@ -7,18 +7,15 @@ import re
 import shutil
 import sqlite3
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from cli_runs import BROKEN, SHOP, locs, process, refusal, without_seconds
+from click.testing import Result
 from kit import Site, index, objects, robots, run, urlset
 
 from sitemap_reader.cli import Exit
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from click.testing import Result
 
 MAP = "https://a.example/sitemap.xml"
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from cli_runs import BROKEN, SHOP, SITES, replay
@@ -10,9 +10,6 @@ from kit import index, objects, robots, run, urlset
 from sitemap_reader import Outcome, SitemapRef
 from sitemap_reader.cli import MAX_ALIGNED, aligned, padded, separated, width
 from sitemap_reader.client import Screen, SitemapTree
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 A = "https://a.example"
 TWO = robots(f"{A}/gone.xml", f"{A}/s.xml", rules="")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from cli_runs import BROKEN, PROGRAM, SHOP
@@ -14,10 +15,8 @@ from kit import dump
 if sys.platform == "win32":
     pytest.skip("there are no pseudo-terminals", allow_module_level=True)
 
-from terminals import Terminal, on_terminal
 
-if TYPE_CHECKING:
-    from pathlib import Path
+from terminals import Terminal, on_terminal
 
 pytestmark = pytest.mark.slow
 

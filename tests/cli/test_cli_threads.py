@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from cli_runs import BROKEN, SHOP, replay
+from click.testing import Result
 from kit import index, robots, run, urlset
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from click.testing import Result
 
 pytestmark = pytest.mark.slow
 

@@ -9,17 +9,14 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from cli_runs import PROGRAM
 from kit import objects, robots, run, urlset, xml
 from servers import SiteServer, free_port
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 PATIENCE_SECONDS = 60.0
 DRAIN_SECONDS = 10.0  # SIGTERM ends a watch within this

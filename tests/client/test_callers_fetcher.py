@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from kit import HOST, Site, read, robots, urlset
@@ -12,10 +14,6 @@ from kit import HOST, Site, read, robots, urlset
 import sitemap_reader as sr
 from sitemap_reader.model import RAISE_VARIABLE
 from sitemap_reader.parser import Decoder
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
-    from pathlib import Path
 
 MAP = f"{HOST}/s.xml"
 BODY = urlset(*(f"{HOST}/{number}" for number in range(3)))

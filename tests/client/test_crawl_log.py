@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+
+import pytest
 
 import sitemap_reader as sr
 from sitemap_reader.client import CrawlLog, SummaryBuilder
 from sitemap_reader.model import report
-
-if TYPE_CHECKING:
-    import pytest
 
 LOGGER = logging.getLogger("tests.log")
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import zlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import pytest
 from kit import Site, feed, gz, index, read, robots, urlset
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 SITE = "https://e.example"
 OTHER = "https://other.example"

@@ -7,8 +7,9 @@ import pydoc
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from types import NoneType
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import attrs
 import click
@@ -22,9 +23,6 @@ from sitemap_reader.model import options_of
 from sitemap_reader.scale import HarvestOptions
 from sitemap_reader.state import SyncPlan
 from sitemap_reader.watching import WatchOptions
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 # Function -> the TypedDict of its **options.
 FUNCTIONS: list[tuple[Callable[..., Any], type]] = [

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 import pytest
 from kit import Site, files, gz, index, urlset
@@ -10,10 +12,6 @@ from kit import Site, files, gz, index, urlset
 import sitemap_reader as sr
 from sitemap_reader import NothingFound, NothingReadable, UsageError
 from sitemap_reader.client import Target, document_target, find_target, likely_base
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 WWW = "https://www.example.com"
 PAGES = "https://user.github.io/project"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from collections.abc import AsyncIterator, Callable
 from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 import pytest
@@ -14,9 +15,6 @@ import pytest
 import sitemap_reader as sr
 from sitemap_reader.client import FOREIGN_KEYWORDS
 from sitemap_reader.model import UnknownKeyword
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
 
 SHOP = Path(__file__).parents[2] / "corpus" / "sites" / "shop"
 

@@ -7,23 +7,22 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
 
+
 from kit import index, robots, urlset
 
 import sitemap_reader as sr
 from sitemap_reader.client import SitesReader, find_target
 from sitemap_reader.fetch import Response
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
 
 URLS = 40
 

@@ -12,7 +12,7 @@ import threading
 import time
 import types
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import tqdm.auto
@@ -21,14 +21,11 @@ import tqdm.std
 if sys.platform == "win32":
     pytest.skip("there are no pseudo-terminals", allow_module_level=True)
 
-from faultserver import FaultServer, whole
+from faultserver import FaultServer, Wire, whole
 from terminals import on_terminal, screen
 
 from sitemap_reader.client import Progress, ProgressBar, progressbar, size_of
 from sitemap_reader.frontier import CrawlDelay
-
-if TYPE_CHECKING:
-    from faultserver import Wire
 
 WAIT_SECONDS = 20.0
 SHOP = Path(__file__).parents[2] / "corpus" / "sites" / "shop"

@@ -8,22 +8,19 @@ import re
 import threading
 import time
 from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 import aiohttp
 import pytest
 from kit import HOST, Site, feed, gz, index, read, robots, serve, urlset, xml
+from servers import Page, SiteServer
 
 import sitemap_reader as sr
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-
-    from servers import Page, SiteServer
 
 pytestmark = pytest.mark.usefixtures("short_backoffs")
 

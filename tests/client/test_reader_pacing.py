@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import ExitStack, asynccontextmanager, suppress
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 import pytest
-from faultserver import FaultServer, Wire, overlap, page
+from faultserver import FaultServer, Script, Wire, overlap, page
 from kit import index
 
 import sitemap_reader as sr
@@ -23,11 +24,6 @@ from sitemap_reader.client import find_target
 from sitemap_reader.fetch import Response
 from sitemap_reader.frontier import ALLOW_ALL, HostPace, HostQueue, Plan
 from sitemap_reader.pipeline import Pacing, Stopwatch
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-
-    from faultserver import Script
 
 pytestmark = pytest.mark.usefixtures("virtual_time")
 

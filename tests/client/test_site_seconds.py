@@ -7,22 +7,19 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import aiohttp  # noqa: F401 - here: the first request would take the time that this takes
 import kit
 import pytest
 from kit import HOST, Site, robots, urlset, xml
+from servers import Page, SiteServer
 
 import sitemap_reader as sr
 from sitemap_reader.client import url_batches
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from servers import Page, SiteServer
 
 XML = {"Content-Type": "application/xml"}
 SECONDS = 0.8

@@ -7,24 +7,21 @@ import gc
 import subprocess
 import sys
 import threading
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from kit import HOST, Site, urlset, xml
+from servers import Page, SiteServer
 
 import sitemap_reader as sr
 from sitemap_reader.client import url_batches
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from servers import Page, SiteServer
-
-    Serve = Callable[[Mapping[str, Page]], SiteServer]
-    Stream = sr.Stream[Any] | sr.AsyncStream[Any]
-    Read = Callable[..., tuple[list[str], Stream]]
+Serve = Callable[[Mapping[str, Page]], SiteServer]
+Stream = sr.Stream[Any] | sr.AsyncStream[Any]
+Read = Callable[..., tuple[list[str], Stream]]
 
 SITES = Path(__file__).parents[2] / "corpus" / "sites"
 SHOP, BROKEN = SITES / "shop", SITES / "broken"

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from sitemap_reader import Item, NothingReadable, Outcome, UrlRecord, UrlSet
 from sitemap_reader.client import SummaryBuilder
 from sitemap_reader.model import UrlBatch, report
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 SITE = "https://shop.example"
 

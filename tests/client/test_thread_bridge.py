@@ -6,19 +6,17 @@ import os
 import signal
 import threading
 import time
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from queue import Empty
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 import sitemap_reader as sr
 from sitemap_reader.client import TimedQueue
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 
 def test_items_come_in_order_and_waiting_ends() -> None:

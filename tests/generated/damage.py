@@ -7,10 +7,10 @@ all others may lose URLs, but never lead a correct reader to a wrong one. Equal 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from html.entities import codepoint2name
 from random import Random
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 from urllib.parse import quote
 from xml.etree import ElementTree
 
@@ -18,9 +18,6 @@ from sitemap_reader import UsageError
 
 from .entries import CORE, DECLARATION, NAMESPACES
 from .site import COLOURS, DEPARTMENTS, MATERIALS, PRODUCTS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 # --- clean documents, before the damage ---
 

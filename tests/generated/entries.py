@@ -4,22 +4,19 @@ values: no parser takes part, so that one can be compared with the other.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from gzip import GzipFile
 from itertools import islice
-from typing import IO, TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import IO, Any, cast
 from xml.sax.saxutils import escape, quoteattr
 
 import attrs
 import orjson
 
 from sitemap_reader import Image, News, Video
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
-    from datetime import datetime
-    from pathlib import Path
 
 NAMESPACES = {
     "image": ' xmlns:image="http://www.google.com/schemas/sitemap-image/1.1"',

@@ -8,11 +8,13 @@ large the site.
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack
 from datetime import datetime, timedelta
 from functools import lru_cache
 from itertools import accumulate, islice, pairwise
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import Literal
 from urllib.parse import quote, urlsplit
 
 import attrs
@@ -21,11 +23,6 @@ from sitemap_reader import UsageError
 from sitemap_reader.model import PROTOCOL_MAX_ENTRIES
 
 from .entries import DATE_FORMS, NAMESPACES, Entry, index_xml, open_document, write_urlset
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
-    from pathlib import Path
-
 
 REFERENCE = datetime(2026, 11, 1)  # the "now" of every site, UTC: a clock would make two runs differ
 YEARS_BACK = timedelta(days=3 * 365)

@@ -10,14 +10,12 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import attrs
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 SECONDS = 120
 # Forks for each line of stdin, a JSON array of the arguments of a crawl; prints the status of the fork. The spider is

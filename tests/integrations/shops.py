@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from generated import make_site
-from servers import free_port
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from servers import NginxServer
+from servers import NginxServer, free_port
 
 
 def shop(serve: Callable[..., NginxServer], folder: Path, urls: int = 120) -> tuple[NginxServer, list[str]]:

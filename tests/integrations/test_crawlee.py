@@ -15,13 +15,15 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from tiers import not_installed
 
 pytest.importorskip("crawlee", reason=not_installed(["crawlee"]))
+
 from crawlee import ConcurrencySettings, Request, RequestOptions, service_locator
 from crawlee.crawlers import BasicCrawler, BasicCrawlingContext
 from crawlee.events import Event, EventPersistStateData
@@ -31,7 +33,7 @@ from crawlee.storage_clients import MemoryStorageClient
 from crawlee.storages import KeyValueStore, RequestQueue
 from crawlee_services import all_of, fresh, urls_of
 from kit import feed, files, gz, index, robots, urlset, xml
-from servers import free_port
+from servers import Page, SiteServer, free_port
 
 import sitemap_reader as sr
 from sitemap_reader.client import THREADS
@@ -39,12 +41,7 @@ from sitemap_reader.frontier import WELL_KNOWN
 from sitemap_reader.integrations.crawlee import SitemapReaderLoader, record_of
 from sitemap_reader.integrations.crawlee import loader as loader_module
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from servers import Page, SiteServer
-
-    Serve = Callable[[Mapping[str, Page]], SiteServer]
+Serve = Callable[[Mapping[str, Page]], SiteServer]
 
 pytestmark = pytest.mark.slow
 

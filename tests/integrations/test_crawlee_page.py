@@ -6,18 +6,14 @@ import json
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from docs_runs import SECONDS, blocks
+from servers import NginxServer
 from shops import shop
 from tiers import needs
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from servers import NginxServer
 
 pytestmark = pytest.mark.slow
 

@@ -6,23 +6,20 @@ import json
 import subprocess
 import sys
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from faultserver import FaultServer, hold, page, raw, reset, status, whole
 from kit import feed, gz, index, robots, urlset, xml
 from scrapy_runs import HEAD, SECONDS, crawl, scrapy_program
+from servers import NginxServer, SiteServer
 from shops import shop
 from tiers import needs
 
 import sitemap_reader as sr
 from sitemap_reader.frontier import WELL_KNOWN
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from servers import NginxServer, SiteServer
 
 pytestmark = pytest.mark.slow
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import orjson
 
@@ -13,10 +14,6 @@ from sitemap_reader.pipeline import ThreadPool
 from sitemap_reader.serialize import stamp
 from sitemap_reader.state import ChangeLog, LogEntry, State
 from sitemap_reader.watching import ChangeFeed, DeliveryFailed
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
 
 NOON = datetime(2026, 11, 27, 12, tzinfo=UTC)
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 import random
 import threading
 from collections import Counter
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 from servers import SiteServer
 from watched_sites import NAMESPACE, FastClock
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 LARGE_URLS = 3_000  # so that a document has several entries in the log
 

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 import attrs
 
 from sitemap_reader import Change, UrlRecord
 from sitemap_reader.pipeline import ThreadPool
 from sitemap_reader.state import ChangeLog, State
-from sitemap_reader.watching import ChangeFeed, Counters, Health, Totals, select_sites
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
-
-    from sitemap_reader.watching import Ping, SitePage, SiteQuery, SiteStatus
+from sitemap_reader.watching import (
+    ChangeFeed,
+    Counters,
+    Health,
+    Ping,
+    SitePage,
+    SiteQuery,
+    SiteStatus,
+    Totals,
+    select_sites,
+)
 
 NOW = datetime(2026, 11, 27, 8, 0, tzinfo=UTC)
 SITEMAP = "https://example.com/sitemap.xml"

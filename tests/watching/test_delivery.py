@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
 from change_logs import NOON, Clock, ListSink, LoggedChanges, entry_of, failed, logged
 
 from sitemap_reader import StateError, UsageError
-from sitemap_reader.state import change_log
+from sitemap_reader.state import LogEntry, change_log
 from sitemap_reader.watching import DeadLetters, Delivery, Redelivered, redeliver
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from pathlib import Path
-
-    from sitemap_reader.state import LogEntry
 
 
 def delivery_of(changes: LoggedChanges, sink: Any, clock: Clock, **more: Any) -> Delivery:

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
-from change_logs import NOON, logged
+from change_logs import NOON, LoggedChanges, logged
 from watched_sites import MemoryWeb, VirtualClock, urlset, watching
 
 from sitemap_reader import StateError, UsageError
 from sitemap_reader.scale import read_hosts
 from sitemap_reader.state import State, StoredResponse, WatchData
 from sitemap_reader.watching import make_watcher
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from change_logs import LoggedChanges
 
 pytestmark = pytest.mark.usefixtures("virtual_time")
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from watched_sites import MemoryWeb, VirtualClock, urlset, watching
 
 from sitemap_reader.client import site_target
 from sitemap_reader.watching import Budget, DayCounts, Ping, Schedule, WatchedSite
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.usefixtures("virtual_time")
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from datetime import datetime, timedelta
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from watched_sites import MemoryWeb, VirtualClock, Watch, failing, index, urlset, watching
 
 from sitemap_reader.watching import Ping, SiteQuery, SiteStatus
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-    from pathlib import Path
 
 pytestmark = pytest.mark.usefixtures("virtual_time")
 

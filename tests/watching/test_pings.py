@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import aiohttp
 import attrs
@@ -21,6 +22,8 @@ from sitemap_reader.watching import (
     MAX_NAMED,
     MAX_ROBOTS_BYTES,
     MAX_URL_CHARACTERS,
+    Accept,
+    Ping,
     PingLimits,
     PingReceiver,
     Rate,
@@ -29,11 +32,6 @@ from sitemap_reader.watching import (
     ping_url,
     robots_reader,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine
-
-    from sitemap_reader.watching import Accept, Ping
 
 URL = "https://example.com/sitemap.xml"
 NOW = datetime(2026, 11, 27, 8, 0, tzinfo=UTC)

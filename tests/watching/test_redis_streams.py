@@ -7,24 +7,20 @@ import json
 import os
 import random
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from change_logs import entry_of, logged, seqs_of
 from tiers import examples, needs
 
 from sitemap_reader import UsageError
+from sitemap_reader.state import LogEntry
 from sitemap_reader.watching import Delivery, DeliveryFailed, RedisStreamSink
 
 needs("redis")
-
 from redis_server import PROGRAM, RedisServer  # noqa: E402 - imports redis
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from sitemap_reader.state import LogEntry
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ import asyncio
 import json
 import shutil
 import sys
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import attrs
 import pytest
@@ -22,14 +22,11 @@ from sitemap_reader.watching import make_watcher
 
 sys.path.append(str(Path(__file__).parent.parent / "scale"))
 
+
 from harvests import HASTY, changes_of, config_of, lay_out, next_version, table
+from hostfarm import Farm
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from hostfarm import Farm
-
-    from sitemap_reader.watching import Visit, WatchedSite
+from sitemap_reader.watching import Visit, WatchedSite
 
 SHARDS = 2
 KINDS = ("robots", "index", "wellknown", "text", "feed", "atom")

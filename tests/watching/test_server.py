@@ -6,10 +6,11 @@ import asyncio
 import io
 import json
 import socket
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import aiohttp
 import attrs
@@ -40,9 +41,6 @@ from sitemap_reader.watching import (
     select_sites,
     serve,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine
 
 TOKEN = "a-secret-of-16-c"  # noqa: S105
 URL = "https://example.com/sitemap.xml"

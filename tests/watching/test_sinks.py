@@ -6,8 +6,9 @@ import asyncio
 import errno
 import gzip
 import os
+from collections.abc import Iterator
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from change_logs import NOON, ListSink, entry_of, seqs_of
@@ -15,23 +16,18 @@ from small_disks import mounted
 from tiers import needs
 
 from sitemap_reader import UsageError
+from sitemap_reader.state import LogEntry
 from sitemap_reader.watching import (
     DeliveryFailed,
     FileSink,
     Rotation,
+    Sink,
     StdoutSink,
     file_sink,
     lines_behind,
     remove_incomplete_line,
     sink_for,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from sitemap_reader.state import LogEntry
-    from sitemap_reader.watching import Sink
 
 LINE_BYTES = len(entry_of(1).lines)
 

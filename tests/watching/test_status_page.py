@@ -5,18 +5,16 @@ from __future__ import annotations
 import asyncio
 import re
 import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 import pytest
 from fake_watcher import FakeWatcher, fake_watcher
 
 from sitemap_reader.watching import Fault, Health, PingReceiver, SinkStatus, SiteStatus, Totals, serve
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 pytestmark = pytest.mark.slow
 

@@ -10,8 +10,10 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, closing
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from change_logs import ListSink
@@ -19,10 +21,6 @@ from watched_sites import urlset
 
 import sitemap_reader as sr
 from sitemap_reader.model import RAISE_VARIABLE
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
-    from pathlib import Path
 
 SITE = "https://a.example"
 URLS = 1_500  # two entries of the log: 1,000 changes are the most of one

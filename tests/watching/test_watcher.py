@@ -10,7 +10,8 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from watched_sites import START, MemoryWeb, VirtualClock, failing, index, urlset, watching
@@ -19,9 +20,6 @@ from sitemap_reader import Limits
 from sitemap_reader.pipeline import ThreadPool
 from sitemap_reader.state import State
 from sitemap_reader.watching import Delivery, FileSink, Ping, SiteQuery, Stores, watcher
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.usefixtures("virtual_time")
 

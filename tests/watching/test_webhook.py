@@ -6,10 +6,11 @@ import asyncio
 import base64
 import os
 import re
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 import orjson
@@ -20,9 +21,6 @@ from tiers import needs
 
 from sitemap_reader import UsageError
 from sitemap_reader.watching import Delivery, DeliveryFailed, WebhookSink, body_of, parts_of, signature
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
 
 SECRET = f"whsec_{base64.b64encode(bytes(range(32))).decode()}"
 OTHER_SECRET = f"whsec_{base64.b64encode(bytes(range(24))).decode()}"

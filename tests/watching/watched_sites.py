@@ -8,27 +8,24 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from heapq import heappop, heappush
 from itertools import count
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import Any, cast
 
 import attrs
 from change_logs import all_entries
+from virtual_time import VirtualTimeLoop
 
 from sitemap_reader import FetchError, Limits, SitemapReader
 from sitemap_reader.client import site_target
 from sitemap_reader.fetch import AsyncChunks, Response
 from sitemap_reader.state import State
 from sitemap_reader.watching import LEAST_INTERVAL_SECONDS, Budget, Watcher, WatchPlan
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-    from pathlib import Path
-
-    from virtual_time import VirtualTimeLoop
 
 NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 START = datetime(2026, 3, 2, tzinfo=UTC)

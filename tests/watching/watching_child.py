@@ -13,9 +13,8 @@ import os
 import select
 import sys
 import time
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING
 
 from watched_sites import FastClock
 
@@ -24,9 +23,6 @@ from sitemap_reader.client import site_target
 from sitemap_reader.model import micros
 from sitemap_reader.state import State
 from sitemap_reader.watching import Budget, SinkPlan, Watcher, WatchPlan, run_watch, sink_for
-
-if TYPE_CHECKING:
-    from datetime import datetime
 
 PATIENCE_SECONDS = 120.0
 _OPEN = """
