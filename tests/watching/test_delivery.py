@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -22,14 +21,6 @@ def delivery_of(changes: LoggedChanges, sink: Any, clock: Clock, **more: Any) ->
     return Delivery(changes.feed, sink, sleep=clock.sleep, clock=clock, jitter=lambda: 1.0, **more)
 
 
-def run(path: Path, body: Callable[[LoggedChanges], Awaitable[Any]]) -> Any:
-    async def main() -> Any:
-        async with logged(path) as changes:
-            return await asyncio.wait_for(body(changes), 60)
-
-    return asyncio.run(main())
-
-
 async def deliver_all(changes: LoggedChanges, delivery: Delivery, counts: list[int]) -> bool:
     """Starts a delivery, logs entries of so many changes, waits until the sink has them, and drains."""
     await changes.feed.cursor(delivery.sink.name)
@@ -44,12 +35,11 @@ async def deliver_all(changes: LoggedChanges, delivery: Delivery, counts: list[i
 
 
 @pytest.mark.parametrize(("max_bytes", "sizes"), [(1, [1, 1, 1, 0]), (2**20, [3, 0])])
-def test_a_read_of_the_log_takes_a_bounded_memory(
+async def test_a_read_of_the_log_takes_a_bounded_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, max_bytes: int, sizes: list[int]
 ) -> None:
     monkeypatch.setattr(change_log, "_MAX_READ_BYTES", max_bytes)
-
-    async def body(changes: LoggedChanges) -> None:
+    async with logged(tmp_path / "state.db") as changes:
         for number in (2, 1, 3):
             await changes.add(number)
         found, seq = [], 0
@@ -59,51 +49,37 @@ def test_a_read_of_the_log_takes_a_bounded_memory(
             found.append(len(entries))
         assert (found, seq) == (sizes, 6)
 
-    run(tmp_path / "state.db", body)
 
-
-def test_each_entry_is_delivered_once_and_in_order(tmp_path: Path) -> None:
+async def test_each_entry_is_delivered_once_and_in_order(tmp_path: Path) -> None:
     sink = ListSink()
-
-    async def body(changes: LoggedChanges) -> None:
+    async with logged(tmp_path / "state.db") as changes:
         delivery = delivery_of(changes, sink, Clock())
         assert await deliver_all(changes, delivery, [2, 1, 3])
         assert delivery.status.delivered == 6
         assert (delivery.lag_changes, delivery.lag_seconds) == (0, 0)
         assert await changes.feed.cursor("list") == 6
-
-    run(tmp_path / "state.db", body)
     assert sink.received == [1, 2, 3, 4, 5, 6]
     assert sink.is_closed
 
 
-def test_a_new_sink_begins_behind_the_newest_change_and_a_known_one_where_it_was(tmp_path: Path) -> None:
-    async def first(changes: LoggedChanges) -> list[int]:
+async def test_a_new_sink_begins_behind_the_newest_change_and_a_known_one_where_it_was(tmp_path: Path) -> None:
+    first, second = ListSink(), ListSink()
+    async with logged(tmp_path / "state.db") as changes:
         await changes.add(3)
-        sink = ListSink()
-        await deliver_all(changes, delivery_of(changes, sink, Clock()), [2])
+        await deliver_all(changes, delivery_of(changes, first, Clock()), [2])
         await changes.add(1)
-        return sink.received
-
-    async def second(changes: LoggedChanges) -> list[int]:
-        sink = ListSink()
-        await deliver_all(changes, delivery_of(changes, sink, Clock()), [1])
-        return sink.received
-
-    assert run(tmp_path / "state.db", first) == [4, 5]
-    assert run(tmp_path / "state.db", second) == [6, 7]
+    async with logged(tmp_path / "state.db") as changes:
+        await deliver_all(changes, delivery_of(changes, second, Clock()), [1])
+    assert (first.received, second.received) == ([4, 5], [6, 7])
 
 
-def test_a_failed_entry_is_repeated_after_longer_and_longer_waits(tmp_path: Path) -> None:
+async def test_a_failed_entry_is_repeated_after_longer_and_longer_waits(tmp_path: Path) -> None:
     sink, clock, reports = ListSink(*[failed("no route")] * 11, failed("refused")), Clock(), list[str]()
-
-    async def body(changes: LoggedChanges) -> None:
+    async with logged(tmp_path / "state.db") as changes:
         delivery = delivery_of(changes, sink, clock, report=reports.append)
         await deliver_all(changes, delivery, [1, 2])
         assert delivery.status.failures == 12
         assert (delivery.status.last_error, delivery.status.is_failing) == ("refused", False)
-
-    run(tmp_path / "state.db", body)
     assert sink.received == [1, 2, 3]
     assert clock.slept == [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300]
     assert reports == [
@@ -113,16 +89,13 @@ def test_a_failed_entry_is_repeated_after_longer_and_longer_waits(tmp_path: Path
     ]
 
 
-def test_a_dead_letter_is_no_sign_that_the_receiver_works_again(tmp_path: Path) -> None:
+async def test_a_dead_letter_is_no_sign_that_the_receiver_works_again(tmp_path: Path) -> None:
     reports: list[str] = []
-
-    async def body(changes: LoggedChanges) -> None:
+    async with logged(tmp_path / "state.db") as changes:
         letters = DeadLetters(tmp_path / "letters.jsonl", max_rejections=2)
         rejections = [failed("answers 413", is_rejected=True) for _ in range(5)]
         delivery = delivery_of(changes, ListSink(*rejections), Clock(), dead_letters=letters, report=reports.append)
         await deliver_all(changes, delivery, [1, 1, 1, 1])
-
-    run(tmp_path / "state.db", body)
     letter = f"were added to the dead letters {tmp_path}/letters.jsonl"
     assert reports == [
         "list: answers 413; 4 changes wait, and are tried again",
@@ -132,7 +105,9 @@ def test_a_dead_letter_is_no_sign_that_the_receiver_works_again(tmp_path: Path) 
     ]
 
 
-def test_entries_that_cannot_be_synced_are_delivered_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_entries_that_cannot_be_synced_are_delivered_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sink, reports = ListSink(), list[str]()
     errors = [OSError(5, "Input/output error")] * 2
 
@@ -140,11 +115,9 @@ def test_entries_that_cannot_be_synced_are_delivered_later(tmp_path: Path, monke
         if errors:
             raise errors.pop()
 
-    async def body(changes: LoggedChanges) -> None:
-        await deliver_all(changes, delivery_of(changes, sink, Clock(), report=reports.append), [2, 1])
-
     monkeypatch.setattr(os, "fsync", sync)
-    run(tmp_path / "state.db", body)
+    async with logged(tmp_path / "state.db") as changes:
+        await deliver_all(changes, delivery_of(changes, sink, Clock(), report=reports.append), [2, 1])
     assert sink.received == [1, 2, 3]
     assert reports == [
         f"list: {tmp_path}/state.db cannot be written: Input/output error; 3 changes wait, and are tried again",
@@ -155,25 +128,21 @@ def test_entries_that_cannot_be_synced_are_delivered_later(tmp_path: Path, monke
 @pytest.mark.parametrize(
     ("wanted", "waited"), [(None, 0.5), (0.4, 0.5), (30.0, 30.0), (86_400.0, 86_400.0), (86_401.0, 86_400.0)]
 )
-def test_wait_is_at_least_half_the_backoff_and_what_the_receiver_wants(
+async def test_wait_is_at_least_half_the_backoff_and_what_the_receiver_wants(
     tmp_path: Path, wanted: float | None, waited: float
 ) -> None:
     clock = Clock()
-
-    async def body(changes: LoggedChanges) -> None:
+    async with logged(tmp_path / "state.db") as changes:
         sink = ListSink(failed(retry_after=wanted))
         delivery = Delivery(changes.feed, sink, sleep=clock.sleep, clock=clock, jitter=lambda: 0.0)
         await deliver_all(changes, delivery, [1])
-
-    run(tmp_path / "state.db", body)
     assert clock.slept == [waited]
 
 
-def test_lag_is_that_of_the_oldest_change_which_the_sink_does_not_have(tmp_path: Path) -> None:
+async def test_lag_is_that_of_the_oldest_change_which_the_sink_does_not_have(tmp_path: Path) -> None:
     clock = Clock()
     seen = list[tuple[int, float]]()
-
-    async def body(changes: LoggedChanges) -> None:
+    async with logged(tmp_path / "state.db") as changes:
         delivery = delivery_of(changes, ListSink(failed(retry_after=40)), clock)
 
         async def sleep(seconds: float) -> None:
@@ -183,17 +152,15 @@ def test_lag_is_that_of_the_oldest_change_which_the_sink_does_not_have(tmp_path:
 
         delivery._sleep = sleep
         await deliver_all(changes, delivery, [2, 3])
-
-    run(tmp_path / "state.db", body)
     assert seen == [(5, 40.0)]
 
 
-def test_a_stuck_sink_delays_no_other(tmp_path: Path) -> None:
+async def test_a_stuck_sink_delays_no_other(tmp_path: Path) -> None:
     class Stuck(ListSink):
         async def deliver(self, entry: LogEntry) -> None:
             await asyncio.Event().wait()
 
-    async def body(changes: LoggedChanges) -> None:
+    async with logged(tmp_path / "state.db") as changes:
         stuck, sink = Stuck(name="stuck"), ListSink()
         other = delivery_of(changes, stuck, Clock())
         task = other.start()
@@ -205,11 +172,9 @@ def test_a_stuck_sink_delays_no_other(tmp_path: Path) -> None:
         assert stuck.is_closed
         assert await changes.feed.cursor("stuck") == 0
 
-    run(tmp_path / "state.db", body)
 
-
-def test_draining_delivers_what_is_logged_and_does_not_wait_for_a_failing_sink(tmp_path: Path) -> None:
-    async def body(changes: LoggedChanges) -> None:
+async def test_draining_delivers_what_is_logged_and_does_not_wait_for_a_failing_sink(tmp_path: Path) -> None:
+    async with logged(tmp_path / "state.db") as changes:
         forever = asyncio.Event()
         good, bad = ListSink(name="good"), ListSink(*[failed()] * 9, name="bad")
         deliveries = [Delivery(changes.feed, sink, sleep=lambda _: forever.wait()) for sink in (good, bad)]
@@ -226,52 +191,42 @@ def test_draining_delivers_what_is_logged_and_does_not_wait_for_a_failing_sink(t
         assert all(task.done() for task in tasks)
         assert [each.lag_changes for each in deliveries] == [0, 4]
 
-    run(tmp_path / "state.db", body)
 
-
-def test_a_delivery_that_was_never_started_is_closed(tmp_path: Path) -> None:
-    async def body(changes: LoggedChanges) -> None:
+async def test_a_delivery_that_was_never_started_is_closed(tmp_path: Path) -> None:
+    async with logged(tmp_path / "state.db") as changes:
         sink = ListSink()
         assert await delivery_of(changes, sink, Clock()).drain(3600)
         assert sink.is_closed
 
-    run(tmp_path / "state.db", body)
 
-
-def test_draining_at_once_delivers_all(tmp_path: Path) -> None:
-    async def body(changes: LoggedChanges) -> list[int]:
-        sink = ListSink()
+async def test_draining_at_once_delivers_all(tmp_path: Path) -> None:
+    sink = ListSink()
+    async with logged(tmp_path / "state.db") as changes:
         delivery = delivery_of(changes, sink, Clock())
         await changes.feed.cursor("list")
         await changes.add(2)
         delivery.start()
         assert await delivery.drain(3600)
-        return sink.received
-
-    assert run(tmp_path / "state.db", body) == [1, 2]
+    assert sink.received == [1, 2]
 
 
-def test_a_permanent_failure_ends_the_delivery_and_keeps_the_cursor(tmp_path: Path) -> None:
+async def test_a_permanent_failure_ends_the_delivery_and_keeps_the_cursor(tmp_path: Path) -> None:
     sink, clock, reports = ListSink(failed("answers 410 Gone", is_permanent=True)), Clock(), list[str]()
-
-    async def body(changes: LoggedChanges) -> None:
+    async with logged(tmp_path / "state.db") as changes:
         letters = DeadLetters(tmp_path / "letters.jsonl", max_rejections=0)
         delivery = delivery_of(changes, sink, clock, report=reports.append, dead_letters=letters)
         assert not await deliver_all(changes, delivery, [1])
         assert delivery.status.is_stopped
         assert delivery.status.last_error == "answers 410 Gone"
         assert await changes.feed.cursor("list") == 0
-
-    run(tmp_path / "state.db", body)
     assert (sink.received, clock.slept) == ([], [])
     assert reports == ["list: answers 410 Gone; no more changes are delivered to it in this run"]
     assert not (tmp_path / "letters.jsonl").exists()
 
 
-def test_a_full_disk_of_the_state_delays_the_cursor_and_repeats_nothing(tmp_path: Path) -> None:
+async def test_a_full_disk_of_the_state_delays_the_cursor_and_repeats_nothing(tmp_path: Path) -> None:
     sink, clock = ListSink(), Clock()
-
-    async def body(changes: LoggedChanges) -> None:
+    async with logged(tmp_path / "state.db") as changes:
         failures = [StateError("disk full", is_unwritable=True)] * 2
         move = changes.feed.move_cursor
 
@@ -284,18 +239,14 @@ def test_a_full_disk_of_the_state_delays_the_cursor_and_repeats_nothing(tmp_path
         delivery = delivery_of(changes, sink, clock)
         await deliver_all(changes, delivery, [1])
         assert await changes.feed.cursor("list") == 1
-
-    run(tmp_path / "state.db", body)
     assert (sink.received, clock.slept) == ([1], [1, 2])
 
 
 @pytest.mark.parametrize("failure", [StateError("damaged"), BrokenPipeError(32, "Broken pipe"), ValueError("a bug")])
-def test_other_errors_end_the_run(tmp_path: Path, failure: Exception) -> None:
-    async def body(changes: LoggedChanges) -> None:
+async def test_other_errors_end_the_run(tmp_path: Path, failure: Exception) -> None:
+    async with logged(tmp_path / "state.db") as changes:
         with pytest.raises(type(failure)):
             await deliver_all(changes, delivery_of(changes, ListSink(failure), Clock()), [1])
-
-    run(tmp_path / "state.db", body)
 
 
 # --- dead letters --------------------------------------------------------------------------------------------------
@@ -305,11 +256,10 @@ def letters_of(path: Path) -> list[dict[str, Any]]:
     return [orjson.loads(line) for line in path.read_bytes().splitlines()]
 
 
-def test_rejected_entry_becomes_a_dead_letter_and_the_next_ones_are_delivered(tmp_path: Path) -> None:
+async def test_rejected_entry_becomes_a_dead_letter_and_the_next_ones_are_delivered(tmp_path: Path) -> None:
     path, reports = tmp_path / "letters.jsonl", list[str]()
     sink = ListSink(failed("offline"), *[failed("answers 413", is_rejected=True)] * 3)
-
-    async def body(changes: LoggedChanges) -> None:
+    async with logged(tmp_path / "state.db") as changes:
         letters = DeadLetters(path, max_rejections=3)
         clock = Clock()
         delivery = delivery_of(changes, sink, clock, dead_letters=letters, report=reports.append)
@@ -317,8 +267,6 @@ def test_rejected_entry_becomes_a_dead_letter_and_the_next_ones_are_delivered(tm
         assert clock.slept == [1, 2, 4], "what the receiver does not reject does not count"
         status = delivery.status
         assert (status.dead_letters, status.delivered, status.failures) == (1, 1, 4)
-
-    run(tmp_path / "state.db", body)
     assert sink.received == [3]
     [letter] = letters_of(path)
     assert (letter["reason"], letter["first_seq"], letter["last_seq"]) == ("answers 413", 1, 2)
@@ -332,23 +280,19 @@ def test_limits_of_dead_letters(tmp_path: Path, rejections: int, hours: float, i
     assert letters.is_due(entry_of(1), rejections, NOON + timedelta(hours=hours)) == is_due
 
 
-def test_old_entries_are_tried_once_each(tmp_path: Path) -> None:
+async def test_old_entries_are_tried_once_each(tmp_path: Path) -> None:
     path, sink = tmp_path / "letters.jsonl", ListSink(failed(), failed())
-
-    async def body(changes: LoggedChanges) -> None:
+    async with logged(tmp_path / "state.db") as changes:
         clock = Clock(NOON + timedelta(hours=80))
         await deliver_all(changes, delivery_of(changes, sink, clock, dead_letters=DeadLetters(path)), [1, 1, 1])
         assert clock.slept == []
-
-    run(tmp_path / "state.db", body)
     assert [letter["first_seq"] for letter in letters_of(path)] == [1, 2]
     assert sink.received == [3]
 
 
-def test_dead_letters_that_cannot_be_written_delay_the_delivery(tmp_path: Path) -> None:
+async def test_dead_letters_that_cannot_be_written_delay_the_delivery(tmp_path: Path) -> None:
     folder, clock = tmp_path / "missing", Clock()
-
-    async def body(changes: LoggedChanges) -> None:
+    async with logged(tmp_path / "state.db") as changes:
         async def sleep(seconds: float) -> None:
             await clock.sleep(seconds)
             folder.mkdir()
@@ -358,8 +302,6 @@ def test_dead_letters_that_cannot_be_written_delay_the_delivery(tmp_path: Path) 
         delivery = Delivery(changes.feed, sink, dead_letters=letters, sleep=sleep, clock=clock)
         await deliver_all(changes, delivery, [1])
         assert delivery.status.dead_letters == 1
-
-    run(tmp_path / "state.db", body)
     assert len(letters_of(folder / "letters.jsonl")) == 1
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -50,31 +51,31 @@ class Site:
         return (await self.watch.watcher.sites(SiteQuery())).sites[site]
 
 
-def watched(
-    folder: Path, main: Callable[[Site], Coroutine[Any, Any, None]], prepare: Callable[[MemoryWeb], None] | None = None,
-    **options: Any,
-) -> None:  # fmt: skip
-    async def run() -> None:
-        clock = VirtualClock()
-        web = MemoryWeb(clock)
-        web.pages[ROBOTS] = f"Sitemap: {ONE}\nSitemap: {TWO}\n".encode()
-        web.pages[ONE] = urlset("https://a.test/one")
-        if prepare is not None:
-            prepare(web)
-        async with watching(folder / "s.db", web, **{"budget": 3_600, "host_budget": 1_200, **options}) as watch:
-            site = Site(watch, web, clock)
-            site.change()
-            await site.run(90)
-            await main(site)
+@asynccontextmanager
+async def watched(folder: Path, pages: Mapping[str, Any] | None = None, **options: Any) -> AsyncIterator[Site]:
+    """The watch of the site, which has these pages too, after its first visit."""
+    web = MemoryWeb(VirtualClock())
+    web.pages[ROBOTS] = f"Sitemap: {ONE}\nSitemap: {TWO}\n".encode()
+    web.pages[ONE] = urlset("https://a.test/one")
+    web.pages.update(pages or {})
+    async with watching(folder / "s.db", web, **{"budget": 3_600, "host_budget": 1_200, **options}) as watch:
+        site = Site(watch, web, web.clock)
+        site.change()
+        await site.run(90)
+        yield site
 
-    asyncio.run(run())
+
+def pages_of(*hosts: str) -> dict[str, bytes]:
+    """Sites of one sitemap with one URL."""
+    robots = {f"{host}robots.txt": f"Sitemap: {host}s.xml\n".encode() for host in hosts}
+    return {**robots, **{f"{host}s.xml": urlset(f"{host}page") for host in hosts}}
 
 
 @pytest.mark.parametrize("seconds_after_a_visit", [1, 29, 59])
-def test_a_ping_brings_a_visit_at_once_however_short_ago_the_last_one_was(
+async def test_a_ping_brings_a_visit_at_once_however_short_ago_the_last_one_was(
     tmp_path: Path, seconds_after_a_visit: float
 ) -> None:
-    async def main(site: Site) -> None:
+    async with watched(tmp_path, least_interval=60) as site:
         site.change()
         await site.ping()
         await site.run(seconds_after_a_visit)
@@ -82,39 +83,30 @@ def test_a_ping_brings_a_visit_at_once_however_short_ago_the_last_one_was(
         assert await site.wait(await site.ping()) == timedelta(0)
         assert (await site.watch.changes())[-1] == ("new", "a.test/2")
 
-    watched(tmp_path, main, least_interval=60)
 
-
-def test_pings_after_which_something_had_changed_are_never_held_back(tmp_path: Path) -> None:
-    async def main(site: Site) -> None:
+async def test_pings_after_which_something_had_changed_are_never_held_back(tmp_path: Path) -> None:
+    async with watched(tmp_path) as site:
         for _ in range(12):
             site.change()
             assert await site.wait(await site.ping()) == timedelta(0)
             assert (await site.status()).pings_held_until is None
             await site.run(20)
 
-    watched(tmp_path, main)
 
-
-def test_a_ping_of_a_child_of_an_index_requests_that_child_alone(tmp_path: Path) -> None:
-    def prepare(web: MemoryWeb) -> None:
-        web.pages[ROBOTS] = b"Sitemap: https://a.test/index.xml\n"
-        web.pages["https://a.test/index.xml"] = index({ONE: None, TWO: None})
-
-    async def main(site: Site) -> None:
+async def test_a_ping_of_a_child_of_an_index_requests_that_child_alone(tmp_path: Path) -> None:
+    listing = "https://a.test/index.xml"
+    pages = {ROBOTS: f"Sitemap: {listing}\n".encode(), listing: index({ONE: None, TWO: None})}
+    async with watched(tmp_path, pages, least_interval=3_600) as site:
         await site.run(600)
         site.change()
         pinged = await site.ping()
         assert await site.wait(pinged, most=1) == timedelta(0)
         assert [url for at, url in site.web.requests if at == pinged] == [TWO]
 
-    watched(tmp_path, main, prepare, least_interval=3_600)
 
-
-def test_a_ping_during_a_visit_brings_another_one(tmp_path: Path) -> None:
+async def test_a_ping_during_a_visit_brings_another_one(tmp_path: Path) -> None:
     """The visit may have requested the document before it changed."""
-
-    async def main(site: Site) -> None:
+    async with watched(tmp_path, least_interval=86_400) as site:
         site.web.gate = asyncio.Event()
         site.change()
         pinged = await site.ping()
@@ -126,11 +118,9 @@ def test_a_ping_during_a_visit_brings_another_one(tmp_path: Path) -> None:
         await site.run(5)
         assert [url for at, url in site.web.requests if at >= pinged] == [TWO, TWO]
 
-    watched(tmp_path, main, least_interval=86_400)
 
-
-def test_pings_that_were_wrong_hold_later_ones_back_and_sites_state_it(tmp_path: Path) -> None:
-    async def main(site: Site) -> None:
+async def test_pings_that_were_wrong_hold_later_ones_back_and_sites_state_it(tmp_path: Path) -> None:
+    async with watched(tmp_path, least_interval=86_400) as site:
         waits = []
         for _ in range(10):
             status = await site.status()
@@ -155,17 +145,10 @@ def test_pings_that_were_wrong_hold_later_ones_back_and_sites_state_it(tmp_path:
         assert (await site.status()).next_visit == status.pings_held_until
         assert await site.wait(pinged, most=3_600) == status.pings_held_until - pinged
 
-    watched(tmp_path, main, least_interval=86_400)
 
-
-def test_wrong_pings_of_a_site_do_not_hold_back_another_of_its_domain(tmp_path: Path) -> None:
+async def test_wrong_pings_of_a_site_do_not_hold_back_another_of_its_domain(tmp_path: Path) -> None:
     other = "https://shop.a.test/"
-
-    def prepare(web: MemoryWeb) -> None:
-        web.pages[f"{other}robots.txt"] = f"Sitemap: {other}s.xml\n".encode()
-        web.pages[f"{other}s.xml"] = urlset(f"{other}page")
-
-    async def main(site: Site) -> None:
+    async with watched(tmp_path, pages_of(other), hosts=["https://a.test/", other], least_interval=86_400) as site:
         for _ in range(8):
             await site.ping(f"{other}s.xml")
             await site.run(600)
@@ -177,11 +160,9 @@ def test_wrong_pings_of_a_site_do_not_hold_back_another_of_its_domain(tmp_path: 
         status = await site.status()
         assert (status.pings_held_until, status.pings_held_because) == (None, None)
 
-    watched(tmp_path, main, prepare, hosts=["https://a.test/", other], least_interval=86_400)
 
-
-def test_a_history_of_wrong_pings_is_made_good_by_right_ones(tmp_path: Path) -> None:
-    async def main(site: Site) -> None:
+async def test_a_history_of_wrong_pings_is_made_good_by_right_ones(tmp_path: Path) -> None:
+    async with watched(tmp_path, least_interval=86_400) as site:
         for _ in range(8):
             await site.ping()
             await site.run(1_200)
@@ -194,18 +175,13 @@ def test_a_history_of_wrong_pings_is_made_good_by_right_ones(tmp_path: Path) -> 
             assert await site.wait(await site.ping()) == timedelta(0)
         assert (await site.status()).pings_held_until is None
 
-    watched(tmp_path, main, least_interval=86_400)
-
 
 @pytest.mark.slow
-def test_wrong_pings_of_many_documents_bring_few_visits(tmp_path: Path) -> None:
+async def test_wrong_pings_of_many_documents_bring_few_visits(tmp_path: Path) -> None:
     children = [f"https://a.test/{number}.xml" for number in range(60)]
-
-    def prepare(web: MemoryWeb) -> None:
-        web.pages[ROBOTS] = "".join(f"Sitemap: {child}\n" for child in children).encode()
-        web.pages.update({child: urlset(f"{child}/page") for child in children})
-
-    async def main(site: Site) -> None:
+    robots = "".join(f"Sitemap: {child}\n" for child in children).encode()
+    pages = {ROBOTS: robots, **{child: urlset(f"{child}/page") for child in children}}
+    async with watched(tmp_path, pages, least_interval=86_400) as site:
         await site.run(3_600)
         began = site.clock.now
         for child in children:
@@ -216,11 +192,9 @@ def test_wrong_pings_of_many_documents_bring_few_visits(tmp_path: Path) -> None:
         gaps = [later - earlier for earlier, later in pairwise(times)]
         assert gaps[-1] >= timedelta(minutes=5)
 
-    watched(tmp_path, main, prepare, least_interval=86_400)
 
-
-def test_the_budget_of_the_host_holds_a_ping_back_no_longer_than_it_must(tmp_path: Path) -> None:
-    async def main(site: Site) -> None:
+async def test_the_budget_of_the_host_holds_a_ping_back_no_longer_than_it_must(tmp_path: Path) -> None:
+    async with watched(tmp_path, host_budget=60) as site:
         for _ in range(3):
             site.change()
             await site.ping()
@@ -231,14 +205,10 @@ def test_the_budget_of_the_host_holds_a_ping_back_no_longer_than_it_must(tmp_pat
             at = (await site.status()).next_visit
             assert await site.wait(pinged, most=120) == at - pinged <= timedelta(seconds=60.1)
 
-    watched(tmp_path, main, host_budget=60)
 
-
-def test_a_crawl_delay_holds_a_ping_back(tmp_path: Path) -> None:
-    def prepare(web: MemoryWeb) -> None:
-        web.pages[ROBOTS] = f"User-agent: *\nCrawl-delay: 20\nSitemap: {TWO}\n".encode()
-
-    async def main(site: Site) -> None:
+async def test_a_crawl_delay_holds_a_ping_back(tmp_path: Path) -> None:
+    robots = f"User-agent: *\nCrawl-delay: 20\nSitemap: {TWO}\n".encode()
+    async with watched(tmp_path, {ROBOTS: robots}, least_interval=3_600) as site:
         site.change()
         first = await site.ping()
         await site.wait(first)
@@ -248,39 +218,29 @@ def test_a_crawl_delay_holds_a_ping_back(tmp_path: Path) -> None:
         assert await site.wait(second, most=30) == at - second
         assert timedelta(seconds=10) < at - second <= timedelta(seconds=20)
 
-    watched(tmp_path, main, prepare, least_interval=3_600)
-
 
 # --- the least interval ---
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seconds", [30.0, 60.0, 300.0])
-def test_a_sitemap_is_requested_once_in_the_least_interval_at_most(tmp_path: Path, seconds: float) -> None:
-    async def main(site: Site) -> None:
+async def test_a_sitemap_is_requested_once_in_the_least_interval_at_most(tmp_path: Path, seconds: float) -> None:
+    async with watched(tmp_path, least_interval=seconds) as site:
         await site.run(900)
         times = [at for at, url in site.web.requests if url == TWO]
         gaps = [(later - earlier).total_seconds() for earlier, later in pairwise(times)]
         assert min(gaps) >= seconds
         assert min(gaps) < 1.5 * seconds  # the budget permits so many
 
-    watched(tmp_path, main, least_interval=seconds)
-
 
 # --- when the next visit is ---
 
 
 @pytest.mark.slow
-def test_the_next_visit_is_when_it_is_reported(tmp_path: Path) -> None:
+async def test_the_next_visit_is_when_it_is_reported(tmp_path: Path) -> None:
     hosts = [f"https://{name}.test/" for name in "abcd"]
-
-    def prepare(web: MemoryWeb) -> None:
-        for host in hosts[1:]:
-            web.pages[f"{host}robots.txt"] = f"Sitemap: {host}s.xml\n".encode()
-            web.pages[f"{host}s.xml"] = urlset(f"{host}page")
-        web.pages[f"{hosts[3]}robots.txt"] = failing()
-
-    async def main(site: Site) -> None:
+    pages = {**pages_of(*hosts[1:]), f"{hosts[3]}robots.txt": failing()}
+    async with watched(tmp_path, pages, hosts=hosts, budget=36_000, host_budget=3_000) as site:
         for step in range(30):
             stated = [(await site.status(number)) for number in range(4)]
             if step % 4 == 1:
@@ -294,17 +254,12 @@ def test_the_next_visit_is_when_it_is_reported(tmp_path: Path) -> None:
                     is_due = status.next_visit < site.clock.now
                     assert is_due == (now.last_visit >= status.next_visit), (status, now)
 
-    watched(tmp_path, main, prepare, hosts=hosts, budget=36_000, host_budget=3_000)
 
-
-def test_a_failing_site_of_the_same_domain_delays_nothing(tmp_path: Path) -> None:
+async def test_a_failing_site_of_the_same_domain_delays_nothing(tmp_path: Path) -> None:
     """Its backoff is its own; all sites of the domain had waited for it, with a next visit that was always now."""
     fails = "https://shop.a.test/"
-
-    def prepare(web: MemoryWeb) -> None:
-        web.pages[f"{fails}robots.txt"] = failing()
-
-    async def main(site: Site) -> None:
+    options = {"hosts": ["https://a.test/", fails], "budget": 36_000, "host_budget": 3_000}
+    async with watched(tmp_path, {f"{fails}robots.txt": failing()}, **options) as site:
         assert (await site.status(1)).backoff_until > site.clock.now + timedelta(minutes=1)
         site.change()
         pinged = await site.ping()
@@ -313,29 +268,19 @@ def test_a_failing_site_of_the_same_domain_delays_nothing(tmp_path: Path) -> Non
         await site.run(600)
         assert before.next_visit <= (await site.status()).last_visit
 
-    watched(tmp_path, main, prepare, hosts=["https://a.test/", fails], budget=36_000, host_budget=3_000)
 
-
-def test_sites_that_wait_for_the_budget_state_until_when(tmp_path: Path) -> None:
+async def test_sites_that_wait_for_the_budget_state_until_when(tmp_path: Path) -> None:
     hosts = [f"https://{name}.test/" for name in "abcdefgh"]
-
-    def prepare(web: MemoryWeb) -> None:
-        for host in hosts:
-            web.pages[f"{host}robots.txt"] = f"Sitemap: {host}s.xml\n".encode()
-            web.pages[f"{host}s.xml"] = urlset(f"{host}page")
-
-    async def main(site: Site) -> None:
+    async with watched(tmp_path, pages_of(*hosts), hosts=hosts, budget=12, host_budget=12) as site:
         await site.run(3_600)
         for _ in range(10):
             stated = [(await site.status(number)).next_visit for number in range(8)]
             assert len([at for at in stated if at <= site.clock.now]) <= 1
             await site.run(60)
 
-    watched(tmp_path, main, prepare, hosts=hosts, budget=12, host_budget=12)
 
-
-def test_a_visit_under_way_is_reported(tmp_path: Path) -> None:
-    async def main(site: Site) -> None:
+async def test_a_visit_under_way_is_reported(tmp_path: Path) -> None:
+    async with watched(tmp_path) as site:
         site.web.gate = asyncio.Event()
         pinged = await site.ping()
         await site.run(1)
@@ -344,5 +289,3 @@ def test_a_visit_under_way_is_reported(tmp_path: Path) -> None:
         opened.set()
         await site.run(1)
         assert (await site.status()).visiting_since is None
-
-    watched(tmp_path, main)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
-from functools import wraps
 from typing import Any
 
 import aiohttp
@@ -64,14 +63,9 @@ class World:
         return found
 
     def receiver(self, accept: Accept = "known", limits: PingLimits = OPEN) -> PingReceiver:
+        clocks = {"clock": lambda: self.seconds, "now": lambda: NOW}
         return PingReceiver(
-            self.knows,
-            self.ping,
-            accept=accept,
-            read_robots=self.read_robots,
-            limits=limits,
-            clock=lambda: self.seconds,
-            now=lambda: NOW,
+            self.knows, self.ping, accept=accept, read_robots=self.read_robots, limits=limits, **clocks
         )
 
 
@@ -95,16 +89,6 @@ async def decide(receiver: PingReceiver, *urls: str) -> list[str | None]:
 
 def decided(receiver: PingReceiver, *urls: str) -> list[str | None]:
     return asyncio.run(decide(receiver, *urls))
-
-
-def in_loop(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], None]:
-    """A test that runs in an event loop."""
-
-    @wraps(test)
-    def run() -> None:
-        asyncio.run(test())
-
-    return run
 
 
 def test_ping_of_a_known_document_goes_to_the_watcher():
@@ -147,7 +131,6 @@ def test_a_url_has_at_most_2047_characters():
 # --- duplicates and rates ---
 
 
-@in_loop
 async def test_a_repeated_ping_of_an_unknown_document_causes_nothing_more_within_the_window():
     world = World(robots={"https://example.com/robots.txt": f"Sitemap: {URL}"})
     receiver = world.receiver("verified")
@@ -161,7 +144,6 @@ async def test_a_repeated_ping_of_an_unknown_document_causes_nothing_more_within
     assert receiver.counts == {"accepted": 2, "duplicate": 3}
 
 
-@in_loop
 async def test_each_ping_of_a_known_document_counts():
     world = World(known={URL})
     receiver = world.receiver()
@@ -211,14 +193,12 @@ def test_a_full_queue_refuses_pings_that_may_be_repeated():
 def test_default_limits():
     receiver = World().receiver(limits=PingLimits())
     hosts = [f"https://{number}.example.com/" for number in range(101)]
-    assert [result for result, _ in results(receiver, [(url, "192.0.2.1") for url in hosts])] == [None] * 100 + [
-        "rate_limited"
-    ]
+    taken = [result for result, _ in results(receiver, [(url, "192.0.2.1") for url in hosts])]
+    assert taken == [None] * 100 + ["rate_limited"]
     receiver = World().receiver(limits=PingLimits())
     paths = [f"https://example.com/{number}" for number in range(21)]
-    assert [result for result, _ in results(receiver, [(url, "192.0.2.1") for url in paths])] == [None] * 20 + [
-        "rate_limited"
-    ]
+    taken = [result for result, _ in results(receiver, [(url, "192.0.2.1") for url in paths])]
+    assert taken == [None] * 20 + ["rate_limited"]
 
 
 @pytest.mark.parametrize(("one", "other", "same"), [
@@ -261,7 +241,6 @@ def test_a_document_that_robots_txt_names_exactly_is_accepted():
     assert sorted(world.requests) == ["http://example.com/robots.txt", "https://example.com/robots.txt"]
 
 
-@in_loop
 async def test_only_the_robots_txt_of_the_very_host_counts():
     world = World(robots={"https://example.com/robots.txt": named("https://www.example.com/sitemap.xml")})
     receiver = world.receiver("verified")
@@ -287,7 +266,6 @@ def test_a_known_document_needs_no_verification():
     assert receiver.counts == {"accepted": 2}
 
 
-@in_loop
 async def test_a_host_is_checked_once_an_hour_and_its_answer_is_kept():
     world = World(robots={"https://example.com/robots.txt": named(URL)})
     receiver = world.receiver("verified")
@@ -303,7 +281,6 @@ async def test_a_host_is_checked_once_an_hour_and_its_answer_is_kept():
     assert [ping.url for ping in world.pings] == [URL, "https://example.com/2.xml"]
 
 
-@in_loop
 async def test_all_hosts_together_have_a_rate_of_checks():
     world = World()
     receiver = world.receiver("verified", attrs.evolve(OPEN, checks=Rate(per_hour=100, burst=20)))
@@ -340,7 +317,6 @@ def test_a_faulty_line_of_robots_txt_names_nothing():
     assert receiver.counts == {"not_verified": 1}
 
 
-@in_loop
 async def test_so_many_pings_wait_for_verification_and_not_one_more():
     world, answer = World(), asyncio.Event()
 
@@ -360,7 +336,6 @@ async def test_so_many_pings_wait_for_verification_and_not_one_more():
     assert receiver.counts == {"rate_limited": 2, "not_verified": CONCURRENT_CHECKS + 3}
 
 
-@in_loop
 async def test_the_end_of_run_cancels_requests_in_progress():
     world, cancelled = World(), asyncio.Event()
 
@@ -390,21 +365,15 @@ def test_verified_needs_a_reader_and_other_words_are_refused():
         PingReceiver(world.knows, world.ping, accept="all")  # type: ignore[arg-type]
 
 
-def test_a_fault_of_the_watcher_ends_run():
-    class Broken(Exception):
-        pass
-
+async def test_a_fault_of_the_watcher_ends_run():
     async def ping(ping: Ping) -> None:
-        raise Broken
+        raise ZeroDivisionError
 
-    async def run() -> None:
-        receiver = PingReceiver(World(known={URL}).knows, ping)
-        receiver.receive(URL, "192.0.2.1")
-        await receiver.run()
-
+    receiver = PingReceiver(World(known={URL}).knows, ping)
+    receiver.receive(URL, "192.0.2.1")
     with pytest.raises(ExceptionGroup) as failed:
-        asyncio.run(run())
-    assert failed.group_contains(Broken)
+        await receiver.run()
+    assert failed.group_contains(ZeroDivisionError)
 
 
 # --- internal hosts ---

@@ -68,33 +68,41 @@ class Client:
 
 
 @asynccontextmanager
-async def client(limits: PingLimits | None = None, **options: Any) -> AsyncIterator[Client]:
+async def client(pings: PingLimits | None = None, **options: Any) -> AsyncIterator[Client]:
+    """A client of a server with these limits of pings, and these options."""
     async with fake_watcher() as watcher:
-        pings = PingReceiver(watcher.knows, watcher.ping, limits=limits or PingLimits(), clock=lambda: 0.0)
-        task = asyncio.create_task(pings.run())
-        async with serve(watcher, pings, "127.0.0.1:0", **options) as listen, aiohttp.ClientSession() as session:
-            yield Client(listen.url[:-1], watcher, pings, session)
+        receiver = PingReceiver(watcher.knows, watcher.ping, limits=pings or PingLimits(), clock=lambda: 0.0)
+        task = asyncio.create_task(receiver.run())
+        async with serve(watcher, receiver, "127.0.0.1:0", **options) as listen, aiohttp.ClientSession() as session:
+            yield Client(listen.url[:-1], watcher, receiver, session)
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
 
 
-def served(**options: Any) -> Callable[..., Callable[[], None]]:
+Test = Callable[[Client], Coroutine[Any, Any, None]]
+
+
+def served(**options: Any) -> Callable[[Test], Callable[[], Coroutine[Any, Any, None]]]:
     """A test that gets a Client of a server with these options."""
 
-    def decorate(test: Callable[[Client], Coroutine[Any, Any, None]]) -> Callable[[], None]:
+    def decorate(test: Test) -> Callable[[], Coroutine[Any, Any, None]]:
+        @wraps(test)
         async def run() -> None:
             async with client(**options) as connected:
-                await asyncio.wait_for(test(connected), 30)
+                await test(connected)
 
-        @wraps(test)
-        def wrapper() -> None:
-            asyncio.run(run())
-
-        del wrapper.__wrapped__  # type: ignore[attr-defined]  # pytest would take its parameter for a fixture
-        return wrapper
+        del run.__wrapped__  # type: ignore[attr-defined]  # pytest would take its parameter for a fixture
+        return run
 
     return decorate
+
+
+def fail_sites(watcher: FakeWatcher, error: Exception) -> None:
+    async def fail(query: SiteQuery) -> Any:
+        raise error
+
+    watcher.__class__ = type("Broken", (FakeWatcher,), {"sites": staticmethod(fail), "__slots__": ()})
 
 
 def seqs(text: str) -> list[int]:
@@ -143,7 +151,7 @@ async def test_ping_without_a_usable_url_is_400_and_says_what_to_give(client):
     assert "/ping?sitemap=https%3A%2F%2F" in answers[0][2]
 
 
-@served(limits=PingLimits(client=Rate(per_hour=60, burst=2)))
+@served(pings=PingLimits(client=Rate(per_hour=60, burst=2)))
 async def test_too_many_pings_are_429_with_the_seconds_to_wait(client):
     answers = [await client.request("GET", f"/ping?sitemap=https://{n}.example.com/") for n in range(3)]
     assert [status for status, _, _ in answers] == [200, 200, 429]
@@ -151,7 +159,7 @@ async def test_too_many_pings_are_429_with_the_seconds_to_wait(client):
     assert "60 s" in answers[2][2]
 
 
-@served(limits=PingLimits(client=Rate(per_hour=60, burst=1)), behind_proxy=True)
+@served(pings=PingLimits(client=Rate(per_hour=60, burst=1)), behind_proxy=True)
 async def test_behind_a_proxy_the_last_forwarded_address_is_the_client(client):
     forwarded = ["203.0.113.1", "203.0.113.2", "spoofed, 203.0.113.1", "203.0.113.9, 203.0.113.3"]
     statuses = [
@@ -161,7 +169,7 @@ async def test_behind_a_proxy_the_last_forwarded_address_is_the_client(client):
     assert statuses == [200, 200, 429, 200]
 
 
-@served(limits=PingLimits(client=Rate(per_hour=60, burst=1)))
+@served(pings=PingLimits(client=Rate(per_hour=60, burst=1)))
 async def test_without_a_proxy_a_forwarded_address_changes_nothing(client):
     statuses = [
         (await client.get(f"/ping?sitemap=https://{n}.example.com/", X_Forwarded_For=f"203.0.113.{n}"))[0]
@@ -204,23 +212,9 @@ SLOW = ServerLimits(idle_seconds=0.05, body_seconds=0.05)
     (FORM_HEAD + b"Content-Length: 9\r\n\r\nsit", b"HTTP/1.1 408"),
 ])
 async def test_a_request_that_does_not_end_is_ended(data, status):
-    async with client_with(SLOW) as connected:
+    async with client(limits=SLOW) as connected:
         answer = await asyncio.wait_for(raw(connected.url, data), 10)
     assert answer[: len(b"HTTP/1.1 408")] == status
-
-
-def client_with(limits: ServerLimits, **options: Any) -> Any:
-    @asynccontextmanager
-    async def opened() -> AsyncIterator[Client]:
-        async with fake_watcher() as watcher:
-            pings = PingReceiver(watcher.knows, watcher.ping)
-            async with (
-                serve(watcher, pings, "127.0.0.1:0", limits=limits, **options) as listen,
-                aiohttp.ClientSession() as session,
-            ):
-                yield Client(listen.url[:-1], watcher, pings, session)
-
-    return opened()
 
 
 Connected = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -252,7 +246,7 @@ async def until_open(server: Client, streams: int) -> None:
 
 @pytest.mark.parametrize("limit", ["connections", "client_connections"])
 async def test_connections_have_a_limit_and_a_new_one_replaces_one_that_waits(limit):
-    async with client_with(ServerLimits(**{limit: 2})) as server:
+    async with client(limits=ServerLimits(**{limit: 2})) as server:
         first, second = [await connected_to(server) for _ in range(2)]
         assert (await ended(await connected_to(server, HEALTH))).startswith(b"HTTP/1.1 200")
         assert await ended(first) == b"", "it had waited longest"
@@ -263,7 +257,7 @@ async def test_connections_have_a_limit_and_a_new_one_replaces_one_that_waits(li
 
 
 async def test_a_client_whose_requests_are_all_in_progress_gets_no_more_connections_but_others_do():
-    async with client_with(ServerLimits(client_connections=1)) as server:
+    async with client(limits=ServerLimits(client_connections=1)) as server:
         await server.session.close()
         waiting = await connected_to(server, WAIT)
         while b"200" not in await ended(await connected_to(server, HEALTH, "127.0.0.2")):
@@ -274,7 +268,7 @@ async def test_a_client_whose_requests_are_all_in_progress_gets_no_more_connecti
 
 
 async def test_behind_a_proxy_only_the_number_of_all_connections_has_a_limit():
-    async with client_with(ServerLimits(client_connections=1), behind_proxy=True) as server:
+    async with client(limits=ServerLimits(client_connections=1), behind_proxy=True) as server:
         waiting = [await connected_to(server, WAIT) for _ in range(3)]
         await until_open(server, 3)
         for each in waiting:
@@ -294,7 +288,7 @@ CHANGES = f"/changes?after=0&limit={ENTRIES * OF_ENTRY}"
 ], ids=["pipelined", "closing", "changes", "changes of HTTP/1.0"])
 async def test_an_answer_that_is_not_taken_ends_the_connection(requests, last):
     """And is made no further than the client takes it."""
-    async with client_with(ServerLimits(write_seconds=0.2, idle_seconds=3600)) as server:
+    async with client(limits=ServerLimits(write_seconds=0.2, idle_seconds=3600)) as server:
         for entry in range(ENTRIES):
             await server.watcher.change(*(f"https://example.com/{entry}/{'a' * 4_000}{n}" for n in range(OF_ENTRY)))
         read = []
@@ -324,7 +318,7 @@ async def test_an_answer_that_is_not_taken_ends_the_connection(requests, last):
 
 @pytest.mark.slow
 async def test_a_slow_client_gets_a_large_answer_as_long_as_it_takes_pieces():
-    async with client_with(ServerLimits(write_seconds=0.5)) as server:
+    async with client(limits=ServerLimits(write_seconds=0.5)) as server:
         for entry in range(ENTRIES):
             await server.watcher.change(*(f"https://example.com/{entry}/{'a' * 4_000}{n}" for n in range(OF_ENTRY)))
         async with server.session.get(server.url + CHANGES) as response:
@@ -352,36 +346,26 @@ CLOSING = b"Host: localhost\r\nConnection: close\r\n"
     FORM_HEAD + CLOSING[17:] + b"Transfer-Encoding: chunked\r\n\r\n3\r\na=bzz\r\n",
     FORM_HEAD + CLOSING[17:] + b"Content-Encoding: deflate\r\nContent-Length: 5\r\n\r\nabcde",
 ])
-def test_a_request_that_is_not_http_is_400_with_all_headers_and_logs_nothing(data, capfd, caplog):
-    @served()
-    async def run(client: Client) -> None:
-        head, _, _ = (await raw(client.url, data)).partition(b"\r\n\r\n")
-        assert head.split()[1] == b"400"
-        assert b"X-Content-Type-Options: nosniff" in head
-        assert b"Content-Security-Policy: default-src 'none'" in head
-        assert b"aiohttp" not in head
-        assert b"Python" not in head
-
-    run()
+async def test_a_request_that_is_not_http_is_400_with_all_headers_and_logs_nothing(data, capfd, caplog):
+    async with client() as connected:
+        head, _, _ = (await raw(connected.url, data)).partition(b"\r\n\r\n")
+    assert head.split()[1] == b"400"
+    assert b"X-Content-Type-Options: nosniff" in head
+    assert b"Content-Security-Policy: default-src 'none'" in head
+    assert b"aiohttp" not in head
+    assert b"Python" not in head
     assert (caplog.messages, capfd.readouterr()) == ([], ("", ""))
 
 
-def test_an_internal_error_is_500_with_all_headers_and_reported_once(capfd, monkeypatch):
+async def test_an_internal_error_is_500_with_all_headers_and_reported_once(capfd, monkeypatch):
     monkeypatch.delenv(RAISE_VARIABLE)
     reported: list[str] = []
-
-    @served(report=reported.append)
-    async def run(client: Client) -> None:
-        async def fail(query: SiteQuery) -> Any:
-            raise ZeroDivisionError("here")
-
-        client.watcher.__class__ = type("Broken", (FakeWatcher,), {"sites": staticmethod(fail), "__slots__": ()})
+    async with client(report=reported.append) as connected:
+        fail_sites(connected.watcher, ZeroDivisionError("here"))
         for _ in range(3):
-            status, headers, text = await client.request("GET", "/sites")
+            status, headers, text = await connected.request("GET", "/sites")
             assert (status, headers["X-Content-Type-Options"], "here" in text) == (500, "nosniff", False)
             assert "Python" not in headers["Server"]
-
-    run()
     assert len(reported) == 1
     assert reported[0].startswith("the server failed to answer a request: internal error ZeroDivisionError (here)")
     assert capfd.readouterr() == ("", "")
@@ -465,8 +449,7 @@ async def test_an_empty_log_has_no_changes(client):
 @served()
 async def test_a_wait_ends_with_the_next_change(client):
     request = asyncio.create_task(client.get("/changes?after=0&wait=60"))
-    while not (await client.get("/metrics"))[1].count("change_streams 1.0"):
-        pass
+    await until_open(client, 1)
     assert not request.done()
     await client.watcher.change_many([2])
     assert seqs((await request)[1]) == [1, 2]
@@ -565,28 +548,26 @@ async def test_a_stream_of_an_empty_log_waits_and_gets_the_first_change(client):
 
 
 async def test_a_comment_is_sent_while_nothing_changes():
-    async with client_with(ServerLimits(heartbeat_seconds=0.01)) as connected, events(connected) as stream:
+    async with client(limits=ServerLimits(heartbeat_seconds=0.01)) as connected, events(connected) as stream:
         assert [await stream.next() for _ in range(3)] == [{"retry": " 3000"}, {"": ""}, {"": ""}]
 
 
 async def test_so_many_clients_wait_and_not_one_more():
-    async with client_with(ServerLimits(streams=2, heartbeat_seconds=3600)) as connected:
+    async with client(limits=ServerLimits(streams=2, heartbeat_seconds=3600)) as connected:
         async with events(connected), events(connected):
             status, headers, _ = await connected.request("GET", "/changes?wait=1")
             assert (status, headers["Retry-After"]) == (503, "30")
             assert (await connected.get("/changes", Accept="text/event-stream"))[0] == 503
             assert (await connected.get("/changes"))[0] == 200
-        while "change_streams 0.0" not in (await connected.get("/metrics"))[1]:
-            pass  # the server notices that they have left
+        await until_open(connected, 0)  # the server notices that they have left
         async with events(connected):
             pass
 
 
 @pytest.mark.slow
 async def test_a_reader_that_stops_is_disconnected_and_the_log_is_read_no_further():
-    async with client_with(ServerLimits(write_seconds=0.2)) as connected:
-        await connected.watcher.change(*("https://example.com/" + "a" * 100_000 for _ in range(100)))
-        for _ in range(9):
+    async with client(limits=ServerLimits(write_seconds=0.2)) as connected:
+        for _ in range(10):
             await connected.watcher.change(*("https://example.com/" + "a" * 100_000 for _ in range(100)))
         read = []
         after = connected.watcher.feed.after
@@ -604,10 +585,8 @@ async def test_a_reader_that_stops_is_disconnected_and_the_log_is_read_no_furthe
             await loop.sock_connect(reader, ("127.0.0.1", port))
             head = b"GET /changes HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n"
             await loop.sock_sendall(reader, head)
-            while "change_streams 1.0" not in (await connected.get("/metrics"))[1]:
-                pass
-            while "change_streams 0.0" not in (await connected.get("/metrics"))[1]:
-                pass
+            await until_open(connected, 1)
+            await until_open(connected, 0)
             last = b""
             with suppress(ConnectionResetError):
                 while received := await loop.sock_recv(reader, 65_536):
@@ -617,14 +596,13 @@ async def test_a_reader_that_stops_is_disconnected_and_the_log_is_read_no_furthe
 
 
 async def test_the_end_of_the_watch_ends_streams_and_waits_at_once():
-    async with fake_watcher() as watcher, aiohttp.ClientSession() as session:
-        pings = PingReceiver(watcher.knows, watcher.ping)
-        async with serve(watcher, pings, "127.0.0.1:0", limits=ServerLimits(shutdown_seconds=30)) as listen:
-            connected = Client(listen.url[:-1], watcher, pings, session)
-            stream = await session.get(f"{listen.url}changes", headers={"Accept": "text/event-stream"})
+    async with aiohttp.ClientSession() as session, asyncio.timeout(20):
+        async with client(limits=ServerLimits(shutdown_seconds=30)) as connected:
+            connected.session, own = session, connected.session  # which does not end before the server
+            await own.close()
+            stream = await session.get(f"{connected.url}/changes", headers={"Accept": "text/event-stream"})
             wait = asyncio.create_task(connected.get("/changes?wait=60"))
-            while "change_streams 2.0" not in (await connected.get("/metrics"))[1]:
-                pass
+            await until_open(connected, 2)
         assert await stream.read() == b"retry: 3000\n\n"
         assert await wait == (200, "")
 
@@ -749,10 +727,7 @@ async def test_metrics_are_read_by_prometheus_and_have_few_labels(client):
 
 @served()
 async def test_a_state_that_cannot_be_read_is_503_without_its_path(client):
-    async def fail(query: SiteQuery) -> Any:
-        raise StateError("/srv/sites.db is damaged")
-
-    client.watcher.__class__ = type("Broken", (FakeWatcher,), {"sites": staticmethod(fail), "__slots__": ()})
+    fail_sites(client.watcher, StateError("/srv/sites.db is damaged"))
     assert await client.get("/sites") == (503, "the state cannot be read at present\n")
 
 
@@ -787,13 +762,10 @@ async def test_the_token_is_in_no_answer(client):
             assert TOKEN not in text + str(received)
 
 
-def test_requests_are_not_logged(caplog):
-    @served(token=TOKEN)
-    async def run(client: Client) -> None:
-        await client.get(f"/sites?contains={TOKEN}", Authorization=f"Bearer {TOKEN}")
-
+async def test_requests_are_not_logged(caplog):
     with caplog.at_level("DEBUG", "aiohttp"):
-        run()
+        async with client(token=TOKEN) as connected:
+            await connected.get(f"/sites?contains={TOKEN}", Authorization=f"Bearer {TOKEN}")
     assert caplog.messages == []
 
 
