@@ -13,7 +13,7 @@ from sitemap_reader import Change, UrlRecord
 from sitemap_reader.pipeline import ThreadPool
 from sitemap_reader.serialize import stamp
 from sitemap_reader.state import ChangeLog, LogEntry, State
-from sitemap_reader.watching import ChangeFeed, DeliveryFailed
+from sitemap_reader.watching import ChangeFeed, DeliveryFailed, Sink
 
 NOON = datetime(2026, 11, 27, 12, tzinfo=UTC)
 
@@ -91,6 +91,15 @@ class ListSink:
 
     async def close(self) -> None:
         self.is_closed = True
+
+
+async def deliver_to(sink: Sink, *entries: LogEntry) -> None:
+    """Delivers the entries, and closes the sink, also after a failure."""
+    try:
+        for entry in entries:
+            await sink.deliver(entry)
+    finally:
+        await sink.close()
 
 
 class Clock:

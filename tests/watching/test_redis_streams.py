@@ -7,12 +7,11 @@ import json
 import os
 import random
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from change_logs import entry_of, logged, seqs_of
+from change_logs import deliver_to, entry_of, logged, seqs_of
 from tiers import examples, needs
 
 from sitemap_reader import UsageError
@@ -24,100 +23,87 @@ from redis_server import PROGRAM, RedisServer  # noqa: E402 - imports redis
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[RedisServer]:
-    if PROGRAM is None:
-        pytest.skip("redis-server is not installed (Debian: redis-server)")
-    with RedisServer(tmp_path / "redis") as running:
-        yield running
+def server(redis_server: RedisServer) -> RedisServer:
+    return redis_server
 
 
-def deliver(url: str, *entries: LogEntry) -> None:
+async def deliver(url: str, *entries: LogEntry) -> None:
     """Delivers the entries in a new process, as it were."""
-
-    async def main() -> None:
-        sink = RedisStreamSink(url)
-        try:
-            for entry in entries:
-                await sink.deliver(entry)
-        finally:
-            await sink.close()
-
-    asyncio.run(main())
+    await deliver_to(RedisStreamSink(url), *entries)
 
 
 def seqs_in(server: RedisServer, stream: str = "sitemap-changes") -> list[int]:
     return [seq for fields in server.messages(stream) for seq in seqs_of(fields[b"data"] + b"\n")]
 
 
-def test_a_message_for_each_change_has_its_json_line(server: RedisServer) -> None:
-    deliver(server.url, entry_of(1, 2), entry_of(3))
+async def test_a_message_for_each_change_has_its_json_line(server: RedisServer) -> None:
+    await deliver(server.url, entry_of(1, 2), entry_of(3))
     lines = [line for entry in (entry_of(1, 2), entry_of(3)) for line in entry.lines.splitlines()]
     assert server.messages() == [{b"data": line} for line in lines]
     assert json.loads(lines[0])["loc"] == "https://example.com/1"
 
 
-def test_stream_and_database_are_those_of_the_url(server: RedisServer) -> None:
-    deliver(f"{server.url}/3?stream=news%20sites", entry_of(1))
+async def test_stream_and_database_are_those_of_the_url(server: RedisServer) -> None:
+    await deliver(f"{server.url}/3?stream=news%20sites", entry_of(1))
     assert server.messages("news sites") == []
     server.url += "/3"
     assert seqs_in(server, "news sites") == [1]
 
 
-def test_repeated_entry_adds_nothing(server: RedisServer) -> None:
-    deliver(server.url, entry_of(1, 2))
-    deliver(server.url, entry_of(1, 2), entry_of(3), entry_of(3))
+async def test_repeated_entry_adds_nothing(server: RedisServer) -> None:
+    await deliver(server.url, entry_of(1, 2))
+    await deliver(server.url, entry_of(1, 2), entry_of(3), entry_of(3))
     assert seqs_in(server) == [1, 2, 3]
 
 
-def test_several_watches_add_to_one_stream(server: RedisServer) -> None:
+async def test_several_watches_add_to_one_stream(server: RedisServer) -> None:
     """Their numbers are the same, and neither hides changes of the other."""
     first, second = [entry_of(1, 2, log_id="a"), entry_of(3, log_id="a")], [entry_of(1, 2, log_id="b")]
-    deliver(server.url, first[0], second[0], second[0], first[0], first[1], first[1])
+    await deliver(server.url, first[0], second[0], second[0], first[0], first[1], first[1])
     assert seqs_in(server) == [1, 2, 1, 2, 3]
 
 
-def test_maxlen_keeps_the_newest_messages(server: RedisServer) -> None:
-    deliver(f"{server.url}?maxlen=200", *[entry_of(first, 500) for first in range(1, 3000, 500)])
+async def test_maxlen_keeps_the_newest_messages(server: RedisServer) -> None:
+    await deliver(f"{server.url}?maxlen=200", *[entry_of(first, 500) for first in range(1, 3000, 500)])
     kept = seqs_in(server)
     assert 200 <= len(kept) < 400
     assert kept == [*range(3001 - len(kept), 3001)]
-    deliver(f"{server.url}?maxlen=200", entry_of(2501, 500))
+    await deliver(f"{server.url}?maxlen=200", entry_of(2501, 500))
     assert seqs_in(server) == kept
 
 
-def test_key_of_another_type_fails_and_nothing_counts_as_delivered(server: RedisServer) -> None:
+async def test_key_of_another_type_fails_and_nothing_counts_as_delivered(server: RedisServer) -> None:
     with server.client() as client:
         client.set("sitemap-changes", "a text")
         with pytest.raises(DeliveryFailed, match="WRONGTYPE"):
-            deliver(server.url, entry_of(1))
+            await deliver(server.url, entry_of(1))
         client.delete("sitemap-changes")
-    deliver(server.url, entry_of(1))
+    await deliver(server.url, entry_of(1))
     assert seqs_in(server) == [1]
 
 
-def test_full_memory_fails_and_nothing_is_added(server: RedisServer) -> None:
+async def test_full_memory_fails_and_nothing_is_added(server: RedisServer) -> None:
     with server.client() as client:
         client.config_set("maxmemory", "1")
         with pytest.raises(DeliveryFailed, match="maxmemory"):
-            deliver(server.url, entry_of(1, 3))
+            await deliver(server.url, entry_of(1, 3))
         client.config_set("maxmemory", "0")
-    deliver(server.url, entry_of(1, 3))
+    await deliver(server.url, entry_of(1, 3))
     assert seqs_in(server) == [1, 2, 3]
 
 
-def test_password_is_used_and_never_shown(tmp_path: Path) -> None:
-    if PROGRAM is None:
-        pytest.skip("redis-server is not installed (Debian: redis-server)")
+@pytest.mark.skipif(PROGRAM is None, reason="redis-server is not installed (Debian: redis-server)")
+async def test_password_is_used_and_never_shown(tmp_path: Path) -> None:
     with RedisServer(tmp_path / "redis", "hunter2") as server:
-        deliver(server.url, entry_of(1))
+        await deliver(server.url, entry_of(1))
         assert seqs_in(server) == [1]
         for wrong in (server.url.replace("hunter2", "letmein"), server.url.replace(":hunter2@", "")):
             with pytest.raises(DeliveryFailed) as failure:
-                deliver(wrong, entry_of(2))
+                await deliver(wrong, entry_of(2))
             assert "letmein" not in str(failure.value)
         sink = RedisStreamSink(server.url)
         assert "hunter2" not in sink.name + repr(sink)
-        asyncio.run(sink.close())
+        await sink.close()
 
 
 async def test_killed_server_fails_once_for_each_try_and_loses_nothing(server: RedisServer) -> None:
@@ -134,13 +120,13 @@ async def test_killed_server_fails_once_for_each_try_and_loses_nothing(server: R
     assert seqs_in(server) == [1, 2, 3]
 
 
-def test_server_killed_while_it_wrote_an_entry_has_it_once(server: RedisServer) -> None:
-    deliver(server.url, entry_of(1, 3))
+async def test_server_killed_while_it_wrote_an_entry_has_it_once(server: RedisServer) -> None:
+    await deliver(server.url, entry_of(1, 3))
     server.kill()
     os.truncate(server.file, server.file.stat().st_size - 25)
     server.start()
     assert seqs_in(server) == []
-    deliver(server.url, entry_of(1, 3))
+    await deliver(server.url, entry_of(1, 3))
     server.kill()
     server.start()
     assert seqs_in(server) == [1, 2, 3]
@@ -171,6 +157,7 @@ async def test_server_killed_at_random_moments_has_each_change_once(server: Redi
 async def test_connection_lost_before_the_answer_repeats_nothing(server: RedisServer) -> None:
     """What the server has done, only the recorded key says."""
     commands = 0
+
     async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         nonlocal commands
         upstream, out = await asyncio.open_connection("127.0.0.1", server.port)

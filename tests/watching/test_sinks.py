@@ -11,7 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from change_logs import NOON, ListSink, entry_of, seqs_of
+from change_logs import NOON, ListSink, deliver_to, entry_of, seqs_of
 from small_disks import mounted
 from tiers import needs
 
@@ -34,14 +34,7 @@ LINE_BYTES = len(entry_of(1).lines)
 
 def write(path: Path, *entries: LogEntry, rotation: Rotation | None = None) -> None:
     """Delivers the entries in a new process, as it were."""
-
-    async def main() -> None:
-        sink = FileSink(path, rotation=rotation)
-        for entry in entries:
-            await sink.deliver(entry)
-        await sink.close()
-
-    asyncio.run(main())
+    asyncio.run(deliver_to(FileSink(path, rotation=rotation), *entries))
 
 
 def files(folder: Path) -> dict[str, list[int]]:
@@ -266,25 +259,19 @@ def test_another_file_of_the_user_is_appended_to(tmp_path: Path) -> None:
 # --- stdout --------------------------------------------------------------------------------------------------------
 
 
-def test_pipe_with_a_slow_reader_receives_all() -> None:
+async def test_pipe_with_a_slow_reader_receives_all() -> None:
     entries = [entry_of(1, 2000), entry_of(2001, 1)]
-
-    async def main(descriptor: int, source: int) -> bytes:
-        sink = StdoutSink(descriptor)
-        writing = asyncio.ensure_future(sink.deliver(entries[0]))
-        received = b""
-        while len(received) < len(entries[0].lines):
-            received += await asyncio.to_thread(os.read, source, 5000)
-        await writing
-        await sink.deliver(entries[1])
-        await sink.close()
-        os.close(descriptor)
-        while more := os.read(source, 65_536):
-            received += more
-        return received
-
     source, descriptor = os.pipe()
-    received = asyncio.run(main(descriptor, source))
+    sink = StdoutSink(descriptor)
+    writing = asyncio.ensure_future(sink.deliver(entries[0]))
+    received = b""
+    while len(received) < len(entries[0].lines):
+        received += await asyncio.to_thread(os.read, source, 5000)
+    await writing
+    await deliver_to(sink, entries[1])
+    os.close(descriptor)
+    while more := os.read(source, 65_536):
+        received += more
     os.close(source)
     assert received == b"".join(entry.lines for entry in entries)
 
@@ -336,25 +323,18 @@ async def test_stdout_that_fails_goes_on_behind_the_last_byte(monkeypatch: pytes
 # --- names of sinks ------------------------------------------------------------------------------------------------
 
 
-def made(text: str, **more: object) -> Sink:
-    async def main() -> Sink:
-        return sink_for(text, **more)  # type: ignore[arg-type]
-
-    return asyncio.run(main())
-
-
 def test_text_names_a_sink(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert made("-").name == "stdout"
-    assert made("changes.jsonl").name == made("./changes.jsonl").name == f"file {tmp_path}/changes.jsonl"
-    assert made("https://example.com/hook").name.startswith("webhook https://example.com ")
-    assert made("HTTP://example.com:8080/").name.startswith("webhook http://example.com:8080 ")
+    assert sink_for("-").name == "stdout"
+    assert sink_for("changes.jsonl").name == sink_for("./changes.jsonl").name == f"file {tmp_path}/changes.jsonl"
+    assert sink_for("https://example.com/hook").name.startswith("webhook https://example.com ")
+    assert sink_for("HTTP://example.com:8080/").name.startswith("webhook http://example.com:8080 ")
 
 
 @pytest.mark.parametrize("scheme", ["redis", "rediss"])
 def test_text_names_a_stream_of_redis(scheme: str) -> None:
     needs("redis")
-    assert made(f"{scheme}://example.com/3?stream=s").name == "redis example.com:6379/3 s"
+    assert sink_for(f"{scheme}://example.com/3?stream=s").name == "redis example.com:6379/3 s"
 
 
 @pytest.mark.parametrize(("text", "message"), [
@@ -371,13 +351,13 @@ def test_impossible_sink_is_an_error_with_advice(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match=message):
-        made(text)
+        sink_for(text)
 
 
 def test_rotation_is_for_files(tmp_path: Path) -> None:
     for text in ("-", "https://example.com/"):
         with pytest.raises(UsageError, match=f"only a file is rotated, not {text}"):
-            made(text, rotation=Rotation(is_daily=True))
+            sink_for(text, rotation=Rotation(is_daily=True))
     with pytest.raises(UsageError, match="cannot be rotated at 0 bytes"):
         Rotation(max_bytes=0)
     with pytest.raises(UsageError, match="only rotated files are compressed: say when, by size or daily"):

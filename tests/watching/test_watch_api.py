@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from change_logs import ListSink
-from watched_sites import urlset
+from kit import Site, index, robots, urlset
 
 import sitemap_reader as sr
 from sitemap_reader.model import RAISE_VARIABLE
@@ -26,25 +26,12 @@ SITE = "https://a.example"
 URLS = 1_500  # two entries of the log: 1,000 changes are the most of one
 
 
-class Pages:
-    """A fetcher of pages in memory."""
+class Pages(Site):
+    """A site with so many URLs."""
 
     def __init__(self, urls: int = URLS) -> None:
-        self.requests = 0
-        self.pages = {
-            f"{SITE}/robots.txt": f"Sitemap: {SITE}/s.xml\n".encode(),
-            f"{SITE}/s.xml": urlset(*(f"{SITE}/{number}" for number in range(urls))),
-        }
-
-    @asynccontextmanager
-    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[sr.fetch.Response]:
-        self.requests += 1
-        body = self.pages.get(url)
-
-        async def chunks() -> AsyncIterator[bytes]:
-            yield body or b""
-
-        yield sr.fetch.Response(200 if body else 404, {}, chunks(), url)
+        listed = urlset(*(f"{SITE}/{number}" for number in range(urls)))
+        super().__init__({"/robots.txt": robots(f"{SITE}/s.xml"), "/s.xml": listed}, SITE)
 
 
 class Bug(Exception):
@@ -62,7 +49,8 @@ def watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., sr.w
     return make
 
 
-Watch = "Callable[..., sr.watching.WatchStream]"
+Watch = Callable[..., sr.watching.WatchStream]
+Read = Callable[[sr.watching.WatchStream], None]
 
 
 def is_locked(path: Path) -> bool:
@@ -223,9 +211,7 @@ def by_run(stream: sr.watching.WatchStream) -> None:
 
 @pytest.mark.parametrize("read", [by_loop, by_run])
 @pytest.mark.parametrize("place", ["call", "sitemap"])
-def test_an_exception_of_the_callers_fetcher_is_raised(
-    watch: Watch, tmp_path: Path, read: Callable[[sr.watching.WatchStream], None], place: str
-) -> None:
+def test_an_exception_of_the_callers_fetcher_is_raised(watch: Watch, tmp_path: Path, read: Read, place: str) -> None:
     sink = ListSink()
     with pytest.raises(Bug):
         read(watch(fetcher=Broken(place), sinks=[sink]))
@@ -233,13 +219,17 @@ def test_an_exception_of_the_callers_fetcher_is_raised(
     assert not is_locked(tmp_path / "s.db")
 
 
-def test_an_exception_of_a_callers_function_is_raised(watch: Watch) -> None:
+ERRORS = [Bug("mine"), sr.StateError("my own state is full", is_unwritable=True)]
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_an_exception_of_a_callers_function_is_raised(watch: Watch, error: Exception) -> None:
     def follow(ref: object) -> bool:
-        raise Bug
+        raise error
 
     pages = Pages()
-    pages.pages[f"{SITE}/s.xml"] = b"<sitemapindex><sitemap><loc>https://a.example/t.xml</loc></sitemap></sitemapindex>"
-    with pytest.raises(Bug):
+    pages.pages["/s.xml"] = index(f"{SITE}/t.xml")
+    with pytest.raises(type(error), match=str(error)):
         by_loop(watch(fetcher=pages, follow=follow))
 
 
@@ -254,7 +244,7 @@ class Odd(Pages):
     async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[sr.fetch.Response]:
         if self.fault == "StateError":
             raise sr.StateError("my cache is closed", is_unwritable=True)
-        body, is_odd = self.pages[url], self.fault == "chunks" or url.endswith(".xml")
+        body, is_odd = self.urls()[url], self.fault == "chunks" or url.endswith(".xml")
 
         async def chunks() -> AsyncIterator[Any]:
             yield body.decode() if is_odd and "chunks" in self.fault else body
@@ -271,28 +261,10 @@ class Odd(Pages):
     ("status", sr.UsageError, "status of a Response is a whole number, not '200'"),
 ])
 def test_a_fault_of_the_callers_fetcher_is_raised(
-    watch: Watch,
-    read: Callable[[sr.watching.WatchStream], None],
-    fault: str,
-    error: type[Exception],
-    message: str,
+    watch: Watch, read: Read, fault: str, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
         read(watch(fetcher=Odd(fault)))
-
-
-def test_a_state_error_of_a_callers_function_or_sink_is_raised(watch: Watch, tmp_path: Path) -> None:
-    error = sr.StateError("my own state is full", is_unwritable=True)
-
-    def follow(ref: object) -> bool:
-        raise error
-
-    pages = Pages()
-    pages.pages[f"{SITE}/s.xml"] = b"<sitemapindex><sitemap><loc>https://a.example/t.xml</loc></sitemap></sitemapindex>"
-    with pytest.raises(sr.StateError, match="my own state"):
-        by_loop(watch(fetcher=pages, follow=follow))
-    with pytest.raises(sr.StateError, match="my own state"):
-        by_run(watch(state=tmp_path / "t.db", sinks=[ListSink(error)]))
 
 
 class Cancelling(ListSink):
@@ -337,17 +309,18 @@ def test_a_cancelled_task_in_the_end_of_a_sink_is_raised(watch: Watch) -> None:
         stream.run()
 
 
+@pytest.mark.parametrize("error", ERRORS)
 @pytest.mark.parametrize("read", [by_loop, by_run])
-def test_an_exception_of_a_sink_is_raised(watch: Watch, read: Callable[[sr.watching.WatchStream], None]) -> None:
-    with pytest.raises(Bug):
-        read(watch(sinks=[ListSink(Bug())]))
+def test_an_exception_of_a_sink_is_raised(watch: Watch, read: Read, error: Exception) -> None:
+    with pytest.raises(type(error), match=str(error)):
+        read(watch(sinks=[ListSink(error)]))
 
 
 @pytest.mark.slow
 def test_a_fetch_error_ends_no_watch(watch: Watch) -> None:
     class Away(Pages):
         def fetch(self, url: str, headers: Mapping[str, str]) -> Any:
-            self.requests += 1
+            self.requests.append(url)
             raise sr.FetchError("away", transient=False)
 
     pages = Away()
@@ -426,11 +399,7 @@ with sr.watch([sys.argv[1]], state=sys.argv[2], fetcher=sr.fetch.ReplayFetcher(s
 @pytest.mark.slow
 @pytest.mark.parametrize(("killed_at", "first"), [(700, 1), (1_200, 1_001)])
 def test_a_kill_repeats_the_changes_of_the_entry(watch: Watch, tmp_path: Path, killed_at: int, first: int) -> None:
-    root = tmp_path / "site" / "https" / "a.example"
-    root.mkdir(parents=True)
-    (root / "robots.txt").write_bytes(Pages().pages[f"{SITE}/robots.txt"])
-    (root / "s.xml").write_bytes(Pages().pages[f"{SITE}/s.xml"])
-    arguments = [SITE, tmp_path / "s.db", tmp_path / "site", str(killed_at)]
+    arguments = [SITE, tmp_path / "s.db", Pages().write(tmp_path / "site"), str(killed_at)]
     assert subprocess.run([sys.executable, "-c", KILLED, *arguments], check=False).returncode == 9
     with watch() as changes:
         assert next(iter(changes)).seq == first
