@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 import pytest
-from kit import HOST, Site, feed, gz, index, read, robots, serve, urlset, xml
+from kit import HOST, Site, feed, gz, index, read, robots, serve, until, urlset, xml
 from servers import Page, SiteServer
 
 import sitemap_reader as sr
@@ -59,12 +59,7 @@ def _no_stray_threads() -> Iterator[None]:
 
 def all_threads_end(before: set[threading.Thread]) -> bool:
     """Waits for the threads of the server, one a connection, which end when the client closes."""
-    deadline = time.monotonic() + 3
-    while time.monotonic() < deadline:
-        if set(threading.enumerate()) <= before:
-            return True
-        time.sleep(0.01)
-    return False
+    return until(lambda: set(threading.enumerate()) <= before, 3)
 
 
 # --- whole sites ----------------------------------------------------------------------------------------------
@@ -235,36 +230,29 @@ def test_since_reads_three_children_before_it_skips_any() -> None:
 # --- the async reader -----------------------------------------------------------------------------------------
 
 
-def test_several_streams_of_one_reader_at_once() -> None:
+async def test_several_streams_of_one_reader_at_once() -> None:
     other = "https://b.example"
-    site = Site({**small_site().urls(), **small_site(2, other).urls()})
 
     async def locs(reader: sr.SitemapReader, target: str) -> list[str]:
         async with reader.urls(target) as urls:
             return sorted([url.loc async for url in urls])
 
-    async def main() -> list[list[str]]:
-        async with sr.SitemapReader(fetcher=site) as reader:
-            return await asyncio.gather(locs(reader, HOST), locs(reader, other))
-
-    assert asyncio.run(main()) == [
+    async with sr.SitemapReader(fetcher=Site({**small_site().urls(), **small_site(2, other).urls()})) as reader:
+        found = await asyncio.gather(locs(reader, HOST), locs(reader, other))
+    assert found == [
         [loc for number in range(count) for loc in locs_of(number, origin)] for count, origin in ((3, HOST), (2, other))
     ]
 
 
-def test_leaving_an_async_stream_early_cancels_its_requests() -> None:
+async def test_leaving_an_async_stream_early_cancels_its_requests() -> None:
     site = small_site()
     site.pages["/2.xml"] = (200, XML, (lambda: asyncio.sleep(WAIT_SECONDS),))
-
-    async def main() -> int:
-        async with sr.SitemapReader(fetcher=site) as reader:
-            async with reader.urls(HOST) as urls:
-                async for _ in urls:
-                    break
-            return len(asyncio.all_tasks())
-
     started = time.monotonic()
-    assert asyncio.run(main()) == 1
+    async with sr.SitemapReader(fetcher=site) as reader:
+        async with reader.urls(HOST) as urls:
+            async for _ in urls:
+                break
+        assert len(asyncio.all_tasks()) == 1
     assert time.monotonic() - started < WAIT_SECONDS / 2
 
 
@@ -299,23 +287,18 @@ async def test_reader_on_a_second_loop_raises_with_advice(server: SiteServer) ->
 @pytest.mark.parametrize(
     ("user_agent", "sent"), [({}, "ExampleBot/1.0"), ({"user_agent": "other/2"}, "other/2")], ids=["session", "keyword"]
 )
-def test_the_user_agent_of_a_session_is_sent_and_obeyed(user_agent: dict[str, str], sent: str) -> None:
+async def test_the_user_agent_of_a_session_is_sent_and_obeyed(user_agent: dict[str, str], sent: str) -> None:
     forbidding = robots(rules="User-agent: ExampleBot\nDisallow: /sitemap.xml\n")
     options = {"scope": "any", "allow_private": True, **user_agent}
-
-    async def read_with_session(url: str) -> None:
-        connector = sr.fetch.guarded_connector(allow_private=True)
-        headers = {"User-Agent": "ExampleBot/1.0"}
+    connector, headers = sr.fetch.guarded_connector(allow_private=True), {"User-Agent": "ExampleBot/1.0"}
+    with serve(Site({"/robots.txt": forbidding, "/sitemap.xml": xml(urlset("/a"))})) as server:
         async with (
             aiohttp.ClientSession(connector=connector, headers=headers) as session,
             sr.SitemapReader(session=session, **options) as reader,
-            reader.urls(url) as urls,
+            reader.urls(server.url) as urls,
         ):
             with suppress(sr.ReadError):
                 assert [each.loc async for each in urls]
-
-    with serve(Site({"/robots.txt": forbidding, "/sitemap.xml": xml(urlset("/a"))})) as server:
-        asyncio.run(read_with_session(server.url))
     assert {request.headers["user-agent"] for request in server.received} == {sent}
     assert ("/sitemap.xml" in server.requests()) == (sent == "other/2")
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -66,21 +67,8 @@ def read_sync_in_a_loop(target: str | Path, **options: Any) -> tuple[list[str], 
 
 
 def read_sync_in_a_thread(target: str | Path, **options: Any) -> tuple[list[str], Stream]:
-    results: list[tuple[list[str], Stream]] = []
-    failures: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            results.append(read_sync(target, **options))
-        except BaseException as error:
-            failures.append(error)
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    if failures:
-        raise failures[0]
-    return results[0]
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(read_sync, target, **options).result()
 
 
 def read_batches(target: str | Path, **options: Any) -> tuple[list[str], Stream]:

@@ -59,61 +59,55 @@ async def _no_sleep(seconds: float) -> None:
     await asyncio.sleep(0)
 
 
-def watched(hosts: list[FarmHost], state: Path, number: int, *, days: float) -> tuple[list[tuple[str, str]], int]:
+async def watched(hosts: list[FarmHost], state: Path, number: int, days: float) -> tuple[list[tuple[str, str]], int]:
     """(change, URL) of all changes that the watch of a shard finds, so many days after the harvest; its sites."""
+    listed = read_hosts([host.target for host in hosts])
+    watcher = make_watcher(
+        listed, state, budget=1e6, host_budget=1e6, shard=f"{number}/{SHARDS}", allow_private=True, limits=HASTY
+    )
+    visited, is_over = set(), asyncio.Event()
 
-    async def run() -> tuple[list[tuple[str, str]], int]:
-        listed = read_hosts([host.target for host in hosts])
-        watcher = make_watcher(
-            listed, state, budget=1e6, host_budget=1e6, shard=f"{number}/{SHARDS}", allow_private=True, limits=HASTY
-        )
-        visited, is_over = set(), asyncio.Event()
+    def note(site: WatchedSite, visit: Visit) -> None:
+        visited.add(site.name)
+        if len(visited) == len(watcher.watched):
+            is_over.set()
 
-        def note(site: WatchedSite, visit: Visit) -> None:
-            visited.add(site.name)
-            if len(visited) == len(watcher.watched):
-                is_over.set()
-
-        watcher.plan = attrs.evolve(
-            watcher.plan, on_visit=note, clock=lambda: datetime.now(UTC) + timedelta(days=days), sleep=_no_sleep
-        )
-        async with watcher, asyncio.timeout(30):
-            assert all(site.documents for site in watcher.watched)  # read from the state of the harvest
-            task = asyncio.create_task(watcher.run())
-            await is_over.wait()
-            watcher.stop()
-            await task
-            entries = await all_entries(watcher.feed)
-            lines = [json.loads(line) for entry in entries for line in entry.lines.splitlines()]
-            return [(line["change"], line["loc"]) for line in lines], len(watcher.watched)
-
-    return asyncio.run(run())
+    watcher.plan = attrs.evolve(
+        watcher.plan, on_visit=note, clock=lambda: datetime.now(UTC) + timedelta(days=days), sleep=_no_sleep
+    )
+    async with watcher, asyncio.timeout(30):
+        assert all(site.documents for site in watcher.watched)  # read from the state of the harvest
+        task = asyncio.create_task(watcher.run())
+        await is_over.wait()
+        watcher.stop()
+        await task
+        entries = await all_entries(watcher.feed)
+        lines = [json.loads(line) for entry in entries for line in entry.lines.splitlines()]
+        return [(line["change"], line["loc"]) for line in lines], len(watcher.watched)
 
 
 @pytest.mark.slow
-def test_urls_of_the_harvest_are_not_new_again_and_later_changes_are_found(
+async def test_urls_of_the_harvest_are_not_new_again_and_later_changes_are_found(
     farm: Farm, hosts: list[FarmHost], state: Path
 ) -> None:
-    found = [watched(hosts, state, number, days=0) for number in range(1, SHARDS + 1)]
+    found = [await watched(hosts, state, number, days=0) for number in range(1, SHARDS + 1)]
     assert [changes for changes, _ in found] == [[], []]
     assert sum(sites for _, sites in found) == len(hosts)
     assert all(sites for _, sites in found)
     next_version(farm, hosts)
-    later = [change for number in range(1, SHARDS + 1) for change in watched(hosts, state, number, days=7)[0]]
+    later = [change for number in range(1, SHARDS + 1) for change in (await watched(hosts, state, number, 7))[0]]
     assert sorted(later) == changes_of(hosts, 2)
 
 
 @pytest.mark.slow
-def test_the_number_of_shards_must_be_that_of_the_harvest(hosts: list[FarmHost], state: Path) -> None:
+@pytest.mark.parametrize(("options", "message"), [
+    ({"shard": "1/1"}, r"has part-00001.sqlite, so its hosts are divided into more parts than 1$"),
+    ({"shard": "1/2", "scope": "host"}, "was read with scope protocol before, but with scope host now; give the"),
+])
+def test_shards_and_settings_must_be_those_of_the_harvest(
+    hosts: list[FarmHost], state: Path, options: dict[str, str], message: str
+) -> None:
     listed = read_hosts([host.target for host in hosts])
-    with pytest.raises(UsageError, match=r"has part-00001.sqlite, so its hosts are divided into more parts than 1$"):
-        make_watcher(listed, state, budget=1, host_budget=1, shard="1/1")
-    make_watcher(listed, state, budget=1, host_budget=1, shard="1/2").close_state()
-
-
-@pytest.mark.slow
-def test_a_state_that_was_read_with_other_settings_is_refused(hosts: list[FarmHost], state: Path) -> None:
-    listed = read_hosts([host.target for host in hosts])
-    with pytest.raises(UsageError, match=r"was read with scope protocol before, but with scope host now; give the"):
-        make_watcher(listed, state, budget=1, host_budget=1, shard="1/2", scope="host")
+    with pytest.raises(UsageError, match=message):
+        make_watcher(listed, state, budget=1, host_budget=1, **options)
     make_watcher(listed, state, budget=1, host_budget=1, shard="1/2").close_state()  # the file is not locked

@@ -222,8 +222,8 @@ async def test_other_statuses_fail(status: int, is_rejected: bool, is_permanent:
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_redirects_are_not_followed(status: int) -> None:
-    failure = asyncio.run(failure_of((status, {"Location": "/other"})))
+async def test_redirects_are_not_followed(status: int) -> None:
+    failure = await failure_of((status, {"Location": "/other"}))
     assert failure.message == f"answers {status}: redirects are not followed, so name the URL to which it leads"
 
 
@@ -233,8 +233,8 @@ def test_redirects_are_not_followed(status: int) -> None:
     (503, "soon", None),
     (500, "120", None),
 ])
-def test_retry_after_is_the_wait(status: int, value: str, seconds: float | None) -> None:
-    assert asyncio.run(failure_of((status, {"Retry-After": value}), clock=Clock())).retry_after == seconds
+async def test_retry_after_is_the_wait(status: int, value: str, seconds: float | None) -> None:
+    assert (await failure_of((status, {"Retry-After": value}), clock=Clock())).retry_after == seconds
 
 
 async def test_receiver_that_does_not_answer_fails_after_the_timeout() -> None:
