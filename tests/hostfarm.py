@@ -275,8 +275,13 @@ def _named(host: FarmHost, path: str, page: Page) -> Pages:
     return {"/robots.txt": Page("text/plain", robots.encode), path: page}
 
 
-def _robots(host: FarmHost) -> Pages:
-    return _named(host, "/sitemap.xml", Page(_XML, partial(_urlset, host, _numbers(host)), host.version))
+def _one(path: str, media: str, body: Callable[[FarmHost], bytes], **more: Any) -> Callable[[FarmHost], Pages]:
+    """A site whose robots.txt names one sitemap."""
+    return lambda host: _named(host, path, Page(media, partial(body, host), host.version, **more))
+
+
+def _whole_urlset(host: FarmHost) -> bytes:
+    return _urlset(host, _numbers(host))
 
 
 def _index(host: FarmHost) -> Pages:
@@ -314,38 +319,17 @@ def _huge(host: FarmHost) -> Pages:
 
 
 def _well_known(host: FarmHost) -> Pages:
-    pages = _robots(host)
+    pages = _one("/sitemap.xml", _XML, _whole_urlset)(host)
     del pages["/robots.txt"]
     return pages
-
-
-def _text_site(host: FarmHost) -> Pages:
-    return _named(host, "/sitemap.txt", Page("text/plain", partial(_text, host), host.version))
-
-
-def _rss_site(host: FarmHost) -> Pages:
-    return _named(host, "/feed.rss", Page("application/rss+xml", partial(_rss, host), host.version))
-
-
-def _atom_site(host: FarmHost) -> Pages:
-    return _named(host, "/feed.atom", Page("application/atom+xml", partial(_atom, host), host.version))
 
 
 def _empty(host: FarmHost) -> Pages:
     return {}
 
 
-def _broken(host: FarmHost) -> Pages:
-    return _named(host, "/sitemap.xml", Page(_XML, partial(_cut_urlset, host), host.version))
-
-
 def _error(host: FarmHost) -> Pages:
     return _named(host, "/sitemap.xml", Page("text/plain", bytes, status="500 Internal Server Error"))
-
-
-def _drip(host: FarmHost) -> Pages:
-    page = Page(_XML, partial(_urlset, host, _numbers(host)), host.version, drips=True)
-    return _named(host, "/sitemap.xml", page)
 
 
 @attrs.frozen
@@ -359,19 +343,19 @@ class Site:
 
 
 SITES = {
-    "robots": Site(_robots),  # robots.txt names one plain sitemap
+    "robots": Site(_one("/sitemap.xml", _XML, _whole_urlset)),  # robots.txt names one plain sitemap
     "index": Site(_index),  # robots.txt names an index of gzipped children
     "huge": Site(_huge, _listed_by_children),  # an index of equal children; for millions of URLs
     "wellknown": Site(_well_known),  # no robots.txt, but /sitemap.xml
-    "text": Site(_text_site),
-    "feed": Site(_rss_site),  # RSS
-    "atom": Site(_atom_site),
+    "text": Site(_one("/sitemap.txt", "text/plain", _text)),
+    "feed": Site(_one("/feed.rss", "application/rss+xml", _rss)),
+    "atom": Site(_one("/feed.atom", "application/atom+xml", _atom)),
     "none": Site(_empty, _nothing),  # 404 for everything
-    "broken": Site(_broken, _listed_in_half),  # a sitemap truncated within an entry
+    "broken": Site(_one("/sitemap.xml", _XML, _cut_urlset), _listed_in_half),  # a sitemap truncated within an entry
     "error": Site(_error, _nothing),  # 500 for the sitemap
     "refused": Site(_empty, _nothing, listens=False),  # no connection; from the proxy a 502
     "hang": Site(_empty, _nothing, answers=False),  # accepts connections and requests, and never responds
-    "drip": Site(_drip, None),  # the sitemap is sent one byte at a time
+    "drip": Site(_one("/sitemap.xml", _XML, _whole_urlset, drips=True), None),  # the sitemap is sent one byte at a time
 }
 
 

@@ -1,4 +1,4 @@
-"""make_site(), the corpus sites and the test servers, each compared with a simple independent reader."""
+"""make_site() and the corpus sites, each compared with a simple independent reader."""
 
 from __future__ import annotations
 
@@ -8,20 +8,18 @@ import subprocess
 import sys
 import tomllib
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
-from urllib.request import urlopen
 from xml.etree.ElementTree import Element
 
 import pytest
 from defusedxml import ElementTree
 from generated import Extension, Site, make_site
-from servers import NginxServer, free_port
 
 ROOT = Path(__file__).parent.parent
 SITES = ROOT / "corpus" / "sites"
@@ -298,25 +296,3 @@ def test_cross_submission_truth_omits_urls_that_beta_did_not_submit() -> None:
     ((url, body),) = listed(folder, f"{hosting}/beta/index.xml")
     assert_urlset_agrees(body, in_document(truth, url))
     assert len(truth) == 60
-
-
-# --- the servers ------------------------------------------------------------------------------------------
-
-
-def test_nginx_serves_a_made_site_and_records_requests(
-    tmp_path: Path, nginx: Callable[..., NginxServer]
-) -> None:
-    port = free_port()
-    make_site(tmp_path, base=f"http://127.0.0.1:{port}", urls=40, layout="www")
-    server = nginx(tmp_path, port)
-    with urlopen(f"{server.url}/sitemaps/products-1.xml.gz") as answer:  # noqa: S310 - http on loopback
-        body = answer.read()
-        headers = {name: answer.headers[name] for name in ("Content-Type", "ETag", "Content-Encoding")}
-    with urlopen(f"{server.url}/robots.txt?a=1"):  # noqa: S310 - http on loopback
-        pass
-    assert f"<loc>{server.url}/products/".encode() in gzip.decompress(body)
-    assert headers["Content-Type"] == "application/gzip"
-    assert headers["ETag"]
-    assert headers["Content-Encoding"] is None
-    assert server.requests() == ["/sitemaps/products-1.xml.gz", "/robots.txt?a=1"]
-    assert [answer.status for answer in server.answers()] == [200, 200]
