@@ -55,15 +55,13 @@ ROOT = Path(__file__).parent.parent
 ROBOTS = f"{SITE}/robots.txt"
 ONE_TRY = sr.Limits(tries=1)
 
-cases = pytest.mark.parametrize(
-    ("kind", "place", "verdict"),
-    [(*key, verdict) for key, verdict in EXPECTED.items()],
-    ids=[f"{kind}-{place}" for kind, place in EXPECTED],
-)
+Sites = dict[tuple[str, str], Path]
+CASES = [(*key, verdict) for key, verdict in EXPECTED.items()]
+cases = pytest.mark.parametrize(("kind", "place", "verdict"), CASES, ids=[" ".join(key) for key in EXPECTED])
 
 
 @pytest.fixture(scope="module")
-def sites(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Path]:
+def sites(tmp_path_factory: pytest.TempPathFactory) -> Sites:
     """The folder of a replay of each case."""
     folder = tmp_path_factory.mktemp("blocked")
     return {key: lay_out(folder / str(number), *key) for number, key in enumerate(EXPECTED)}
@@ -90,7 +88,7 @@ def expected_line(kind: str, verdict: Verdict) -> str:
 @cases
 @pytest.mark.parametrize("command", ["dump", "discover", "tree", "stats"])
 def test_a_command_has_one_error_and_its_exit_code(
-    sites: dict[tuple[str, str], Path], kind: str, place: str, verdict: Verdict, command: str
+    sites: Sites, kind: str, place: str, verdict: Verdict, command: str
 ) -> None:
     result = run(command, sites[kind, place])
     assert result.exit_code == verdict.code
@@ -104,7 +102,7 @@ def test_a_command_has_one_error_and_its_exit_code(
 
 @cases
 def test_the_report_has_the_refusal_as_an_outcome(
-    sites: dict[tuple[str, str], Path], tmp_path: Path, kind: str, place: str, verdict: Verdict
+    sites: Sites, tmp_path: Path, kind: str, place: str, verdict: Verdict
 ) -> None:
     run("dump", sites[kind, place], "--report", tmp_path / "report.jsonl")
     lines = [json.loads(line) for line in (tmp_path / "report.jsonl").read_text().splitlines()]
@@ -118,7 +116,7 @@ def test_the_report_has_the_refusal_as_an_outcome(
 @pytest.mark.slow
 @cases
 def test_discover_and_tree_have_the_status_and_the_reason(
-    sites: dict[tuple[str, str], Path], kind: str, place: str, verdict: Verdict
+    sites: Sites, kind: str, place: str, verdict: Verdict
 ) -> None:
     for command, format in product(("discover", "tree"), ("tsv", "jsonl", "table")):
         stdout = run(command, sites[kind, place], "--format", format).stdout
@@ -153,7 +151,7 @@ def before(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 @pytest.mark.slow
 @cases
 def test_audit_of_a_blocked_host_is_never_complete(
-    sites: dict[tuple[str, str], Path], before: tuple[Path, Path], kind: str, place: str, verdict: Verdict
+    sites: Sites, before: tuple[Path, Path], kind: str, place: str, verdict: Verdict
 ) -> None:
     result = run("audit", sites[kind, place], "--format", "json", "--baseline", before[0])
     report = json.loads(result.stdout)
@@ -171,12 +169,7 @@ def test_audit_of_a_blocked_host_is_never_complete(
 @pytest.mark.slow
 @cases
 def test_a_sync_removes_nothing(
-    sites: dict[tuple[str, str], Path],
-    before: tuple[Path, Path],
-    tmp_path: Path,
-    kind: str,
-    place: str,
-    verdict: Verdict,
+    sites: Sites, before: tuple[Path, Path], tmp_path: Path, kind: str, place: str, verdict: Verdict
 ) -> None:
     state = copyfile(before[1], tmp_path / "state.db")
     for days in (0, 2, 4):
@@ -199,7 +192,7 @@ def _later(days: float) -> datetime:
 
 @cases
 def test_a_first_sync_has_the_exit_code_of_a_dump(
-    sites: dict[tuple[str, str], Path], tmp_path: Path, kind: str, place: str, verdict: Verdict
+    sites: Sites, tmp_path: Path, kind: str, place: str, verdict: Verdict
 ) -> None:
     result = run("sync", sites[kind, place], "--state", tmp_path / "state.db")
     assert result.exit_code == verdict.code
@@ -209,9 +202,7 @@ def test_a_first_sync_has_the_exit_code_of_a_dump(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_wall_of_some_days_changes_nothing_in_a_state(
-    sites: dict[tuple[str, str], Path], tmp_path: Path, kind: str
-) -> None:
+def test_a_wall_of_some_days_changes_nothing_in_a_state(sites: Sites, tmp_path: Path, kind: str) -> None:
     """Its robots.txt names a sitemap that is at no well-known path, so it is not even requested."""
     site, state = lay_out(tmp_path / "site", None), tmp_path / "state.db"
     base = site / "https" / HOST
@@ -274,7 +265,7 @@ async def test_a_watch_keeps_what_it_knows_of_a_blocked_host(
 @pytest.mark.slow
 @cases
 def test_harvest_distinguishes_blocked_from_nothing(
-    sites: dict[tuple[str, str], Path], tmp_path: Path, kind: str, place: str, verdict: Verdict
+    sites: Sites, tmp_path: Path, kind: str, place: str, verdict: Verdict
 ) -> None:
     """In this process; the workers of a harvest run the same code."""
     harvests = pytest.importorskip("harvests")
@@ -300,9 +291,7 @@ def test_harvest_distinguishes_blocked_from_nothing(
 
 
 @cases
-def test_urls_and_snapshot_report_the_block(
-    sites: dict[tuple[str, str], Path], kind: str, place: str, verdict: Verdict
-) -> None:
+def test_urls_and_snapshot_report_the_block(sites: Sites, kind: str, place: str, verdict: Verdict) -> None:
     site = sites[kind, place]
     if verdict.code == 5:
         with pytest.raises(sr.NothingReadable) as caught, sr.urls(site) as urls:

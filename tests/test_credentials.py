@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import attrs
 import kit
 import pytest
@@ -76,41 +77,30 @@ def two() -> Iterator[Two]:
         yield Two(site, other)
 
 
-# Each leads from one server to the other.
-def _redirect(two: Two) -> None:
-    two.site.pages |= {"/robots.txt": robots("/map.xml"), "/map.xml": moved(f"{two.elsewhere}/map.xml")}
+Pages = dict[str, Page]
+FAILS: Page = (500, {}, b"")
 
 
-def _redirected_robots(two: Two) -> None:
-    two.site.pages |= {"/robots.txt": moved(f"{two.elsewhere}/robots.txt"), "/sitemap.xml": urlset(f"{two.start}/a")}
-    two.other.pages["/robots.txt"] = robots(f"{two.elsewhere}/map.xml")
+def sitemap_line(two: Two) -> Pages:
+    return {"/robots.txt": robots(f"{two.elsewhere}/map.xml")}
 
 
-def _sitemap_line(two: Two) -> None:
-    two.site.pages["/robots.txt"] = robots(f"{two.elsewhere}/map.xml")
+def index_child(two: Two) -> Pages:
+    return {"/robots.txt": robots("/all.xml"), "/all.xml": kit.xml(kit.index(f"{two.elsewhere}/map.xml"))}
 
 
-def _index_child(two: Two) -> None:
-    two.site.pages |= {"/robots.txt": robots("/all.xml"), "/all.xml": kit.xml(kit.index(f"{two.elsewhere}/map.xml"))}
-
-
-def _well_known(two: Two) -> None:
-    two.site.pages |= {"/robots.txt": robots(), "/sitemap.xml": moved(f"{two.elsewhere}/map.xml")}
-
-
-def _retries(two: Two) -> None:
-    _sitemap_line(two)
-    two.other.pages["/map.xml"] = 503, {}, b""
-
-
-def _failing_robots(two: Two) -> None:
-    _sitemap_line(two)
-    two.other.pages["/robots.txt"] = 500, {}, b""
-
-
-WAYS: list[Callable[[Two], None]] = [
-    _redirect, _redirected_robots, _sitemap_line, _index_child, _well_known, _failing_robots,
-]  # fmt: skip
+# How one server leads to the other: pages of the first, and of the second.
+WAYS: dict[str, Callable[[Two], tuple[Pages, Pages]]] = {
+    "redirect": lambda two: ({"/robots.txt": robots("/map.xml"), "/map.xml": moved(f"{two.elsewhere}/map.xml")}, {}),
+    "redirected robots.txt": lambda two: (
+        {"/robots.txt": moved(f"{two.elsewhere}/robots.txt"), "/sitemap.xml": urlset(f"{two.start}/a")},
+        {"/robots.txt": robots(f"{two.elsewhere}/map.xml")},
+    ),
+    "Sitemap line": lambda two: (sitemap_line(two), {}),
+    "index": lambda two: (index_child(two), {}),
+    "well-known path": lambda two: ({"/robots.txt": robots(), "/sitemap.xml": moved(f"{two.elsewhere}/map.xml")}, {}),
+    "failing robots.txt": lambda two: (sitemap_line(two), {"/robots.txt": FAILS}),
+}
 
 
 def read(target: str, **options: Any) -> sr.Stream[sr.UrlRecord]:
@@ -143,8 +133,10 @@ def values(server: SiteServer) -> list[str]:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("way", WAYS)
-def test_other_host_gets_no_credentials(two: Two, way: Callable[[Two], None], kind: str, tmp_path: Path) -> None:
-    way(two)
+def test_other_host_gets_no_credentials(two: Two, way: str, kind: str, tmp_path: Path) -> None:
+    site, other = WAYS[way](two)
+    two.site.pages |= site
+    two.other.pages |= other
     target, options, value = given(two, kind, tmp_path)
     read(target, **options)
     assert set(values(two.site)) == {value}
@@ -156,8 +148,7 @@ def test_other_host_gets_no_credentials(two: Two, way: Callable[[Two], None], ki
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_retry_sends_the_same_headers(two: Two, kind: str, tmp_path: Path) -> None:
-    _retries(two)
-    two.site.pages["/map.xml"] = 503, {}, b""
+    two.site.pages["/map.xml"] = two.other.pages["/map.xml"] = 503, {}, b""
     two.site.pages["/robots.txt"] = robots("/map.xml", f"{two.elsewhere}/map.xml")
     target, options, value = given(two, kind, tmp_path)
     read(target, **options, limits=sr.Limits(tries=2))
@@ -166,17 +157,9 @@ def test_retry_sends_the_same_headers(two: Two, kind: str, tmp_path: Path) -> No
     assert set(values(two.other)) == {""}
 
 
-def _discover(target: str, options: dict[str, Any], folder: Path) -> None:
-    sr.discover(target, **options)
-
-
 def _snapshot(target: str, options: dict[str, Any], folder: Path) -> None:
     pytest.importorskip("pandas")
     sr.snapshot(target, **options)
-
-
-def _audit(target: str, options: dict[str, Any], folder: Path) -> None:
-    sr.audit(target, **options)
 
 
 def _changes(target: str, options: dict[str, Any], folder: Path) -> None:
@@ -201,7 +184,11 @@ def _harvest(target: str, options: dict[str, Any], folder: Path) -> None:
     harvest_shard(laid, 0, config)
 
 
-CALLS = [_discover, _snapshot, _audit, _changes, _recorded, _harvest]
+CALLS = [
+    lambda target, options, folder: sr.discover(target, **options),
+    lambda target, options, folder: sr.audit(target, **options),
+    *(_snapshot, _changes, _recorded, _harvest),
+]
 
 
 @pytest.mark.slow
@@ -211,10 +198,9 @@ CALLS = [_discover, _snapshot, _audit, _changes, _recorded, _harvest]
     [(call, kind) for call in CALLS for kind in KINDS if (call, kind) != (_harvest, "userinfo")],
 )
 def test_every_call_sends_credentials_to_the_site_only(two: Two, call: Any, kind: str, tmp_path: Path) -> None:
-    _index_child(two)
-    _map = two.other.pages["/map.xml"]
-    two.other.pages["/map.xml"] = (_map[0], {**XML, "ETag": '"1"'}, _map[2])
-    two.site.pages["/robots.txt"] = robots("/all.xml", f"{two.elsewhere}/map.xml")
+    status, _, body = two.other.pages["/map.xml"]
+    two.other.pages["/map.xml"] = (status, {**XML, "ETag": '"1"'}, body)
+    two.site.pages |= {**index_child(two), "/robots.txt": robots("/all.xml", f"{two.elsewhere}/map.xml")}
     target, options, value = given(two, kind, tmp_path)
     call(target, {"allow_private": True, "limits": QUICK, "scope": "any", **options}, tmp_path)
     assert set(values(two.site)) == {value}
@@ -230,45 +216,33 @@ def test_a_subdomain_gets_headers_and_no_userinfo(two: Two) -> None:
     assert set(values(two.other)) == {KEY}
 
 
-def test_own_fetcher_and_own_session_get_the_same_headers(two: Two) -> None:
-    import asyncio
-
-    import aiohttp
-
-    async def read_all() -> None:
-        async with (
-            sr.fetch.AiohttpFetcher(user_agent="own/1", allow_private=True) as fetcher,
-            sr.SitemapReader(fetcher=fetcher, limits=QUICK, auth=("me", "s3cret")) as reader,
-            reader.urls(two.start) as stream,
-        ):
-            _ = [url async for url in stream]
-        async with (
-            aiohttp.ClientSession(headers={"X-Own": "of the session"}) as session,
-            sr.SitemapReader(session=session, allow_private=True, limits=QUICK, auth=("me", "s3cret")) as reader,
-            reader.urls(two.start) as stream,
-        ):
-            _ = [url async for url in stream]
-
-    _sitemap_line(two)
-    asyncio.run(read_all())
+async def test_own_fetcher_and_own_session_get_the_same_headers(two: Two) -> None:
+    two.site.pages |= sitemap_line(two)
+    options: dict[str, Any] = {"limits": QUICK, "auth": ("me", "s3cret")}
+    async with (
+        sr.fetch.AiohttpFetcher(user_agent="own/1", allow_private=True) as fetcher,
+        sr.SitemapReader(fetcher=fetcher, **options) as reader,
+        reader.urls(two.start) as stream,
+    ):
+        _ = [url async for url in stream]
+    async with (
+        aiohttp.ClientSession(headers={"X-Own": "of the session"}) as session,
+        sr.SitemapReader(session=session, allow_private=True, **options) as reader,
+        reader.urls(two.start) as stream,
+    ):
+        _ = [url async for url in stream]
     assert set(values(two.site)) == {LOGIN}
     assert set(values(two.other)) == {""}
     assert {"of the session"} <= {each.headers.get("x-own") for each in two.other.received}
 
 
-def test_credentials_are_separate_for_each_stream_of_a_reader(two: Two) -> None:
-    import asyncio
-
+async def test_credentials_are_separate_for_each_stream_of_a_reader(two: Two) -> None:
     two.site.pages |= {"/robots.txt": robots(), "/sitemap.xml": urlset(f"{two.start}/a")}
     two.other.pages["/sitemap.xml"] = urlset(f"{two.elsewhere}/a")
-
-    async def both() -> None:
-        async with sr.SitemapReader(allow_private=True, limits=QUICK) as reader:
-            for target in (two.start.replace("://", "://me:s3cret@"), two.elsewhere):
-                async with reader.urls(target) as stream:
-                    _ = [url async for url in stream]
-
-    asyncio.run(both())
+    async with sr.SitemapReader(allow_private=True, limits=QUICK) as reader:
+        for target in (two.start.replace("://", "://me:s3cret@"), two.elsewhere):
+            async with reader.urls(target) as stream:
+                _ = [url async for url in stream]
     assert set(values(two.site)) == {LOGIN}
     assert set(values(two.other)) == {""}
 

@@ -20,6 +20,8 @@ from sitemap_reader.checks import config_file
 from sitemap_reader.cli import keys_of, kind_of
 from sitemap_reader.cli.main import main
 
+Config = Callable[[str], Path]
+
 NAME = "sitemap-reader.toml"
 DUMP = ("dump", SHOP)
 
@@ -59,7 +61,7 @@ def error(result: Result) -> str:
 # --- precedence ---
 
 
-def test_the_command_line_replaces_the_table_which_replaces_the_top(config: Callable[[str], Path]) -> None:
+def test_the_command_line_replaces_the_table_which_replaces_the_top(config: Config) -> None:
     config("concurrency = 3\nunique = true\n[dump]\nlimit = 2\n")
     assert urls(run(*DUMP)) == 2
     assert urls(run(*DUMP, "--limit", 3)) == 3
@@ -69,7 +71,7 @@ def test_the_command_line_replaces_the_table_which_replaces_the_top(config: Call
     assert urls(run(*DUMP)) == 4
 
 
-def test_a_repeatable_option_is_replaced_as_a_whole(config: Callable[[str], Path]) -> None:
+def test_a_repeatable_option_is_replaced_as_a_whole(config: Config) -> None:
     every = urls(run(*DUMP))
     config('[dump]\nexclude = ["/magazine/", "/news/"]\n')
     some, without_news = urls(run(*DUMP)), urls(run(*DUMP, "--exclude", "/news/"))
@@ -79,7 +81,7 @@ def test_a_repeatable_option_is_replaced_as_a_whole(config: Callable[[str], Path
 
 
 @pytest.mark.slow
-def test_targets_are_those_of_the_file_if_none_is_given(config: Callable[[str], Path]) -> None:
+def test_targets_are_those_of_the_file_if_none_is_given(config: Config) -> None:
     config(f'targets = ["{SHOP}"]\n')
     every = urls(run("dump", "--config", NAME))
     assert every == urls(run(*DUMP, "--no-config"))
@@ -88,7 +90,7 @@ def test_targets_are_those_of_the_file_if_none_is_given(config: Callable[[str], 
     assert run("stats", "--config", NAME).exit_code == run("tree", "--config", NAME).exit_code == 0
 
 
-def test_a_command_of_one_target_does_not_take_several(config: Callable[[str], Path]) -> None:
+def test_a_command_of_one_target_does_not_take_several(config: Config) -> None:
     config('targets = ["a.example", "b.example"]\n')
     assert "Missing argument 'TARGET|FILE'" in error(run("stats"))
     assert run("stats", SHOP).exit_code == 0
@@ -96,14 +98,14 @@ def test_a_command_of_one_target_does_not_take_several(config: Callable[[str], P
     assert "sitemap-reader.toml:2: targets is a text, not [" in error(run("stats"))
 
 
-def test_a_missing_target_is_an_error_as_before(config: Callable[[str], Path]) -> None:
+def test_a_missing_target_is_an_error_as_before(config: Config) -> None:
     config("")
     assert error(run("dump")) == "error: Missing argument 'TARGET...'; see sitemap-reader dump --help"
     config("targets = []\n")
     assert error(run("dump")) == f"error: {NAME}:1: targets: it is empty"
 
 
-def test_a_required_option_may_be_in_the_file(config: Callable[[str], Path], folder: Path) -> None:
+def test_a_required_option_may_be_in_the_file(config: Config, folder: Path) -> None:
     config('[sync]\nstate = "sites.db"\n')
     assert run("sync", SHOP).exit_code == 0
     assert (folder / "sites.db").exists()
@@ -126,7 +128,7 @@ def test_the_nearest_file_in_the_repository_counts(folder: Path, monkeypatch: py
 
 
 def test_outside_of_a_repository_only_the_working_folder_counts(
-    folder: Path, config: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+    folder: Path, config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (folder / ".git").rmdir()
     config("[dump]\nlimit = 2\n")
@@ -136,7 +138,7 @@ def test_outside_of_a_repository_only_the_working_folder_counts(
     assert urls(run(*DUMP)) > 2
 
 
-def test_a_pyproject_counts_if_it_has_the_table(folder: Path, config: Callable[[str], Path]) -> None:
+def test_a_pyproject_counts_if_it_has_the_table(folder: Path, config: Config) -> None:
     project = folder / "pyproject.toml"
     project.write_text('[project]\ndependencies = ["sitemap-reader"]\n[tool.other]\nlimit = 1\n')
     assert urls(run(*DUMP)) > 3
@@ -159,7 +161,7 @@ def test_a_damaged_pyproject_of_other_programs_does_not_matter(folder: Path) -> 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="there are no users here")
 @pytest.mark.parametrize(("mode", "is_used"), [(0o777, False), (0o1777, False), (0o775, True)])
 def test_a_file_of_another_user_in_a_folder_of_all_users_is_not_used(
-    folder: Path, config: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, mode: int, is_used: bool
+    folder: Path, config: Config, monkeypatch: pytest.MonkeyPatch, mode: int, is_used: bool
 ) -> None:
     config("[dump]\nlimit = 2\n")
     folder.chmod(mode)
@@ -180,7 +182,7 @@ def test_a_removed_working_folder_has_no_file(folder: Path, monkeypatch: pytest.
     assert run(*DUMP).exit_code == 0
 
 
-def test_a_named_file_replaces_the_nearest(config: Callable[[str], Path], folder: Path) -> None:
+def test_a_named_file_replaces_the_nearest(config: Config, folder: Path) -> None:
     config("[dump]\nlimit = 2\n")
     (folder / "other.toml").write_text("[dump]\nlimit = 3\n")
     assert urls(run(*DUMP, "--config", "other.toml")) == 3
@@ -190,7 +192,7 @@ def test_a_named_file_replaces_the_nearest(config: Callable[[str], Path], folder
 
 
 @pytest.mark.slow
-def test_help_and_completion_read_no_file(config: Callable[[str], Path]) -> None:
+def test_help_and_completion_read_no_file(config: Config) -> None:
     config("damaged")
     assert run("dump", "--help").exit_code == 0
     assert run("--help").exit_code == 0
@@ -202,7 +204,7 @@ def test_help_and_completion_read_no_file(config: Callable[[str], Path]) -> None
 
 
 @pytest.mark.slow
-def test_what_is_taken_from_a_file_that_was_found_is_noted(config: Callable[[str], Path]) -> None:
+def test_what_is_taken_from_a_file_that_was_found_is_noted(config: Config) -> None:
     config("concurrency = 3\nunique = true\n[audit]\nsamples = 1\n")
     noted = f"note options from {NAME}: concurrency, unique; --no-config ignores them"
     assert run(*DUMP).stderr.splitlines()[0] == noted
@@ -241,7 +243,7 @@ def test_what_is_taken_from_a_file_that_was_found_is_noted(config: Callable[[str
     ("targets = [1]\n", "1: targets is a text, not 1"),
     ('output = "a\\u0000b"\n[dump]\noutput = "a\\u0000b"\n', "3: output is no name of a file, as it holds a NUL"),
 ])
-def test_a_fault_stops_the_command_with_its_line(config: Callable[[str], Path], text: str, message: str) -> None:
+def test_a_fault_stops_the_command_with_its_line(config: Config, text: str, message: str) -> None:
     config(text)
     faults = run("config", "--check").stderr
     assert f"error: {NAME}:{message}" in faults
@@ -249,13 +251,13 @@ def test_a_fault_stops_the_command_with_its_line(config: Callable[[str], Path], 
         assert error(run(*DUMP)).startswith(f"error: {NAME}:{message}")
 
 
-def test_values_of_other_commands_stop_only_the_check(config: Callable[[str], Path]) -> None:
+def test_values_of_other_commands_stop_only_the_check(config: Config) -> None:
     config("[audit]\nsamples = -1\n")
     assert run(*DUMP).exit_code == 0
     assert error(run("audit", SHOP)) == f"error: {NAME}:2: samples: -1 is not in the range x>=0"
 
 
-def test_a_fault_of_a_common_option_is_reported_once(config: Callable[[str], Path]) -> None:
+def test_a_fault_of_a_common_option_is_reported_once(config: Config) -> None:
     config("per-host = 0\nuser-agent = 1\n")
     assert run("config", "--check").stderr.splitlines() == [
         f"error: {NAME}:1: per-host: 0 is not in the range x>=1",
@@ -263,7 +265,7 @@ def test_a_fault_of_a_common_option_is_reported_once(config: Callable[[str], Pat
     ]
 
 
-def test_dates_and_sizes_have_their_types(config: Callable[[str], Path]) -> None:
+def test_dates_and_sizes_have_their_types(config: Config) -> None:
     config("[dump]\nsince = 2026-01-01\nuntil = 2026-05-31T12:00:00Z\nmax-decoded-bytes = 1000000\nlimit = 3\n")
     assert run("config", "--check").exit_code == 0
     assert run(*DUMP).exit_code == 0
@@ -276,7 +278,7 @@ OPTIONS = [(name, key) for name, command in COMMANDS.items() for key in keys_of(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("command", "key"), OPTIONS)
-def test_every_option_may_be_in_its_table(config: Callable[[str], Path], command: str, key: str) -> None:
+def test_every_option_may_be_in_its_table(config: Config, command: str, key: str) -> None:
     param = keys_of(COMMANDS[command])[key]
     special = {"WHEN": '"7d"', "SIZE": '"5M"', "N|all": '"10"', "A=B": '["https://a.example=https://b.example"]'}
     special |= {"URL": '"https://a.example"'}
@@ -317,7 +319,7 @@ SECRET = "hunter2"  # noqa: S105 -- planted
     (f'[dump]\ntargets = "me:{SECRET}@example.com"\n', "targets has a password"),
     (f'[dump]\nproxy = "http://me:{SECRET}@proxy"\n', "proxy has a password"),
 ])
-def test_secrets_are_refused_and_not_shown(config: Callable[[str], Path], text: str, advice: str) -> None:
+def test_secrets_are_refused_and_not_shown(config: Config, text: str, advice: str) -> None:
     config(text)
     for named in ([], ["--config", NAME]):
         for arguments in (DUMP, ("config",), ("config", "--check")):
@@ -353,7 +355,7 @@ def test_what_sends_listens_or_is_trusted_needs_a_named_file() -> None:
 
 
 @pytest.mark.parametrize(("command", "key"), NAMED_ONLY)
-def test_a_file_that_was_found_may_not_set_it(config: Callable[[str], Path], command: str, key: str) -> None:
+def test_a_file_that_was_found_may_not_set_it(config: Config, command: str, key: str) -> None:
     param = keys_of(COMMANDS[command])[key]
     value = "true" if getattr(param, "is_flag", False) else '"inside"'
     config(f"[{command}]\n{key} = {value}\n")
@@ -364,7 +366,7 @@ def test_a_file_that_was_found_may_not_set_it(config: Callable[[str], Path], com
     assert refused.endswith(f": give it on the command line, or trust the file with --config {NAME}")
 
 
-def test_a_file_that_was_found_starts_no_delivery(config: Callable[[str], Path], folder: Path) -> None:
+def test_a_file_that_was_found_starts_no_delivery(config: Config, folder: Path) -> None:
     """A file beside the config, too: `to` also takes URLs, and its kind decides."""
     config(f'[watch]\nto = ["{folder}/changes.jsonl"]\n')
     assert "which may not decide where anything is sent" in error(run("watch", "a.example", "--state", "s.db"))
@@ -373,7 +375,7 @@ def test_a_file_that_was_found_starts_no_delivery(config: Callable[[str], Path],
 
 @pytest.mark.parametrize("credentials", [["--auth", "me:pw"], ["-H", "Cookie: a=b"]])
 def test_credentials_do_not_go_to_targets_of_a_file_that_was_found(
-    config: Callable[[str], Path], folder: Path, credentials: list[str]
+    config: Config, folder: Path, credentials: list[str]
 ) -> None:
     shutil.copytree(SHOP, folder / "shop")
     config('targets = ["shop"]\n')
@@ -392,7 +394,7 @@ OUTSIDE = ["../x.jsonl", "/tmp/x.jsonl", ".git/x", ".GIT/x", "link/x.jsonl", "a/
     ("sync", "state"), ("watch", "state"), ("stats", "targets"), ("audit", "targets"), ("compare", "targets"),
 ])
 def test_files_outside_of_the_folder_are_refused(
-    config: Callable[[str], Path], folder: Path, command: str, key: str, path: str
+    config: Config, folder: Path, command: str, key: str, path: str
 ) -> None:
     (folder / "link").symlink_to(folder.parent)
     config(f'[{command}]\n{key} = "{path}"\n')
@@ -405,7 +407,7 @@ def test_files_outside_of_the_folder_are_refused(
     "target", ["-", "../*.jsonl", "link/*", "*/x.jsonl", "sub.example", "https://a.example/../../../x"]
 )
 def test_targets_that_lead_out_of_the_folder_are_refused(
-    config: Callable[[str], Path], folder: Path, monkeypatch: pytest.MonkeyPatch, target: str
+    config: Config, folder: Path, monkeypatch: pytest.MonkeyPatch, target: str
 ) -> None:
     """Commands look for a target in the working folder; patterns of files take what they match."""
     (folder / "link").symlink_to(folder.parent)
@@ -420,16 +422,14 @@ def test_targets_that_lead_out_of_the_folder_are_refused(
 @pytest.mark.parametrize(
     "target", ["a.example", "https://a.example/sitemap.xml?a=*", "dump.jsonl", "*.jsonl", "nosuch/"]
 )
-def test_hosts_urls_and_files_below_the_folder_are_targets(
-    config: Callable[[str], Path], folder: Path, target: str
-) -> None:
+def test_hosts_urls_and_files_below_the_folder_are_targets(config: Config, folder: Path, target: str) -> None:
     (folder / "dump.jsonl").write_text("")
     config(f'targets = ["{target}"]\n')
     assert run("config", "--check").exit_code == 0
 
 
 @pytest.mark.slow
-def test_a_link_beside_an_output_does_not_lead_out_of_the_folder(config: Callable[[str], Path], folder: Path) -> None:
+def test_a_link_beside_an_output_does_not_lead_out_of_the_folder(config: Config, folder: Path) -> None:
     """An HTML report has more findings in a file beside it; a state has dead letters."""
     config('[audit]\noutput = "report.html"\n')
     (folder / "report.findings.jsonl").symlink_to(folder.parent / "mine")
@@ -446,9 +446,7 @@ EXPENSIVE = ["(a+)+$", "a*a*a*b", "(a|aa)+$", ".*.*.*[bc]$", r"(?:a?){30}b", r"[
 
 @pytest.mark.slow
 @pytest.mark.parametrize("pattern", EXPENSIVE)
-def test_patterns_of_a_file_that_was_found_are_linear(
-    config: Callable[[str], Path], folder: Path, pattern: str
-) -> None:
+def test_patterns_of_a_file_that_was_found_are_linear(config: Config, folder: Path, pattern: str) -> None:
     """With re, each of these takes hours or more for this URL."""
     loc = f"https://a.example/{'a' * 900_000}!"
     replay(folder / "site", {"robots.txt": "", "sitemap.xml": urlset(loc)})
@@ -467,7 +465,7 @@ def test_patterns_of_a_file_that_was_found_are_linear(
     ("(a{900}){900}", "RE2 has invalid repetition size: {900}"),
     ("a" * 1001, "has over 1,000 characters"),
 ])
-def test_what_has_no_linear_search_needs_a_named_file(config: Callable[[str], Path], pattern: str, reason: str) -> None:
+def test_what_has_no_linear_search_needs_a_named_file(config: Config, pattern: str, reason: str) -> None:
     ignore = f"[[audit.ignore]]\nreason = 'x'\nurl = '{pattern}'\n"
     config(f"exclude = ['/tag/', '{pattern}']\n{ignore}")
     first, second = run("config", "--check").stderr.splitlines()[-2:]
@@ -480,7 +478,7 @@ def test_what_has_no_linear_search_needs_a_named_file(config: Callable[[str], Pa
 
 
 @pytest.mark.parametrize(("count", "fits"), [(500, True), (501, False)])
-def test_a_file_that_was_found_has_so_many_patterns(config: Callable[[str], Path], count: int, fits: bool) -> None:
+def test_a_file_that_was_found_has_so_many_patterns(config: Config, count: int, fits: bool) -> None:
     config(f"[dump]\nexclude = {['x'] * count}\n")
     assert (run("config", "--check").exit_code == 0) is fits
     config("[[audit.ignore]]\nreason = 'x'\nurl = 'x'\n" * count)
@@ -488,9 +486,7 @@ def test_a_file_that_was_found_has_so_many_patterns(config: Callable[[str], Path
     assert run("config", "--check", "--config", NAME).exit_code == 0
 
 
-def test_without_re2_a_literal_text_is_searched_for(
-    config: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_re2_a_literal_text_is_searched_for(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "re2", None)
     config(r"exclude = ['^https://www\.shop\.example/', '\.pdf$', '/tag/']" + "\n")
     assert run("config", "--check").exit_code == 0
@@ -500,16 +496,14 @@ def test_without_re2_a_literal_text_is_searched_for(
 
 
 @pytest.mark.parametrize("pattern", ["(" * 990, "a{99999999999999}"])
-def test_a_pattern_too_large_for_re_is_an_error(config: Callable[[str], Path], pattern: str) -> None:
+def test_a_pattern_too_large_for_re_is_an_error(config: Config, pattern: str) -> None:
     closed = pattern + ")" * pattern.count("(")
     assert "is too deep or too large" in error(run(*DUMP, "--exclude", closed))
     config(f"exclude = '{closed}'\n")
     assert f"{NAME}:1: exclude: " in error(run(*DUMP))
 
 
-def test_paths_are_relative_to_the_file(
-    config: Callable[[str], Path], folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_paths_are_relative_to_the_file(config: Config, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     replay(folder / "site", {"robots.txt": "", "sitemap.xml": urlset("https://a.example/1")})
     config('targets = ["site"]\n[dump]\noutput = "sub/urls.jsonl"\n')
     (folder / "sub").mkdir()
@@ -541,7 +535,7 @@ S01 = "{share}%"
 """
 
 
-def test_the_audit_uses_the_policy(config: Callable[[str], Path]) -> None:
+def test_the_audit_uses_the_policy(config: Config) -> None:
     config(POLICY.format(share=1))
     result = run("audit", BROKEN)
     text = " ".join(result.stdout.split())
@@ -551,14 +545,14 @@ def test_the_audit_uses_the_policy(config: Callable[[str], Path]) -> None:
     assert result.exit_code == 3  # three documents could not be read; the findings are allowed
 
 
-def test_one_problem_above_a_threshold_fails(config: Callable[[str], Path]) -> None:
+def test_one_problem_above_a_threshold_fails(config: Config) -> None:
     config(POLICY.format(share=1).replace("F = 2", "F = 1"))
     assert run("audit", BROKEN).exit_code == 1
     assert run("audit", BROKEN, "--fail-on", "never").exit_code == 3
     assert run("audit", BROKEN, "--no-config", "--select", "F10", "--fail-on", "warning").exit_code == 3
 
 
-def test_a_dump_is_audited_with_the_policy(config: Callable[[str], Path], folder: Path) -> None:
+def test_a_dump_is_audited_with_the_policy(config: Config, folder: Path) -> None:
     run("dump", BROKEN, "-o", "urls.jsonl", "--report", "-")
     config(POLICY.format(share=1))
     report = json.loads(run("audit", "urls.jsonl", "--format", "json").stdout)
@@ -600,13 +594,13 @@ def shown(text: str) -> str:
     return "\n".join([f"# {NAME}", *lines, ""])
 
 
-def test_config_shows_what_is_set_and_where(config: Callable[[str], Path]) -> None:
+def test_config_shows_what_is_set_and_where(config: Config) -> None:
     config(STATED)
     result = run("config")
     assert (result.exit_code, result.stderr, result.stdout) == (0, "", shown(STATED))
 
 
-def test_the_output_of_config_is_a_config_file(config: Callable[[str], Path]) -> None:
+def test_the_output_of_config_is_a_config_file(config: Config) -> None:
     config(shown(STATED))
     result = run("config")
     assert (result.exit_code, result.stderr) == (0, "")
@@ -615,7 +609,7 @@ def test_the_output_of_config_is_a_config_file(config: Callable[[str], Path]) ->
     ]
 
 
-def test_config_of_a_command_shows_its_defaults(config: Callable[[str], Path]) -> None:
+def test_config_of_a_command_shows_its_defaults(config: Config) -> None:
     config("per-host = 2\n[dump]\nlimit = 3\n[audit]\nsamples = 1\n")
     lines = run("config", "dump").stdout.splitlines()
     stated = [line for line in lines if not line.startswith("#")]
@@ -633,7 +627,7 @@ def test_config_without_a_file(folder: Path) -> None:
     assert "'schema' has no options in a config file; give dump, " in error(run("config", "schema"))
 
 
-def test_check_lists_all_faults(config: Callable[[str], Path]) -> None:
+def test_check_lists_all_faults(config: Config) -> None:
     old = "[[audit.ignore]]\nreason = 'x'\nexpires = 2020-01-01\ncode='D'\n"
     config(f"limits = 1\n[dump]\nlimit = 0\nscope = 3\n{old}")
     result = run("config", "--check")
@@ -647,7 +641,7 @@ def test_check_lists_all_faults(config: Callable[[str], Path]) -> None:
     assert (good.exit_code, good.stdout, good.stderr) == (0, f"# {NAME}: nothing is wrong\n", "")
 
 
-def test_an_expired_ignore_is_a_fault_of_the_check_only(config: Callable[[str], Path]) -> None:
+def test_an_expired_ignore_is_a_fault_of_the_check_only(config: Config) -> None:
     config("[[audit.ignore]]\nreason = 'x'\nexpires = 2020-01-01\ncode='D'\n")
     assert run("config").exit_code == run(*DUMP).exit_code == 0
     assert run("config", "--check").exit_code == 2

@@ -117,9 +117,7 @@ def changes_of(site: Site, state: Path, *, is_async: bool, **options: Any) -> tu
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_async", [False, True])
-def test_changes_commits_no_unfinished_document_and_removes_nothing(
-    site: Site, tmp_path: Path, is_async: bool
-) -> None:
+def test_changes_commits_no_unfinished_document_and_removes_nothing(site: Site, tmp_path: Path, is_async: bool) -> None:
     state, slow = tmp_path / "state.db", site.pages["/slow.xml"]
     site.pages["/slow.xml"] = xml(urlset("/slow", "/old"))
     first, changes = changes_of(site, state, is_async=is_async)

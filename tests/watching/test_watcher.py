@@ -99,9 +99,7 @@ async def test_a_sitemap_that_changes_is_requested_more_often(tmp_path: Path, we
 
 
 @pytest.mark.slow
-async def test_lastmods_of_an_index_decide_what_is_requested(
-    tmp_path: Path, web: MemoryWeb, clock: VirtualClock
-) -> None:
+async def test_lastmods_of_an_index_decide_what_is_requested(tmp_path: Path, web: MemoryWeb) -> None:
     """Children whose lastmods are right are requested when these change, and hardly in between."""
     children = [f"https://a.test/child{number}.xml" for number in range(10)]
     dates = dict.fromkeys(children, START - timedelta(days=30))
@@ -111,11 +109,11 @@ async def test_lastmods_of_an_index_decide_what_is_requested(
     async with watching(tmp_path / "s.db", web, budget=6) as watch:
         await watch.run(hours=2)
         for number in range(48):
-            dates[children[number % 2]] = clock.now
+            dates[children[number % 2]] = web.clock.now
             web.pages[children[number % 2]] = urlset(f"{children[0]}/{number}")
             web.pages[INDEX] = index(dates)
             await watch.run(hours=2)
-        counts = Counter(web.requested(clock.now - timedelta(days=2)))
+        counts = Counter(web.requested(web.clock.now - timedelta(days=2)))
         quiet = [counts[child.partition("//")[2]] for child in children[2:]]
         busy = [counts[child.partition("//")[2]] for child in children[:2]]
         assert min(busy) >= 8
@@ -255,9 +253,7 @@ STORED = ("added_at", "visited_at", "changed_at", "failing_since", "failures", "
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [253_402_300_799.0, 1e300, -1e300, 10**400])
-async def test_stored_times_of_a_wrong_clock_end_no_visits(
-    tmp_path: Path, web: MemoryWeb, clock: VirtualClock, number: float
-) -> None:
+async def test_stored_times_of_a_wrong_clock_end_no_visits(tmp_path: Path, web: MemoryWeb, number: float) -> None:
     async with watching(tmp_path / "s.db", web) as watch:
         await watch.run(hours=2)
     with closing(sqlite3.connect(tmp_path / "s.db")) as state, state:
@@ -268,7 +264,7 @@ async def test_stored_times_of_a_wrong_clock_end_no_visits(
     async with watching(tmp_path / "s.db", web) as watch:
         (status,) = (await watch.watcher.sites(SiteQuery())).sites
         assert status.next_visit is not None
-        assert status.next_visit <= clock() + timedelta(days=1)
+        assert status.next_visit <= web.clock() + timedelta(days=1)
         await watch.run(hours=30)
         assert ("new", "a.test/later") in await watch.changes()
 
@@ -303,9 +299,7 @@ def slow_site(web: MemoryWeb, silent: range, children: int = 8) -> list[str]:
 
 
 @pytest.mark.slow
-async def test_what_a_visit_has_read_until_its_time_was_over_counts(
-    tmp_path: Path, web: MemoryWeb, clock: VirtualClock
-) -> None:
+async def test_what_a_visit_has_read_until_its_time_was_over_counts(tmp_path: Path, web: MemoryWeb) -> None:
     """Its documents are known, with their next looks, also those that it had no time for; pings of them, too."""
     children = slow_site(web, range(3, 7))
     async with watching(tmp_path / "s.db", web, budget=3_600, limits=Limits(site_seconds=0.3)) as watch:
@@ -316,9 +310,9 @@ async def test_what_a_visit_has_read_until_its_time_was_over_counts(
         assert all([await watch.watcher.knows(url) for url in (INDEX, *children)])
         (status,) = (await watch.watcher.sites(SiteQuery())).sites
         assert status.backoff_until is not None
-        pinged_at = clock.now
+        pinged_at = web.clock.now
         web.silent.clear()
-        await watch.watcher.ping(Ping(children[0], clock.now, known=True))
+        await watch.watcher.ping(Ping(children[0], web.clock.now, known=True))
         await watch.run(minutes=7)
         again = [url for at, url in web.requests if at > pinged_at]
         assert min(at for at, _ in web.requests if at > pinged_at) >= status.backoff_until
@@ -329,13 +323,11 @@ async def test_what_a_visit_has_read_until_its_time_was_over_counts(
 
 
 @pytest.mark.slow
-async def test_the_next_visit_is_for_what_the_last_one_had_no_time_for(
-    tmp_path: Path, web: MemoryWeb, clock: VirtualClock
-) -> None:
+async def test_the_next_visit_is_for_what_the_last_one_had_no_time_for(tmp_path: Path, web: MemoryWeb) -> None:
     """Also where all documents are due again; those that never answer are not waited for each time."""
     children = slow_site(web, range(4, 8), 12)
     visits: list[tuple[datetime, int]] = []
-    note = lambda site, visit: visits.append((clock.now, site.failures))  # noqa: E731
+    note = lambda site, visit: visits.append((web.clock.now, site.failures))  # noqa: E731
     limits = Limits(site_seconds=0.3)
     async with watching(
         tmp_path / "s.db", web, budget=36_000, host_budget=36_000, limits=limits, on_visit=note
@@ -359,9 +351,7 @@ async def test_the_next_visit_is_for_what_the_last_one_had_no_time_for(
 
 
 @pytest.mark.slow
-async def test_a_robots_txt_behind_a_cookie_is_stored_without_its_redirect(
-    tmp_path: Path, web: MemoryWeb
-) -> None:
+async def test_a_robots_txt_behind_a_cookie_is_stored_without_its_redirect(tmp_path: Path, web: MemoryWeb) -> None:
     web.cookies[ROBOTS] = "seen=1"
     async with watching(tmp_path / "s.db", web) as watch:
         await watch.run(hours=17.9)
@@ -507,36 +497,36 @@ async def test_a_sink_does_not_wait_for_all_visits() -> None:
 
 
 @pytest.mark.slow
-async def test_a_ping_brings_a_visit(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
+async def test_a_ping_brings_a_visit(tmp_path: Path, web: MemoryWeb) -> None:
     async with watching(tmp_path / "s.db", web, budget=1) as watch:
         await watch.run(days=3)
         web.pages[TWO] = urlset("https://a.test/c", "https://a.test/pinged")
-        await watch.watcher.ping(Ping(TWO, clock.now, known=True))
+        await watch.watcher.ping(Ping(TWO, web.clock.now, known=True))
         await watch.run(minutes=61)  # the budget of an hour is used up
         assert (await watch.changes())[-1] == ("new", "a.test/pinged")
 
 
-async def test_a_ping_of_a_new_sitemap_has_robots_txt_read(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
+async def test_a_ping_of_a_new_sitemap_has_robots_txt_read(tmp_path: Path, web: MemoryWeb) -> None:
     three = "https://a.test/three.xml"
     async with watching(tmp_path / "s.db", web) as watch:
         await watch.run(hours=2)
         assert not await watch.watcher.knows(three)
         web.pages[ROBOTS] = f"Sitemap: {ONE}\nSitemap: {TWO}\nSitemap: {three}\n".encode()
         web.pages[three] = urlset("https://a.test/third")
-        await watch.watcher.ping(Ping(three, clock.now, known=False))
+        await watch.watcher.ping(Ping(three, web.clock.now, known=False))
         await watch.run(minutes=20)
         assert (await watch.changes())[-1] == ("new", "a.test/third")
         assert await watch.watcher.knows(three)
 
 
 @pytest.mark.slow
-async def test_a_verified_ping_adds_a_site(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
+async def test_a_verified_ping_adds_a_site(tmp_path: Path, web: MemoryWeb) -> None:
     url = "https://other.test/s.xml"
     web.pages["https://other.test/robots.txt"] = f"Sitemap: {url}\n".encode()
     web.pages[url] = urlset("https://other.test/page")
     async with watching(tmp_path / "s.db", web) as watch:
         await watch.run(hours=1)
-        await watch.watcher.ping(Ping(url, clock.now, known=False))
+        await watch.watcher.ping(Ping(url, web.clock.now, known=False))
         await watch.run(minutes=5)
         assert ("new", "other.test/page") in await watch.changes()
         assert (await watch.watcher.totals()).sites == 2
@@ -548,13 +538,11 @@ async def test_a_verified_ping_adds_a_site(tmp_path: Path, web: MemoryWeb, clock
 
 
 @pytest.mark.slow
-async def test_how_often_pings_were_right_is_known_after_a_restart(
-    tmp_path: Path, web: MemoryWeb, clock: VirtualClock
-) -> None:
+async def test_how_often_pings_were_right_is_known_after_a_restart(tmp_path: Path, web: MemoryWeb) -> None:
     async with watching(tmp_path / "s.db", web) as watch:
         await watch.run(hours=1)
         for _ in range(8):  # without a change
-            await watch.watcher.ping(Ping(TWO, clock.now, known=True))
+            await watch.watcher.ping(Ping(TWO, web.clock.now, known=True))
             await watch.run(hours=6)
         before = watch.watcher.watched[0].schedule.source(("ping", "https://a.test/")).precision
         assert before < 0.2
@@ -564,18 +552,18 @@ async def test_how_often_pings_were_right_is_known_after_a_restart(
 
 
 async def test_pings_add_a_bounded_number_of_sites(
-    tmp_path: Path, web: MemoryWeb, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, web: MemoryWeb, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watcher, "MAX_ADDED_SITES", 2)
     async with watching(tmp_path / "s.db", web) as watch:
         for number in range(4):
-            await watch.watcher.ping(Ping(f"https://other{number}.test/s.xml", clock.now, known=False))
+            await watch.watcher.ping(Ping(f"https://other{number}.test/s.xml", web.clock.now, known=False))
         await watch.run(minutes=1)
         assert (await watch.watcher.totals()).sites == 3
 
 
 @pytest.mark.slow
-async def test_sites_have_their_next_visit_in_any_order(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
+async def test_sites_have_their_next_visit_in_any_order(tmp_path: Path, web: MemoryWeb) -> None:
     hosts = ["https://a.test/", "https://b.test/", "https://c.test/"]
     async with watching(tmp_path / "s.db", web, hosts) as watch:
         await watch.run(hours=30)
@@ -583,7 +571,7 @@ async def test_sites_have_their_next_visit_in_any_order(tmp_path: Path, web: Mem
         by_time = (await watch.watcher.sites(SiteQuery(order="next_visit"))).sites
         assert [status.site for status in by_name] == hosts
         assert sorted(by_name, key=lambda status: (status.next_visit, status.site)) == [*by_time]
-        assert all(clock.now <= status.next_visit <= clock.now + timedelta(hours=24) for status in by_name)
+        assert all(web.clock.now <= status.next_visit <= web.clock.now + timedelta(hours=24) for status in by_name)
         page = await watch.watcher.sites(SiteQuery(limit=1, offset=1))
         assert (page.sites, page.total) == (by_name[1:2], 3)
 
@@ -599,9 +587,7 @@ async def test_the_state_is_locked(tmp_path: Path, web: MemoryWeb) -> None:
 
 
 @pytest.mark.slow
-async def test_a_robots_txt_of_a_visit_that_was_killed_is_used_for_its_day(
-    tmp_path: Path, web: MemoryWeb
-) -> None:
+async def test_a_robots_txt_of_a_visit_that_was_killed_is_used_for_its_day(tmp_path: Path, web: MemoryWeb) -> None:
     """Its response was stored, but not the values of the site."""
     async with watching(tmp_path / "s.db", web, budget=0.01) as watch:
         await watch.run(minutes=1)
@@ -621,13 +607,13 @@ async def test_a_robots_txt_of_a_visit_that_was_killed_is_used_for_its_day(
 
 @pytest.mark.slow
 async def test_two_hosts_whose_robots_txt_was_read_at_different_times_are_visited_once_a_day(
-    tmp_path: Path, web: MemoryWeb, clock: VirtualClock
+    tmp_path: Path, web: MemoryWeb
 ) -> None:
     web.pages[ROBOTS] = b"Sitemap: https://b.test/b.xml\n"
     web.pages["https://b.test/robots.txt"] = b""
     web.pages["https://b.test/b.xml"] = urlset("https://b.test/1")
     visits = []
-    note = lambda site, visit: visits.append(clock.now)  # noqa: E731
+    note = lambda site, visit: visits.append(web.clock.now)  # noqa: E731
     async with watching(tmp_path / "s.db", web, budget=60, on_visit=note) as watch:
         await watch.run(hours=20)
     with sqlite3.connect(tmp_path / "s.db") as db:
