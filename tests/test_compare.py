@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import gc
 import io
 import subprocess
@@ -23,7 +22,6 @@ from kit import NS, Site, robots
 
 import sitemap_reader as sr
 from sitemap_reader import Change, ChangeCounts, diff, load
-from sitemap_reader.compare import diff as comparison
 from sitemap_reader.compare.diff import COMPARED, STATED
 from sitemap_reader.serialize import keys_of, line_type
 
@@ -365,32 +363,6 @@ def test_other_lines_are_skipped() -> None:
     assert reported([*others, url("a")], [url("a"), *others, url("b")]) == ["new b"]
 
 
-BAD: dict[str, tuple[bytes, str]] = {
-    "other lines alone": (
-        b'{"type":"problem"}\n{"type":"outcome"}\n{"type":"problem"}\n',
-        "has no URL, only lines of other types (2 of type problem, 1 of type outcome): compare dumps of URLs",
-    ),
-    "changes": (
-        b'{"loc":"a"}\n{"type":"change","change":"new","loc":"a"}\n',
-        ":2: that is a list of changes, and no dump: compare the dumps instead",
-    ),
-    "XML": (b"<urlset/>", ":1: no JSON object: '<urlset/>'; that is XML: "),
-    "a line that is cut": (b'{"loc":"a"}\n{"lo', ":2: the last line is cut"),
-}
-
-
-@pytest.mark.parametrize("name", BAD)
-@pytest.mark.parametrize("is_new", [False, True])
-def test_invalid_dump_is_named(name: str, is_new: bool, tmp_path: Path) -> None:
-    bad, good = tmp_path / "bad.jsonl", tmp_path / "good.jsonl"
-    bad.write_bytes(BAD[name][0])
-    good.write_bytes(b'{"loc":"a"}\n')
-    with pytest.raises(sr.UsageError) as failure:
-        diff(*((good, bad) if is_new else (bad, good)))
-    assert str(failure.value).startswith(str(bad))
-    assert BAD[name][1] in str(failure.value)
-
-
 def test_missing_new_dump_is_reported_before_old_is_read(tmp_path: Path) -> None:
     (tmp_path / "old.jsonl").write_bytes(b"<urlset/>")
     with pytest.raises(sr.UsageError, match=r"^there is no file .*new\.jsonl; "):
@@ -427,15 +399,6 @@ def test_what_can_be_read_twice_is_compared_with_itself(pair: tuple[Path, Path])
 def test_unknown_on_is_reported() -> None:
     with pytest.raises(sr.UsageError, match=r"^on is one of any, lastmod, not 'priority'$"):
         diff([], [], on="priority")  # type: ignore[arg-type]
-
-
-def test_invalid_value_is_named_with_its_line(tmp_path: Path) -> None:
-    path = tmp_path / "bad.jsonl"
-    path.write_bytes(b'{"loc":"b"}\n\n{"loc":"c","priority":"high"}\n')
-    for sides in ((path, []), ([], path)):
-        with pytest.raises(sr.UsageError) as failure:
-            diff(*sides)
-        assert str(failure.value) == f"{path}:3: URL record: Expected `float | null`, got `str` - at `$.priority`"
 
 
 def test_dates_of_other_tools_are_read() -> None:
@@ -555,13 +518,6 @@ def test_temporary_file_is_deleted_with_the_object() -> None:
     with pytest.raises(sr.UsageError):
         diff((url(f"{number}{'x' * 1000}") if number < 14_000 else "no record" for number in range(15_000)), [])  # type: ignore[misc]
     assert temporary() == 0
-
-
-def test_full_temporary_folder_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(comparison, "_SCHEMA", f"{comparison._SCHEMA} PRAGMA max_page_count = 20;")
-    with pytest.raises(OSError, match="database or disk is full; TMPDIR can name another") as failure:
-        diff([], (url(f"{number}{'x' * 1000}") for number in range(1000)))
-    assert (failure.value.errno, failure.value.filename) == (errno.ENOSPC, "the temporary folder")
 
 
 @pytest.mark.slow

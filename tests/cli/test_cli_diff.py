@@ -122,13 +122,6 @@ def test_on_lastmod_ignores_other_fields(tmp_path: Path, old: Path) -> None:
     assert (result.exit_code, result.stdout) == (Exit.COMPLETE, "")
 
 
-def test_invalid_value_is_an_error_with_its_line(tmp_path: Path, old: Path) -> None:
-    bad = tmp_path / "bad.jsonl"
-    bad.write_text('{"loc":"a"}\n{"loc":"b","lastmod":"yesterday"}\n')
-    reported = "URL record: Invalid RFC3339 encoded datetime - at `$.lastmod`"
-    assert refusal("diff", old, bad) == f"error: {bad}:2: {reported}"
-
-
 # --- inputs and outputs ---
 
 
@@ -199,7 +192,15 @@ def test_limits_of_the_comparison_are_noted(old: Path) -> None:
     ('{"loc":"a"}\n{"loc', ":2: the last line is cut, as where a dump is stopped: '{\"loc'; the lines before are "
      "whole"),
     ('{"type":"problem"}', " has no URL, only lines of other types (1 of type problem): compare dumps of URLs"),
+    ('{"type":"problem"}\n{"type":"outcome"}\n{"type":"problem"}\n',
+     " has no URL, only lines of other types (2 of type problem, 1 of type outcome): compare dumps of URLs"),
     ('{"type":"change","loc":"a"}', ":1: that is a list of changes, and no dump: compare the dumps instead"),
+    ('{"loc":"a"}\n{"type":"change","change":"new","loc":"a"}\n',
+     ":2: that is a list of changes, and no dump: compare the dumps instead"),
+    ('{"loc":"a"}\n{"loc":"b","lastmod":"yesterday"}\n',
+     ":2: URL record: Invalid RFC3339 encoded datetime - at `$.lastmod`"),
+    ('{"loc":"b"}\n\n{"loc":"c","priority":"high"}\n',
+     ":3: URL record: Expected `float | null`, got `str` - at `$.priority`"),
 ])
 def test_invalid_dump_is_one_line_with_the_file(body: str, reported: str, tmp_path: Path, old: Path) -> None:
     bad = tmp_path / "bad.jsonl"

@@ -53,41 +53,32 @@ def reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(RAISE_VARIABLE)
 
 
-def discovered(fetcher: Fetches, folder: Path) -> object:
-    return sr.discover(HOST, fetcher=fetcher)
+async def listed_by_asyncio(fetcher: Fetches) -> object:
+    async with sr.SitemapReader(fetcher=fetcher) as reader, reader.urls(HOST) as urls:
+        return [url async for url in urls]
 
 
-def listed(fetcher: Fetches, folder: Path) -> object:
-    return list(sr.urls(HOST, fetcher=fetcher))
+READ: dict[str, Callable[[Fetches, Path], object]] = {
+    "discover": lambda fetcher, folder: sr.discover(HOST, fetcher=fetcher),
+    "urls": lambda fetcher, folder: list(sr.urls(HOST, fetcher=fetcher)),
+    "changes": lambda fetcher, folder: list(sr.changes(HOST, state=folder / "state.db", fetcher=fetcher)),
+    "asyncio": lambda fetcher, folder: asyncio.run(listed_by_asyncio(fetcher)),
+}
 
 
-def changed(fetcher: Fetches, folder: Path) -> object:
-    return list(sr.changes(HOST, state=folder / "state.db", fetcher=fetcher))
-
-
-def listed_by_asyncio(fetcher: Fetches, folder: Path) -> object:
-    async def main() -> object:
-        async with sr.SitemapReader(fetcher=fetcher) as reader, reader.urls(HOST) as urls:
-            return [url async for url in urls]
-
-    return asyncio.run(main())
-
-
-@pytest.mark.parametrize("read_with", [discovered, listed, changed, listed_by_asyncio])
+@pytest.mark.parametrize("call", READ)
 @pytest.mark.parametrize("place", ["call", "head", "body"])
-def test_any_exception_but_a_fetch_error_is_raised_to_the_caller(
-    read_with: Callable[[Fetches, Path], object], place: str, tmp_path: Path
-) -> None:
+def test_any_exception_but_a_fetch_error_is_raised_to_the_caller(call: str, place: str, tmp_path: Path) -> None:
     error = Bug("mine")
     with pytest.raises(Bug) as raised:
-        read_with(Fetches(place, error), tmp_path)
+        READ[call](Fetches(place, error), tmp_path)
     assert raised.value is error
 
 
 @pytest.mark.parametrize("error", [Bug("mine"), OSError("mine"), sr.UsageError("mine")])
 def test_an_exception_at_the_end_of_a_response_is_raised_too(error: Exception, tmp_path: Path) -> None:
     with pytest.raises(type(error), match="mine"):
-        listed(Fetches("end", error), tmp_path)
+        READ["urls"](Fetches("end", error), tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -303,17 +303,12 @@ BROKEN_FEED = b"<list><item><link>https://a.example/1</link></item></list>"
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("function", HIDDEN.values(), ids=HIDDEN)
 @pytest.mark.parametrize("keyword", ["follow", "on_outcome", "on_item", "on_progress"])
-def test_a_callback_whose_result_has_to_be_awaited_is_a_usage_error(keyword: str, function: Any) -> None:
+async def test_a_callback_whose_result_has_to_be_awaited_is_a_usage_error(keyword: str, function: Any) -> None:
     with pytest.raises(sr.UsageError, match=f"^{keyword} is called, and not awaited: give a function made by def"):
         list(sr.urls(SHOP, **{keyword: function}))
-
-    async def main() -> None:
-        async with sr.SitemapReader() as reader, reader.urls(SHOP, **{keyword: function}) as urls:
-            async for _ in urls:
-                pass
-
-    with pytest.raises(sr.UsageError, match=f"^{keyword} is called, and not awaited"):
-        asyncio.run(main())
+    async with sr.SitemapReader() as reader, reader.urls(SHOP, **{keyword: function}) as urls:
+        with pytest.raises(sr.UsageError, match=f"^{keyword} is called, and not awaited"):
+            _ = [url async for url in urls]
 
 
 @pytest.mark.slow

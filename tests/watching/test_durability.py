@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Callable
 from datetime import timedelta
@@ -35,37 +34,20 @@ def work_again(state: State) -> None:
     state.commit()
 
 
-def _move_cursor(changes: LoggedChanges) -> None:
-    changes.log.move_cursor("a", 1, NOON)
+RESPONSE = StoredResponse(ONE, NOON, 200, {}, b"")
+WRITES: dict[str, Callable[[LoggedChanges], None]] = {
+    "UPDATE ON sink": lambda changes: changes.log.move_cursor("a", 1, NOON),
+    "DELETE ON change_log": lambda changes: changes.log.prune(NOON + timedelta(days=1), []),
+    "INSERT ON sink": lambda changes: changes.log.cursor("b", NOON),
+    "UPDATE ON site": lambda changes: WatchData(changes.state).save(SITE, {}, {}),
+    "INSERT ON response": lambda changes: WatchData(changes.state).keep_response(SITE, RESPONSE),
+    "DELETE ON run": lambda changes: WatchData(changes.state).save(SITE, {}, {}),
+}
 
 
-def _prune(changes: LoggedChanges) -> None:
-    changes.log.prune(NOON + timedelta(days=1), [])
-
-
-def _add_sink(changes: LoggedChanges) -> None:
-    changes.log.cursor("b", NOON)
-
-
-def _save(changes: LoggedChanges) -> None:
-    WatchData(changes.state).save(SITE, {}, {})
-
-
-def _keep_response(changes: LoggedChanges) -> None:
-    WatchData(changes.state).keep_response(SITE, StoredResponse(ONE, NOON, 200, {}, b""))
-
-
-@pytest.mark.parametrize(("event", "write"), [
-    ("UPDATE ON sink", _move_cursor),
-    ("DELETE ON change_log", _prune),
-    ("INSERT ON sink", _add_sink),
-    ("UPDATE ON site", _save),
-    ("INSERT ON response", _keep_response),
-    ("DELETE ON run", _save),
-])
-async def test_after_a_failed_write_the_next_one_is_a_transaction(
-    tmp_path: Path, event: str, write: Callable[[LoggedChanges], None]
-) -> None:
+@pytest.mark.parametrize("event", WRITES)
+async def test_after_a_failed_write_the_next_one_is_a_transaction(tmp_path: Path, event: str) -> None:
+    write = WRITES[event]
     async with logged(tmp_path / "s.db") as changes:
         changes.log.cursor("a", NOON)
         await changes.add(1)
@@ -86,8 +68,7 @@ async def test_after_a_failed_write_the_next_one_is_a_transaction(
 
 @pytest.mark.slow
 async def test_a_url_whose_removal_could_not_be_logged_is_not_new_when_it_returns(tmp_path: Path) -> None:
-    clock = VirtualClock()
-    web = MemoryWeb(clock)
+    web = MemoryWeb(VirtualClock())
     web.pages[f"{SITE}robots.txt"] = f"Sitemap: {ONE}\n".encode()
     web.pages[ONE] = urlset("https://a.test/a", "https://a.test/b")
     state = State(tmp_path / "s.db", create=True, shared_by=4)
@@ -104,10 +85,10 @@ async def test_a_url_whose_removal_could_not_be_logged_is_not_new_when_it_return
         assert await watch.changes() == [("new", "a.test/a"), ("new", "a.test/b")]
 
 
-def test_changes_are_on_the_disk_before_they_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_changes_are_on_the_disk_before_they_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else a power failure could take changes back that receivers have, and their numbers would be used again."""
     synced: list[str] = []
-    wal = f"{os.path.realpath(tmp_path)}/s.db-wal"
+    wal = f"{os.path.realpath(tmp_path)}/s.db-wal"  # noqa: ASYNC240 - a moment
     error: OSError | None = None
 
     def sync(descriptor: int) -> None:
@@ -115,26 +96,22 @@ def test_changes_are_on_the_disk_before_they_can_be_read(tmp_path: Path, monkeyp
             raise error
         synced.append(os.readlink(f"/proc/self/fd/{descriptor}"))
 
-    async def main() -> None:
-        nonlocal error
-        async with logged(tmp_path / "s.db") as changes:
-            await changes.add(3)
-            assert synced == []
-            assert [entry.last_seq for entry in await changes.feed.after(0)] == [3]
-            assert synced == [wal]
-            await changes.feed.after(0)
-            assert synced == [wal], "once, if nothing was added"
-            await changes.add(1)
-            error = OSError(28, "No space left on device")
-            with pytest.raises(StateError, match=r"s\.db cannot be written: No space left on device") as raised:
-                await changes.feed.after(3)
-            assert raised.value.is_unwritable
-            error = None
-            assert [entry.last_seq for entry in await changes.feed.after(3)] == [4]
-            assert synced == [wal] * 2
-
     monkeypatch.setattr(os, "fsync", sync)
-    asyncio.run(main())
+    async with logged(tmp_path / "s.db") as changes:
+        await changes.add(3)
+        assert synced == []
+        assert [entry.last_seq for entry in await changes.feed.after(0)] == [3]
+        assert synced == [wal]
+        await changes.feed.after(0)
+        assert synced == [wal], "once, if nothing was added"
+        await changes.add(1)
+        error = OSError(28, "No space left on device")
+        with pytest.raises(StateError, match=r"s\.db cannot be written: No space left on device") as raised:
+            await changes.feed.after(3)
+        assert raised.value.is_unwritable
+        error = None
+        assert [entry.last_seq for entry in await changes.feed.after(3)] == [4]
+        assert synced == [wal] * 2
 
 
 def test_sites_at_once_is_at_least_one(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from sitemap_reader.watching import Budget, DayCounts, Ping, Schedule, WatchedSi
 pytestmark = pytest.mark.usefixtures("virtual_time")
 
 
-def a_site(clock: VirtualClock) -> MemoryWeb:
-    web = MemoryWeb(clock)
+def a_site() -> MemoryWeb:
+    web = MemoryWeb(VirtualClock())
     web.pages["https://a.test/robots.txt"] = b"Sitemap: https://a.test/one.xml\n"
     web.pages["https://a.test/one.xml"] = urlset("https://a.test/a")
     return web
@@ -23,8 +23,7 @@ def a_site(clock: VirtualClock) -> MemoryWeb:
 
 @pytest.mark.slow
 async def test_requests_are_remembered_for_an_hour(tmp_path: Path) -> None:
-    clock = VirtualClock()
-    web = a_site(clock)
+    web = a_site()
     async with watching(tmp_path / "s.db", web, budget=10) as watch:
         await watch.run(hours=12)
         assert len(web.requests) > 60
@@ -34,12 +33,11 @@ async def test_requests_are_remembered_for_an_hour(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 async def test_a_site_has_one_timer_after_any_number_of_pings(tmp_path: Path) -> None:
-    clock = VirtualClock()
-    web = a_site(clock)
+    web = a_site()
     async with watching(tmp_path / "s.db", web) as watch:
         await watch.run(minutes=1)
         for number in range(20):
-            await watch.watcher.ping(Ping(f"https://a.test/{number}.xml", clock.now, known=False))
+            await watch.watcher.ping(Ping(f"https://a.test/{number}.xml", web.clock.now, known=False))
         await watch.run(hours=25)
         assert len(watch.watcher._timers) == 1
 
