@@ -7,7 +7,6 @@ corpus/audit/ (by the audit); the others are in NOT_IN_THE_CORPUS, with the test
 from __future__ import annotations
 
 import ast
-import asyncio
 import json
 import re
 import subprocess
@@ -382,20 +381,11 @@ def test_a_code_that_no_file_shows_has_a_test_that_names_it(code: str) -> None:
     assert any(f"`{elsewhere.test}`" in example.note for example in explain(code).examples)
 
 
-def test_recorded_refusal_equals_the_fetcher_error() -> None:
+async def test_recorded_refusal_equals_the_fetcher_error() -> None:
     """A replay gives the error in its file, which must be that of the fetcher."""
-    url = "http://10.0.0.7/sitemap.xml"
-
-    async def fetch() -> None:
-        fetcher = sr.fetch.AiohttpFetcher(user_agent="sitemap-reader")
-        try:
-            async with fetcher.fetch(url, {}):
-                pass
-        finally:
-            await fetcher.close()
-
-    with pytest.raises(sr.FetchError) as caught:
-        asyncio.run(fetch())
+    async with sr.fetch.AiohttpFetcher(user_agent="sitemap-reader") as fetcher:
+        with pytest.raises(sr.FetchError) as caught:
+            await fetcher.fetch("http://10.0.0.7/sitemap.xml", {}).__aenter__()
     recorded = CORPUS / "sites" / "trouble" / "http" / "10.0.0.7" / "sitemap.xml.headers"
     assert recorded.read_text("utf-8") == (
         f"replay-error: {caught.value.code} {caught.value.message}\nreplay-remedy: {caught.value.remedy}\n"

@@ -465,18 +465,15 @@ async def test_exception_is_raised_after_the_requests_read_before(site: SiteServ
     assert calls == 3
 
 
-def test_unretrieved_failure_is_logged(site: SiteServer, caplog: Any) -> None:
+async def test_unretrieved_failure_is_logged(site: SiteServer, caplog: Any) -> None:
     def broken(reported: object) -> None:
         raise ZeroDivisionError("mine")
 
-    async def main() -> None:
-        async with SitemapReaderLoader(site.url, on_item=broken, **LOCAL) as loader:
-            for _ in range(500):
-                if not await loader.is_empty():
-                    return
-                await asyncio.sleep(0.01)
-
-    run(main())
+    async with SitemapReaderLoader(site.url, on_item=broken, **LOCAL) as loader:
+        for _ in range(500):
+            if not await loader.is_empty():
+                break
+            await asyncio.sleep(0.01)
     assert "the reading ended before its time" in caplog.text
     assert "ZeroDivisionError: mine" in caplog.text
 
@@ -757,13 +754,10 @@ def test_a_persisted_state_is_of_the_same_settings(site: SiteServer, tmp_path: P
 
 
 @pytest.mark.parametrize("value", [{"requestQueue": 3}, {"givenMarks": "AAAA"}, ["other"]])
-def test_a_key_of_something_else_is_refused(site: SiteServer, value: Any) -> None:
-    async def main() -> None:
-        await (await KeyValueStore.open()).set_value(KEY, value)
-        with pytest.raises(sr.UsageError, match="'sitemaps' in the key-value store is not the state"):
-            await SitemapReaderLoader(site.url, persist_state_key=KEY, **LOCAL).fetch_next_request()
-
-    run(main())
+async def test_a_key_of_something_else_is_refused(site: SiteServer, value: Any) -> None:
+    await (await KeyValueStore.open()).set_value(KEY, value)
+    with pytest.raises(sr.UsageError, match="'sitemaps' in the key-value store is not the state"):
+        await SitemapReaderLoader(site.url, persist_state_key=KEY, **LOCAL).fetch_next_request()
     assert not site.requests()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any
@@ -445,18 +445,14 @@ async def test_a_name_that_resolves_to_a_private_address_is_refused_without_a_co
     assert sockets == []
 
 
-def read_robots(site_server: Callable[..., Any], status: int, headers: dict[str, str], body: bytes) -> tuple[str, Any]:
+async def read_robots(site_server: Any, status: int, headers: dict[str, str], body: bytes) -> tuple[str, Any]:
     server = site_server({"/robots.txt": (status, headers, body)})
-
-    async def run() -> str:
-        async with AiohttpFetcher(user_agent="test-agent", allow_private=True) as fetcher:
-            return await robots_reader(fetcher)(f"{server.url}/robots.txt")
-
-    return asyncio.run(run()), server
+    async with AiohttpFetcher(user_agent="test-agent", allow_private=True) as fetcher:
+        return await robots_reader(fetcher)(f"{server.url}/robots.txt"), server
 
 
-def test_robots_txt_is_read_in_one_request(site_server):
-    text, server = read_robots(site_server, 200, {}, b"\xef\xbb\xbfSitemap: x\xff")
+async def test_robots_txt_is_read_in_one_request(site_server):
+    text, server = await read_robots(site_server, 200, {}, b"\xef\xbb\xbfSitemap: x\xff")
     assert text == "Sitemap: x\ufffd"
     assert [(each.path, each.headers["user-agent"]) for each in server.received] == [("/robots.txt", "test-agent")]
 
@@ -464,20 +460,20 @@ def test_robots_txt_is_read_in_one_request(site_server):
 @pytest.mark.parametrize(("status", "headers"), [
     (404, {}), (301, {"Location": "/other.txt"}), (206, {}), (500, {}), (200, {"Content-Encoding": "gzip"}),
 ])
-def test_another_answer_verifies_nothing_and_no_redirect_is_followed(site_server, status, headers):
-    text, server = read_robots(site_server, status, headers, named(URL).encode())
+async def test_another_answer_verifies_nothing_and_no_redirect_is_followed(site_server, status, headers):
+    text, server = await read_robots(site_server, status, headers, named(URL).encode())
     assert text == ""
     assert server.requests() == ["/robots.txt"]
 
 
-def test_so_many_bytes_of_robots_txt_are_read_and_no_more(site_server):
+async def test_so_many_bytes_of_robots_txt_are_read_and_no_more(site_server):
     body = b"#" * (MAX_ROBOTS_BYTES - 1) + b"ab"
-    text, _ = read_robots(site_server, 200, {}, body)
+    text, _ = await read_robots(site_server, 200, {}, body)
     assert len(text) == MAX_ROBOTS_BYTES
     assert text.endswith("#a")
 
 
-def test_a_robots_txt_that_does_not_end_is_a_fetch_error():
+async def test_a_robots_txt_that_does_not_end_is_a_fetch_error():
     class Endless:
         @asynccontextmanager
         async def fetch(self, url: str, headers: Any) -> AsyncIterator[Any]:
@@ -485,7 +481,7 @@ def test_a_robots_txt_that_does_not_end_is_a_fetch_error():
             yield
 
     with pytest.raises(FetchError, match="no complete response within 0 s"):
-        asyncio.run(robots_reader(Endless(), seconds=0)("https://example.com/robots.txt"))
+        await robots_reader(Endless(), seconds=0)("https://example.com/robots.txt")
 
 
 # --- abuse ---

@@ -854,18 +854,14 @@ def test_a_short_or_unusable_token_is_refused_and_not_shown(token):
     ("127.0.0.1:{port}", "another program listens there"), ("name.invalid:0", "has no address"),
     ("203.0.113.1:0", "this machine has no such address"),
 ])
-def test_an_address_that_cannot_be_used_is_a_usage_error(listen, message):
-    async def run() -> None:
-        with socket.socket() as taken:
-            taken.bind(("127.0.0.1", free_port()))
-            taken.listen()
-            async with fake_watcher() as watcher:
-                pings = PingReceiver(watcher.knows, watcher.ping)
-                async with serve(watcher, pings, listen.format(port=taken.getsockname()[1]), token=TOKEN):
-                    pass
-
-    with pytest.raises(UsageError, match=message):
-        asyncio.run(run())
+async def test_an_address_that_cannot_be_used_is_a_usage_error(listen, message):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", free_port()))
+        taken.listen()
+        async with fake_watcher() as watcher:
+            pings = PingReceiver(watcher.knows, watcher.ping)
+            with pytest.raises(UsageError, match=message):
+                await serve(watcher, pings, listen.format(port=taken.getsockname()[1]), token=TOKEN).__aenter__()
 
 
 # --- abuse, over loopback ---

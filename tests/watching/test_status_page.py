@@ -6,7 +6,7 @@ import asyncio
 import re
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -50,19 +50,18 @@ def running_server(token: str | None = None) -> Iterator[tuple[str, FakeWatcher,
     def run(coroutine: Any) -> Any:
         return asyncio.run_coroutine_threadsafe(coroutine, loop).result(20)
 
-    async def opened() -> tuple[Any, Any, str, FakeWatcher]:
-        watching = fake_watcher()
-        watcher = await watching.__aenter__()
-        serving = serve(watcher, PingReceiver(watcher.knows, watcher.ping), "127.0.0.1:0", token=token)
-        listen = await serving.__aenter__()
-        return watching, serving, listen.url, watcher
+    stack = AsyncExitStack()
 
-    watching, serving, url, watcher = run(opened())
+    async def opened() -> tuple[str, FakeWatcher]:
+        watcher = await stack.enter_async_context(fake_watcher())
+        serving = serve(watcher, PingReceiver(watcher.knows, watcher.ping), "127.0.0.1:0", token=token)
+        return (await stack.enter_async_context(serving)).url, watcher
+
+    url, watcher = run(opened())
     try:
         yield url, watcher, run
     finally:
-        run(serving.__aexit__(None, None, None))
-        run(watching.__aexit__(None, None, None))
+        run(stack.aclose())
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
@@ -93,15 +92,13 @@ def statuses(count: int = 120) -> list[SiteStatus]:
 @pytest.fixture
 def show(chromium: Any) -> Iterator[Callable[..., Page]]:
     """`show(setup, token=None, **context)`: a tab with the page of a server; its console has to stay empty."""
-    opened, contexts, servers = [], [], []
+    opened, running = [], ExitStack()
 
     def open_page(setup: Callable[[FakeWatcher], None], token: str | None = None, **options: Any) -> Page:
-        server = running_server(token)
-        url, watcher, run = server.__enter__()
-        servers.append(server)
+        url, watcher, run = running.enter_context(running_server(token))
         setup(watcher)
         context = chromium.new_context(**options)
-        contexts.append(context)
+        running.callback(context.close)
         page = Page(context.new_page(), watcher, run, [], [])
         page.tab.set_default_timeout(10_000)
         page.tab.on("console", lambda message: page.failures.append(message.text))
@@ -111,11 +108,8 @@ def show(chromium: Any) -> Iterator[Callable[..., Page]]:
         opened.append((page, url))
         return page
 
-    yield open_page
-    for context in contexts:
-        context.close()
-    for server in servers:
-        server.__exit__(None, None, None)
+    with running:
+        yield open_page
     for page, url in opened:
         # The browser logs these by itself: a page without a token, and a /healthz with a fault.
         expected = re.compile(r"status of (401 \(Unauthorized\)|503 \(Service Unavailable\))")
