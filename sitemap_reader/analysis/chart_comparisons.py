@@ -8,12 +8,14 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import altair as alt
 import attrs
 import pandas as pd
 
 from ..client.summary import count_of
 from .chart_marks import (
     WIDTH,
+    json_rows,
     left_out_text,
     lines,
     moment_axis,
@@ -23,15 +25,7 @@ from .chart_marks import (
     time_domain,
     with_bar_ends,
 )
-from .chart_spec import (
-    AXIS_LABEL,
-    LABEL_CHAR_PIXELS,
-    Drawing,
-    cell_percent,
-    json_rows,
-    label_width,
-    short_label,
-)
+from .chart_spec import AXIS_LABEL, LABEL_CHAR_PIXELS, Drawing, cell_percent, label_width, short_label
 from .periods import period_name
 
 if TYPE_CHECKING:
@@ -154,8 +148,6 @@ def bands(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> Drawing:
         return _bars_of_sites(frame, spec, canvas)
     if spec.kind == "lines" and _share_a_scale(frame, spec):
         return lines(frame, spec, canvas)
-    import altair as alt
-
     sites, left_out = _sites_by_size(frame, spec, canvas)
     width = canvas.width or WIDTH
     frame = frame[frame["site"].isin(sites)].sort_values(spec.x, kind="stable")
@@ -194,8 +186,6 @@ def bands(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> Drawing:
 
 def _base_lines(count: int, scale: Any, width: float, canvas: Canvas) -> Any:
     """A line below each band."""
-    import altair as alt
-
     frame = pd.DataFrame({"base": [number + 1 - (1 - _BAND) / 2 for number in range(count)]})
     mark = alt.Chart(json_rows(frame)).mark_rule(color=canvas.colors.grid)
     return mark.encode(x=alt.value(0), x2=alt.value(width), y=alt.Y("base:Q", axis=None, scale=scale))
@@ -203,8 +193,6 @@ def _base_lines(count: int, scale: Any, width: float, canvas: Canvas) -> Any:
 
 def _beside(texts: list[str], align: str, x: float, scale: Any, color: str) -> Any:
     """A text for each band, at a distance in pixels from the left."""
-    import altair as alt
-
     frame = pd.DataFrame({"text": texts, "middle": [number + 0.5 for number in range(len(texts))]})
     mark = alt.Chart(json_rows(frame)).mark_text(align=align, baseline="middle", color=color)
     return mark.encode(x=alt.value(x), y=alt.Y("middle:Q", axis=None, scale=scale), text="text:N")
@@ -245,8 +233,6 @@ def _bars_of_sites(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> Draw
 
 def stack(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> Drawing:
     """A bar for each site, of its shares with their names, the largest first; the smallest are one part."""
-    import altair as alt
-
     sites, left_out = _sites_by_size(frame, spec, canvas)
     width = canvas.width or WIDTH
     by = frame.groupby("site", sort=False)
@@ -297,8 +283,6 @@ def _part_text(name: str, share: str, width: float) -> str:
 
 
 def _site_axis() -> Any:
-    import altair as alt
-
     return alt.Axis(labelExpr=AXIS_LABEL, labelLimit=300, ticks=False, domain=False)
 
 
@@ -307,8 +291,6 @@ def _site_axis() -> Any:
 
 def dots(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> Drawing:
     """A circle for each value of a site on one scale, larger if it counts more; the site with the least mean first."""
-    import altair as alt
-
     by = frame.groupby("site", sort=False)
     means = {site: _mean(part, spec) for site, part in by}
     sites = sorted(means, key=lambda site: (pd.isna(means[site]), means[site]))

@@ -9,16 +9,11 @@ from __future__ import annotations
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
+import altair as alt
 import attrs
 import pandas as pd
 
-from .chart_spec import (
-    AXIS_LABEL,
-    LABEL_CHAR_PIXELS,
-    Drawing,
-    json_rows,
-    label_width,
-)
+from .chart_spec import AXIS_LABEL, LABEL_CHAR_PIXELS, Drawing, label_width
 from .periods import period_count, period_ends, period_name
 
 if TYPE_CHECKING:
@@ -43,8 +38,6 @@ def columns(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> Drawing:
     frame = frame.sort_values(spec.x, kind="stable")
     if len(frame) <= _MAX_BARS_WITH_NAMES and period_count(frame[spec.x], spec.period) == len(frame):
         return _named_columns(frame, spec, canvas)
-    import altair as alt
-
     width = canvas.width or WIDTH
     frame = with_bar_ends(frame, spec, width)
     domain = time_domain(frame[spec.x], frame["_end"])
@@ -62,8 +55,6 @@ def columns(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> Drawing:
 
 
 def _named_columns(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> Drawing:
-    import altair as alt
-
     frame = frame.assign(_name=[period_name(start, spec.period or "") for start in frame[spec.x]])
     longest = label_width(frame["_name"])
     width = canvas.width or min(WIDTH, max(_BAR_STEP, longest + 8) * len(frame))
@@ -94,15 +85,11 @@ def with_bar_ends(frame: pd.DataFrame, spec: ChartSpec, width: float) -> pd.Data
 
 def time_domain(starts: pd.Series[Any], ends: pd.Series[Any]) -> Any:
     """The scale from the first start to the last end."""
-    import altair as alt
-
     return alt.Scale(domain=[starts.min().isoformat(), ends.max().isoformat()], padding=6, type="utc")
 
 
 def time_axis(ticks: int, **options: Any) -> Any:
     """A time axis that leaves out labels that would overlap, also in a wider font."""
-    import altair as alt
-
     return alt.Axis(grid=False, tickCount=ticks, labelOverlap=True, labelSeparation=16, **options)
 
 
@@ -118,8 +105,6 @@ def period_axis(frame: pd.DataFrame, spec: ChartSpec) -> Any:
 
 def rows(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> Drawing:
     """Horizontal bars, each with its number; a panel per value of `split`, side by side."""
-    import altair as alt
-
     if spec.split is None:
         return _bars(frame, spec, canvas)
     half = attrs.evolve(canvas, width=(canvas.width or WIDTH) // 2)
@@ -130,8 +115,6 @@ def rows(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> Drawing:
 
 
 def _bars(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> Drawing:
-    import altair as alt
-
     names = [*frame[spec.y].drop_duplicates()]
     order = names[: canvas.max_rows(min(spec.max_rows or MAX_ROWS, MAX_ROWS))]
     frame = frame[frame[spec.y].isin(order)]
@@ -158,8 +141,6 @@ def _bars(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> Drawing:
 
 def _name_axis(width: float) -> Any:
     """An axis of names, with its title above them."""
-    import altair as alt
-
     title = {"titleAngle": 0, "titleAlign": "left", "titleX": -width, "titleY": -10, "titleBaseline": "bottom"}
     return alt.Axis(labelExpr=AXIS_LABEL, labelLimit=_LABEL_PIXELS, ticks=False, domain=False, **title)
 
@@ -191,8 +172,6 @@ def left_out_text(count: int, noun: str) -> tuple[str, ...]:
 
 def lines(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> Drawing:
     """One line per site, each with its own dash and shape, and with its name and number at the end."""
-    import altair as alt
-
     width, height = canvas.width or WIDTH, canvas.height or _HEIGHT
     several = frame["site"].nunique() > 1
     last = frame.groupby("site", sort=False).tail(1)
@@ -255,8 +234,6 @@ def moment_axis(moments: Sequence[pd.Timestamp]) -> Any:
 
 
 def _moment_domain(moments: Sequence[pd.Timestamp]) -> Any:
-    import altair as alt
-
     first, last = moments[0], moments[-1]
     if first == last:  # a scale needs a length
         day = pd.Timedelta(days=1)
@@ -310,8 +287,6 @@ def squares(
 
     A column `_size` states the size of each `_y`, to the right of its row.
     """
-    import altair as alt
-
     colors = canvas.colors
     lines_of_text = 1 + int(frame["_text"].str.contains("\n").any())
     text_width = max((max(map(len, text.split("\n"))) for text in frame["_text"]), default=1) * 6.6 + 6
@@ -346,6 +321,20 @@ def squares(
         drawn += mark.encode(x=alt.value(square * len(x_order) + 8), y=y, text="_size:N")
         width += LABEL_CHAR_PIXELS * int(sizes["_size"].str.len().max()) + 8
     return Drawing(drawn, width, left_out)
+
+
+def json_rows(frame: pd.DataFrame) -> Any:
+    """The rows as data of an Altair chart, in types of JSON."""
+    rows = frame.to_dict("records")
+    return alt.Data(values=[{str(name): _json_value(value) for name, value in row.items()} for row in rows])
+
+
+def _json_value(value: Any) -> Any:
+    if isinstance(value, pd.Timestamp):
+        return value.isoformat()
+    if pd.isna(value):
+        return None
+    return value.item() if hasattr(value, "item") else value
 
 
 KINDS: dict[str, Callable[[pd.DataFrame, ChartSpec, Canvas], Drawing]] = {

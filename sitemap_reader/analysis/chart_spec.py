@@ -6,12 +6,14 @@ Nothing is drawn here: chart_marks.py draws the rows of one site, chart_comparis
 from __future__ import annotations
 
 from itertools import chain
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
-import pandas as pd
 
 from ..model.errors import UsageError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Theme = Literal["light", "dark"]
 Kind = Literal["columns", "rows", "lines", "heat"]
@@ -238,22 +240,3 @@ def cell_percent(share: float) -> str:
     if 0 < share <= 0.005:
         return "<1%"
     return "99%" if 0.995 <= share < 1 else f"{share:.0%}"
-
-
-def json_rows(frame: pd.DataFrame) -> Any:
-    """The rows as data of an Altair chart, in types of JSON."""
-    import altair as alt
-
-    return alt.Data(values=[*map(_json_row, frame.to_dict("records"))])
-
-
-def _json_row(row: dict[str, Any]) -> dict[str, Any]:
-    return {str(name): _json_value(value) for name, value in row.items()}
-
-
-def _json_value(value: Any) -> Any:
-    if isinstance(value, pd.Timestamp):
-        return value.isoformat()
-    if pd.isna(value):
-        return None
-    return value.item() if hasattr(value, "item") else value

@@ -6,22 +6,25 @@ marks: title, rule, margins, colours; chart_marks.py and chart_comparisons.py dr
 
 from __future__ import annotations
 
+from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
+import altair as alt
 import pandas as pd
+import vl_convert
 
-from ..model.errors import UsageError, install_hint, printable
+from ..model.errors import UsageError, printable
 from .chart_comparisons import COMPARISONS
 from .chart_marks import KINDS, WIDTH
-from .chart_spec import ChartSpec, Drawing, cell_percent, make_canvas
+from .chart_spec import Drawing, cell_percent
 from .notes import SITE_SEPARATOR
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
-    from .chart_spec import Canvas, Theme
+    from .chart_spec import Canvas, ChartSpec
 
 
 # Widths of a character in the widest fonts: which font the viewer has is unknown.
@@ -40,38 +43,25 @@ class Chart:
         self,
         rows: pd.DataFrame,
         spec: ChartSpec,
+        canvas: Canvas,
         *,
         title: str,
         notes: Sequence[str] = (),
-        width: int | None = None,
-        height: int | None = None,
-        theme: Theme = "light",
     ) -> None:
-        """Created by Measure.chart(). `notes` stand below the title, without which the background is transparent.
-
-        UsageError without the extra `analysis`.
-        """
-        canvas = make_canvas(width, height, theme)
-        _require_altair()
+        """Created by Measure.chart(). `notes` stand below the title, without which the background is transparent."""
         self.title = printable(title)
         self.altair: Any = _chart(rows, spec, title, notes, canvas)
 
     def to_svg(self) -> str:
         """The chart as SVG."""
-        import vl_convert
-
         return str(vl_convert.vegalite_to_svg(self.altair.to_dict(validate=False)))
 
     def to_png(self, scale: float = 2.0) -> bytes:
         """The chart as PNG, with `scale` pixels per unit of width."""
-        import vl_convert
-
         return bytes(vl_convert.vegalite_to_png(self.altair.to_dict(validate=False), scale=scale))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes a file in the format of its suffix: .png, .svg, .html (interactive, self-contained) or .json."""
-        from pathlib import Path
-
         file = Path(path)
         kind = file.suffix.lower().lstrip(".")
         if kind not in _FORMATS:
@@ -90,21 +80,11 @@ class Chart:
         return f"<Chart: {self.title}>"
 
 
-def _require_altair() -> None:
-    try:
-        import altair  # noqa: F401
-        import vl_convert  # noqa: F401
-    except ImportError as exc:
-        raise UsageError(f"charts need Altair and vl-convert: {install_hint('analysis')}") from exc
-
-
 # --- layout ------------------------------------------------------------------------------------------------------
 
 
 def _chart(rows: pd.DataFrame, spec: ChartSpec, finding: str, notes: Sequence[str], canvas: Canvas) -> Any:
     """The Altair chart: marks under a title."""
-    import altair as alt
-
     colors = canvas.colors
     drawing = _drawing(_printable(rows), spec, canvas)
     width = max(drawing.width, _MIN_WIDTH if finding else 0)
@@ -185,8 +165,6 @@ def _printable(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _empty(canvas: Canvas) -> Drawing:
-    import altair as alt
-
     chart = (
         alt.Chart(alt.Data(values=[{"text": "nothing to draw"}]), width=canvas.width or WIDTH, height=40)
         .mark_text(color=canvas.colors.quiet, align="left")

@@ -8,6 +8,8 @@ from unicodedata import normalize
 from urllib.parse import unquote
 
 import pandas as pd
+import pyarrow as pa
+from pyarrow import compute
 
 from ..client.summary import count_of
 from ..model.errors import UsageError
@@ -150,9 +152,6 @@ def _slugs(pages: pd.DataFrame, level: pd.Series[int]) -> pd.Series[str]:
 
 def _decoded(texts: pd.Series[str]) -> pd.Series[str]:
     """Percent-decoded and in NFC, so that equal names are equal texts."""
-    import pyarrow as pa
-    from pyarrow import compute
-
     column = pa.array(texts, pa.string())
     is_plain = compute.and_not(compute.string_is_ascii(column), compute.match_substring(column, "%"))
     encoded = texts[~compute.fill_null(is_plain, True).to_numpy(zero_copy_only=False)]

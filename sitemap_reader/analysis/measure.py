@@ -11,12 +11,14 @@ from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
+import pyarrow as pa
+from pyarrow import compute
 
 from ..client.summary import count_of
-from ..model.errors import UsageError, printable, printable_lines
+from ..model.errors import UsageError, install_hint, printable, printable_lines
 from ..model.problems import percent
 from ..parser.normalise.dates import CLOCK_TOLERANCE, DAY, TIMED
-from .charts import Chart
+from .chart_spec import make_canvas
 from .notes import SITE_SEPARATOR
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from .chart_spec import ChartSpec, Theme
+    from .charts import Chart
     from .tables import SnapshotTables
 
 
@@ -93,7 +96,15 @@ class Measure(pd.DataFrame):  # type: ignore[misc]
             raise UsageError(f"the chart needs columns that are missing or of another type: {', '.join(missing)}")
         notes = [self.rule, *([self.verdict] if self.verdict else [])] if titled else []
         title = shown.finding if titled else ""
-        return Chart(shown, self._spec, title=title, notes=notes, width=width, height=height, theme=theme)
+        canvas = make_canvas(width, height, theme)
+        try:
+            import altair  # noqa: F401
+            import vl_convert  # noqa: F401
+        except ImportError as exc:
+            raise UsageError(f"charts need Altair and vl-convert: {install_hint('analysis')}") from exc
+        from .charts import Chart
+
+        return Chart(shown, self._spec, canvas, title=title, notes=notes)
 
     def __repr__(self) -> str:
         return printable_lines(super().__repr__())
@@ -305,8 +316,6 @@ def dated_pages(snapshot: SnapshotTables) -> pd.DataFrame:
 
 def news_dates(snapshot: SnapshotTables) -> tuple[pd.Series[Any], pd.Series[str]]:
     """The publication date of each page's news entry, and its precision; null for pages without."""
-    from pyarrow import compute
-
     news = snapshot.pages.stored["news"]
     names = ("publication_date", "publication_date_precision")
     date, precision = (compute.struct_field(news, name).to_pandas() for name in names)
@@ -352,9 +361,6 @@ def is_future(dated: pd.DataFrame, moment: datetime) -> pd.Series[bool]:
 
 def is_in(column: pd.Series[str], values: Any) -> pd.Series[bool]:
     """Whether each text is among the values; `isin()` of pandas takes a Python object for each of them."""
-    import pyarrow as pa
-    from pyarrow import compute
-
     found = compute.is_in(pa.array(column, pa.string()), pa.array(values, pa.string()))
     return pd.Series(found.to_numpy(zero_copy_only=False), index=column.index)
 

@@ -12,6 +12,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+import pyarrow as pa
+from pyarrow import compute
 
 from ..statistics.sections import X_DEFAULT, CodeCounts, CodePlace, language_code
 from .tables import PAGE_KEY, once
@@ -45,9 +47,6 @@ def language_level(snapshot: SnapshotTables) -> pd.Series[int]:
 
 def hreflang_links(snapshot: SnapshotTables) -> pd.DataFrame:
     """One row per different link with a language, of all listings: `site loc hreflang href`; hreflang in lower case."""
-    import pyarrow as pa
-    from pyarrow import compute
-
     stored = snapshot.urls.stored.select(["site", "loc", "alternates"]).combine_chunks()
     alternates = stored["alternates"]
     rows = compute.list_parent_indices(alternates)
@@ -151,8 +150,6 @@ def _sizes(pages: pd.DataFrame, column: pd.Series[str]) -> dict[tuple[str, str, 
 
 
 def _news_languages(snapshot: SnapshotTables) -> pd.Series[str]:
-    from pyarrow import compute
-
     news = snapshot.pages.stored["news"]
     languages = compute.utf8_lower(compute.struct_field(news, "language"))
     result: pd.Series[str] = languages.to_pandas().astype("str")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import attrs
 
 from ..model.errors import SitemapReaderError, UsageError, install_hint, printable
+from ..serialize.arrow import require_pyarrow
 from .export import advertools_frame, write
 from .notes import named, selection_text
 from .tables import SnapshotTables, Table, Tables, as_reusable, select_rows
@@ -314,11 +315,12 @@ class Snapshot(SnapshotTables):
 
 
 def require_pandas() -> None:
-    """Raises UsageError, with what to install, if pandas is missing."""
+    """Raises UsageError, with what to install, if pandas or pyarrow is missing."""
     try:
         import pandas  # noqa: F401
     except ImportError as exc:
         raise UsageError(f"measures need pandas: {install_hint('analysis')}") from exc
+    require_pyarrow("a Snapshot's tables need", "analysis")
 
 
 def loaded(tables: Tables) -> Tables:

@@ -25,7 +25,6 @@ from ..serialize.arrow import Batches, require_pyarrow
 from ..serialize.dumps import Dump, DumpFile, numbered_objects, only_dump_lines, row_object
 from ..serialize.jsonl import to_dict
 from ..serialize.projection import all_fields, fields_of
-from .url_parts import url_part_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -521,11 +520,13 @@ def main_host(urls: Any) -> str | None:
     locs = urls.select(["loc"]).filter(urls["site"].is_null())["loc"]
     step = len(locs) // _HOST_SAMPLE_ROWS + 1
     rows = pa.array(range(0, len(locs), step), pa.int64())
-    hosts = Counter(url_part_columns(locs.take(rows))["host"].drop_null().to_pylist())
+    hosts = Counter(_url_parts(pa.table({"loc": locs.take(rows)}))["host"].drop_null().to_pylist())
     return hosts.most_common(1)[0][0] if hosts else None
 
 
 def _url_parts(table: Any) -> dict[str, Any]:
+    from .url_parts import url_part_columns
+
     return url_part_columns(table["loc"])
 
 

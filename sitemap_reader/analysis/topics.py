@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+from pyarrow import compute
 
 from ..client.summary import count_of
 from ..model.errors import UsageError
@@ -85,8 +87,6 @@ def words_to_skip(skip: Iterable[str]) -> frozenset[str]:
 
 
 def _as_arrow(texts: Any) -> Any:
-    import pyarrow as pa
-
     return pa.array(texts, pa.string())
 
 
@@ -243,9 +243,6 @@ _TITLED = (("news", False), ("videos", True), ("images", True))
 
 def _titles(snapshot: SnapshotTables) -> pd.DataFrame:
     """`page title` of the news, videos and images of all pages; `page` is a row number."""
-    import pyarrow as pa
-    from pyarrow import compute
-
     tables = []
     for name, is_list in _TITLED:
         column = snapshot.pages.stored[name].combine_chunks()

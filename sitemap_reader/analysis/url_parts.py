@@ -10,6 +10,9 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import pyarrow as pa
+from pyarrow import compute
+
 from ..parser.normalise.urls import registrable_domain
 
 # The most columns `dir_1` … `dir_n`; `depth` counts all segments of a path.
@@ -29,8 +32,6 @@ def url_part_columns(locs: Any) -> dict[str, Any]:
     trailing slash. `slug`: the last segment without its extension. `extension`: in lower case. `query_keys`: a list, in
     the order of the query. A missing part is null. Nothing is percent-decoded.
     """
-    import pyarrow as pa
-
     parts = [chunk.slice(at, _BATCH_ROWS) for chunk in locs.chunks for at in range(0, len(chunk), _BATCH_ROWS)]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         batches = [*pool.map(_batch_parts, parts)] or [_batch_parts(pa.array([], pa.string()))]
@@ -42,9 +43,6 @@ def url_part_columns(locs: Any) -> dict[str, Any]:
 
 def _batch_parts(locs: Any) -> Any:
     """A RecordBatch of the columns for one batch of locs, and `names`, the segments of the path."""
-    import pyarrow as pa
-    from pyarrow import compute
-
     host, path, query = map(_none_if_empty, _split_parts(locs) or _extract_parts(locs))
     trimmed = compute.ascii_trim(compute.fill_null(path, ""), "/")
     names = compute.split_pattern(trimmed, "/")
@@ -66,9 +64,6 @@ def _batch_parts(locs: Any) -> Any:
 
 def _split_parts(locs: Any) -> tuple[Any, Any, Any] | None:
     """Host, path and query by splitting at slashes; None unless all URLs are in the form of clean_url()."""
-    import pyarrow as pa
-    from pyarrow import compute
-
     parts = compute.split_pattern(locs, "/", max_splits=3)
     if locs.null_count or not _all(compute.equal(compute.list_value_length(parts), 4)):
         return None
@@ -89,36 +84,26 @@ def _split_parts(locs: Any) -> tuple[Any, Any, Any] | None:
 
 def _extract_parts(locs: Any) -> tuple[Any, Any, Any]:
     """Host, path and query of any text by a regular expression, which takes ten times as long."""
-    from pyarrow import compute
-
     found = compute.extract_regex(locs, _URL)
     host, path, query = (compute.struct_field(found, name) for name in ("host", "path", "query"))
     return host, path, query
 
 
 def _all(column: Any) -> bool:
-    from pyarrow import compute
-
     return bool(compute.all(column, min_count=0).as_py())
 
 
 def _any(column: Any) -> bool:
-    from pyarrow import compute
-
     return bool(compute.any(column, min_count=0).as_py())
 
 
 def _none_if_empty(column: Any) -> Any:
     """The column with null in place of empty strings."""
-    from pyarrow import compute
-
     return compute.if_else(compute.equal(column, ""), None, column)
 
 
 def _domains(hosts: Any) -> Any:
     """The registrable domain of each host, computed once per distinct host."""
-    import pyarrow as pa
-
     coded = hosts.dictionary_encode()
     domains = [host and registrable_domain(_PORT.sub("", host)) for host in coded.dictionary.to_pylist()]
     return pa.array(domains, pa.string()).take(coded.indices)
@@ -126,9 +111,6 @@ def _domains(hosts: Any) -> Any:
 
 def _page_name(names: Any, is_root: Any) -> tuple[Any, Any]:
     """(slug, extension) of the last segment."""
-    import pyarrow as pa
-    from pyarrow import compute
-
     last = names.values.take(compute.subtract(names.offsets[1:], 1))
     name = compute.if_else(is_root, None, last)
     none = pa.nulls(len(name), pa.string())
@@ -144,9 +126,6 @@ def _page_name(names: Any, is_root: Any) -> tuple[Any, Any]:
 
 def _query_keys(queries: Any) -> Any:
     """The part before `=` of each parameter."""
-    import pyarrow as pa
-    from pyarrow import compute
-
     if queries.null_count == len(queries):
         return pa.nulls(len(queries), pa.list_(pa.string()))
     parts = compute.split_pattern(queries, "&")
@@ -157,8 +136,6 @@ def _query_keys(queries: Any) -> Any:
 
 def _folders(names: Any, depth: Any) -> dict[str, Any]:
     """The columns `dir_1` to `dir_n`; at least `dir_1`."""
-    from pyarrow import compute
-
     deepest = (compute.max(depth).as_py() or 0) - 1
     columns = {}
     for level in range(min(max(deepest, 1), MAX_DIRS)):

@@ -14,6 +14,8 @@ from urllib.parse import unquote
 import attrs
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+from pyarrow import compute
 
 from ..model.errors import UsageError, install_hint
 
@@ -47,9 +49,6 @@ class Words:
 
     def ngrams(self, n: int) -> Words:
         """Runs of `n` words of a text, joined by blanks; a number ends a run."""
-        import pyarrow as pa
-        from pyarrow import compute
-
         texts, codes, is_number = self.texts, self.codes, self.is_number
         count = max(len(codes) - n + 1, 0)
         is_run = np.ones(count, bool)
@@ -78,9 +77,6 @@ def split_words(texts: Any, *, is_encoded: bool) -> Words:
 
     Words are in lower case and NFC, of letters, digits and combining marks, with apostrophes inside.
     """
-    import pyarrow as pa
-    from pyarrow import compute
-
     texts = texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
     is_plain = compute.fill_null(compute.match_substring_regex(texts, _PLAIN), True)
     plain = compute.if_else(is_plain, compute.fill_null(texts, ""), "")
@@ -100,8 +96,6 @@ def split_words(texts: Any, *, is_encoded: bool) -> Words:
 
 def _flattened(lists: Any) -> tuple[np.ndarray[Any, Any], Any]:
     """(number of the list, word) of the first MAX_TEXT_WORDS words that are not empty."""
-    from pyarrow import compute
-
     words = compute.list_flatten(lists)
     numbers = compute.list_parent_indices(lists)
     is_word = compute.not_equal(words, "")
