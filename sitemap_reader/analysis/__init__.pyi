@@ -4,8 +4,8 @@ from .measure import finding_per_site as finding_per_site
 from .measure import join_findings as join_findings
 from .path_dates import date_in_name as date_in_name
 from .path_dates import date_in_path as date_in_path
-from .report.page import render_report as render_report
-from .report.page import sites_frame as sites_frame
+from .report import render_report as render_report
+from .report import sites_frame as sites_frame
 from .snapshot import Snapshot as Snapshot
 from .snapshot import loaded as loaded
 from .tables import FIRST_SEEN as FIRST_SEEN

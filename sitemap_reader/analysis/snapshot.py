@@ -104,7 +104,7 @@ class Snapshot(SnapshotTables):
         file = Path(path)
         if file.suffix.lower() not in (".html", ".htm"):
             raise UsageError(f"{file}: a report is HTML: name a file that ends in .html")
-        from .report.page import render_report
+        from .report import render_report
 
         file.write_text(render_report(self, ours), encoding="utf-8")
 

@@ -1,28 +1,39 @@
-"""A Snapshot's tables from the state of sync, with the column FIRST_SEEN.
+"""A Snapshot's tables from the state of sync, with the column FIRST_SEEN; from the folder of a harvest, with READ_AT.
 
-In: the path of a state file. Out: Tables and SnapshotMetadata. Stated values are unpacked by Arrow, many URLs at once.
+In: the path of a state file, or of a folder. Out: Tables and SnapshotMetadata. Stated values are unpacked by Arrow,
+many URLs at once. Shards that are not done are left out, with a note.
 """
 
 from __future__ import annotations
 
+from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+import attrs
+
 from ..client.summary import count_of
+from ..model.errors import UsageError
+from ..model.messages import Message
 from ..model.problems import Problem
 from ..model.records import Outcome
 from ..model.url_batch import SUBSECOND, changefreq_of, precision_of
 from ..parser.content.sniff import Format
+from ..scale.folder import HarvestFolder
+from ..scale.folder import tables as fields_of_tables
 from ..serialize.arrow import arrow_schema, require_pyarrow
 from ..serialize.projection import all_fields, fields_of
 from ..state.rows import CODED, SCALE, unpack_stated
 from ..state.state import State
+from .export import read_table
 from .notes import filter_text
-from .tables import FIRST_SEEN, SnapshotMetadata, Tables, site_label
+from .states import join_tables
+from .tables import FIRST_SEEN, READ_AT, SnapshotMetadata, Tables, site_label
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
 
     from ..state.documents import StoredDocument
     from ..state.rows import Stated
@@ -142,3 +153,73 @@ def _codes() -> Any:
         "priority": pa.array(priorities, pa.float64()),
     }
     return pa.record_batch(columns)
+
+
+# --- harvests -------------------------------------------------------------------------------------------------------
+
+
+def read_harvest(path: Path) -> tuple[Tables, SnapshotMetadata]:
+    """The tables of all shards, read from the beginning of the harvest to the end of its last host.
+
+    A harvest with a state has changes in its tables: then those of its states are read. UsageError where a file cannot
+    be used.
+    """
+    folder = HarvestFolder(path)
+    plan = folder.plan()
+    if plan is None:  # it was removed meanwhile
+        raise UsageError(f"there is no harvest in {path}")
+    pending = folder.pending_shards(plan.shards)
+    done = [shard for shard in range(plan.shards) if shard not in {*pending}]
+    tables = [read_state(folder.state(each))[0] if plan.has_state else _shard(folder, each) for each in done]
+    hosts = _hosts(folder.table("hosts", each) for each in done)
+    started = datetime.fromisoformat(plan.started)
+    missing = Message.of(
+        "{pending} of {shards:,} not done: a harvest with {resume=True} reads them",
+        pending=count_of(len(pending), "shard"),
+        shards=plan.shards,
+    )
+    metadata = SnapshotMetadata(
+        at=started,
+        until=_end(hosts) or started,
+        complete=False if pending else None,
+        choice=filter_text(plan.settings),
+        notes=(missing,) if pending else (),
+    )
+    return _with_read_at(join_tables(tables), hosts), metadata
+
+
+def _shard(folder: HarvestFolder, shard: int) -> Tables:
+    return Tables(**{name: read_table(folder.table(name, shard), name) for name in attrs.fields_dict(Tables)})
+
+
+def _hosts(paths: Iterable[Path]) -> Any:
+    """The rows of all hosts; `read_at` is null where an older version has written them."""
+    import pyarrow as pa
+
+    fields = fields_of_tables(of_changes=False)["hosts"]
+    return pa.concat_tables(
+        [arrow_schema(fields).empty_table(), *(read_table(path, "hosts", fields) for path in paths)]
+    )
+
+
+def _end(hosts: Any) -> datetime | None:
+    """When the last host was done; None if that is unknown."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    seconds = compute.round(compute.multiply(hosts["seconds"], 1e6)).cast(pa.int64())
+    end: datetime | None = compute.max(compute.add(hosts[READ_AT], seconds.cast(pa.duration("us")))).as_py()
+    return end
+
+
+def _with_read_at(tables: Tables, hosts: Any) -> Tables:
+    """The tables with the time when the reading of each site began; unchanged if no host states one."""
+    from pyarrow import compute
+
+    def with_time(table: Any) -> Any:
+        rows = compute.index_in(table["site"], hosts["site"].combine_chunks())
+        return table.append_column(READ_AT, hosts[READ_AT].take(rows))
+
+    if hosts[READ_AT].null_count == len(hosts):
+        return tables
+    return attrs.evolve(tables, urls=with_time(tables.urls), sitemaps=with_time(tables.sitemaps))

@@ -61,7 +61,7 @@ def run(
         if not snapshots:
             outputs.decide(codes)
             return console.end(None, None, codes)
-        from ..analysis.report.page import render_report
+        from ..analysis.report import render_report
 
         outputs.records.write(render_report(snapshots[0]).encode("utf-8", "replace"))
         outputs.decide(codes)  # last: an interrupt before leaves the file as it was

@@ -13,8 +13,7 @@ import sitemap_reader as sr
 
 pytest.importorskip("altair")
 
-from sitemap_reader.analysis import render_report, sites_frame
-from sitemap_reader.analysis.report import tables
+from sitemap_reader.analysis import render_report, report, sites_frame
 
 MARKET = [Path(__file__).parents[2] / "corpus" / "market" / name for name in ("tealeaf", "kettle")]
 AT = datetime(2026, 6, 15, 12, tzinfo=UTC)
@@ -95,19 +94,19 @@ def test_a_table_shows_at_most_so_many_rows_and_says_so(monkeypatch: pytest.Monk
 
     names, shares = [f"s{n}" for n in range(12)], [n / 12 for n in range(12)]
     frame = pd.DataFrame({"site": names, "pages": range(12), "share": shares})
-    monkeypatch.setattr(tables, "MAX_ROWS", 11)
-    html = tables.frame_table(frame, "Some")
+    monkeypatch.setattr(report, "MAX_ROWS", 11)
+    html = report.frame_table(frame, "Some")
     assert html.count("<tr>") == 12
     assert "1 more rows are not shown." in html
     assert 'type="search"' in html
     assert "under 1%" not in html
     assert ">83%<" in html
     two = pd.DataFrame({"site": ["a"] * 9 + ["b"] * 9, "page": [f"{site}{n}" for site in "ab" for n in range(9)]})
-    shown = re.findall(">([ab][0-9])<", tables.frame_table(two, "Two"))
+    shown = re.findall(">([ab][0-9])<", report.frame_table(two, "Two"))
     assert shown == [*(f"a{n}" for n in range(6)), *(f"b{n}" for n in range(5))]  # the first ones of each site
-    monkeypatch.setattr(tables, "MAX_ROWS", 12)
-    assert "more rows" not in tables.frame_table(frame, "Some")
-    assert 'type="search"' not in tables.frame_table(frame.head(9), "Few")
+    monkeypatch.setattr(report, "MAX_ROWS", 12)
+    assert "more rows" not in report.frame_table(frame, "Some")
+    assert 'type="search"' not in report.frame_table(frame.head(9), "Few")
 
 
 @pytest.mark.slow

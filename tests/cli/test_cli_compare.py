@@ -106,7 +106,7 @@ def test_an_interrupt_before_the_page_is_written_keeps_the_earlier_one(
     def interrupted(_: object) -> str:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("sitemap_reader.analysis.report.page.render_report", interrupted)
+    monkeypatch.setattr("sitemap_reader.analysis.report.render_report", interrupted)
     result = run("compare", lines(Path("a.jsonl"), "a.example", 2), "-o", earlier)
     assert (result.exit_code, earlier.read_text()) == (Exit.INTERRUPTED, "yesterday's\n")
 
