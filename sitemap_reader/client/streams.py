@@ -21,7 +21,7 @@ import attrs
 from ..model.errors import PartialRead, UsageError
 from ..model.records import Change, ChangeCounts
 from ..model.url_batch import UrlBatch
-from ..pipeline.thread_pool import ThreadPool
+from ..pipeline.executor import ThreadPool
 from .thread_bridge import Bridge
 
 if TYPE_CHECKING:

@@ -42,14 +42,7 @@ ERROR_FIELD = "replay-error"
 _REMEDY_FIELD = "replay-remedy"
 # How often the time in site.toml is updated while recording.
 _RECORDED_EVERY = timedelta(minutes=1)
-RECORDED_HEADERS = (
-    "content-type",
-    "content-encoding",
-    "location",
-    "etag",
-    "last-modified",
-    "retry-after",
-)
+RECORDED_HEADERS = ("content-type", "content-encoding", "location", "etag", "last-modified", "retry-after")
 
 
 # --- paths -----------------------------------------------------------------------------------------------------------
@@ -245,11 +238,7 @@ class ReplayFetcher:
 
     def _body_path(self, url: str) -> Path | None:
         paths = (replay_path(self._folder, url), alternative_path(self._folder, url))
-        return next(filter(_is_recorded, paths), None)
-
-
-def _is_recorded(body: Path) -> bool:
-    return body.is_file() or headers_path(body).is_file()
+        return next((body for body in paths if body.is_file() or headers_path(body).is_file()), None)
 
 
 def file_chunks(file: BinaryIO | None, error: FetchError | None) -> Iterator[bytes]:

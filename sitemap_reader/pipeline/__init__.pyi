@@ -3,6 +3,7 @@ from .document_parser import Batch as Batch
 from .document_parser import DocumentParser as DocumentParser
 from .document_parser import take_batch as take_batch
 from .executor import ParseExecutor as ParseExecutor
+from .executor import ThreadPool as ThreadPool
 from .feedparser_main import read_links as read_links
 from .feedparser_process import CANCELLED as CANCELLED
 from .feedparser_process import MAX_CHILDREN as MAX_CHILDREN
@@ -14,6 +15,5 @@ from .page_fetcher import MAX_HOPS as MAX_HOPS
 from .page_fetcher import PageFetcher as PageFetcher
 from .page_fetcher import PageResponse as PageResponse
 from .scope_problems import ScopeProblems as ScopeProblems
-from .thread_pool import ThreadPool as ThreadPool
 from .timeouts import DocumentTimeouts as DocumentTimeouts
 from .timeouts import Stopwatch as Stopwatch

@@ -96,21 +96,11 @@ class Crawl:
     _scope_problems: ScopeProblems = attrs.field(factory=ScopeProblems, init=False)
     _tasks: asyncio.TaskGroup = attrs.field(factory=asyncio.TaskGroup, init=False)
 
-    @_executor.default
-    def _own_executor(self) -> ParseExecutor:
-        return self._shared_executor or ParseExecutor()
-
-    @_timer.default
-    def _new_timer(self) -> RequestTimer:
-        return RequestTimer(self._clock, skips_delays=not self._polite)
-
-    @_watch.default
-    def _new_watch(self) -> Stopwatch:
-        return Stopwatch(self._clock)
-
-    @_most_seconds.default
-    def _site_seconds(self) -> float:
-        return self.frontier.plan.limits.site_seconds
+    def __attrs_post_init__(self) -> None:
+        self._executor = self._shared_executor or ParseExecutor()
+        self._timer = RequestTimer(self._clock, skips_delays=not self._polite)
+        self._watch = Stopwatch(self._clock)
+        self._most_seconds = self.frontier.plan.limits.site_seconds
 
     def end_after(self, seconds: float, remedy: str) -> None:
         """Sets another limit in place of Limits.site_seconds, if it is lower; `remedy` says how to raise it."""
@@ -244,7 +234,8 @@ class Crawl:
                 head = await self._head(request, response, chunks, timeouts)
                 if not self._notify_frontier(request, head):
                     return
-                parser = self._parser(request, response)
+                asks_fallback = self._feed_fallback is not None
+                parser = DocumentParser(request, self.frontier.plan, response.headers, asks_fallback=asks_fallback)
                 body = self._collected(request, chunks) if _is_small(response) else chunks
                 async with aclosing(self._executor.parse(parser, body)) as batches:
                     async for batch in batches:
@@ -344,10 +335,6 @@ class Crawl:
             answer = await run_fallback(self._feed_fallback, *parser.fallback_request, limits=limits)
             batch = await self._executor.run(parser, parser.finish, answer)
         await self._pass_on(request, parser, batch, final=True)
-
-    def _parser(self, request: DocumentRequest, response: Response) -> DocumentParser:
-        asks_fallback = self._feed_fallback is not None
-        return DocumentParser(request, self.frontier.plan, response.headers, asks_fallback=asks_fallback)
 
     def _count_wire_bytes(self, wire_bytes: int) -> None:
         self.bytes_wire += wire_bytes

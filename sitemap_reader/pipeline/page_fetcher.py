@@ -123,13 +123,9 @@ class PageFetcher:
     _pages: frozenset[str] = attrs.field(default=frozenset(), init=False)
     _put: Callable[[PageResponse], Awaitable[None]] = attrs.field(init=False)
 
-    @_hosts.default
-    def _new_hosts(self) -> HostQueues:
-        return HostQueues(self._plan.per_host, self._plan.delay_seconds)
-
-    @_timer.default
-    def _new_timer(self) -> RequestTimer:
-        return RequestTimer(self._clock, skips_delays=not self._polite)
+    def __attrs_post_init__(self) -> None:
+        self._hosts = HostQueues(self._plan.per_host, self._plan.delay_seconds)
+        self._timer = RequestTimer(self._clock, skips_delays=not self._polite)
 
     async def run(self, urls: Sequence[str], put: Callable[[PageResponse], Awaitable[None]]) -> None:
         """Fetches the URLs, in their order on each host; `put` takes the responses. Cancelling cancels requests."""
@@ -224,7 +220,9 @@ class PageFetcher:
     async def _send(self, place: HostQueue, document: Document, slot: Slot | None) -> None:
         limits, url = self._plan.limits, without_userinfo(document.url)
         started = self._clock()
-        timeouts = DocumentTimeouts(document.request.network_seconds, limits, self._clock, _ignore)
+        timeouts = DocumentTimeouts(
+            document.request.network_seconds, limits, self._clock, lambda _: None
+        )  # bytes are not counted
         head: Head | None = None
         body = _Body(limits.max_robots_bytes if document.is_robots else self.max_body_bytes)
         failure: Failed | None = None
@@ -385,7 +383,3 @@ class _Body:
             is_encoded = coding not in ("", "identity") and self.received > 0
             if is_encoded and not (decompressor.has_opened and (self.content or not faults)):
                 self.content, self.is_whole, self.undecodable = b"", False, coding
-
-
-def _ignore(wire_bytes: int) -> None:
-    """Wire bytes are not counted here."""

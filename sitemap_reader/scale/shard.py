@@ -25,7 +25,7 @@ from ..model.errors import NothingFound, StateError
 from ..model.internal_errors import internal_error
 from ..model.problems import report
 from ..pipeline.crawl import first_failure
-from ..pipeline.thread_pool import ThreadPool
+from ..pipeline.executor import ThreadPool
 from .folder import NAMED, SUMS, HostRow, ShardWriter
 from .hosts import by_domain
 from .report import ShardProgress

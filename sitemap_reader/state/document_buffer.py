@@ -55,18 +55,14 @@ class SpillBuffer:
             return SpillHandle(size, piece)
         data = marshal.dumps([*piece])
         with _file_errors():
-            start = self._write(data)
+            if self._file is None:
+                self._file = TemporaryFile(buffering=0)  # noqa: SIM115 - closed by close()
+            start = self._file.seek(0, 2)
+            left = memoryview(data)
+            while left:
+                left = left[self._file.write(left) :]
         self._live_in_file += 1
         return SpillHandle(len(data), start=start)
-
-    def _write(self, data: bytes) -> int:
-        if self._file is None:
-            self._file = TemporaryFile(buffering=0)  # noqa: SIM115 - closed by close()
-        start = self._file.seek(0, 2)
-        left = memoryview(data)
-        while left:
-            left = left[self._file.write(left) :]
-        return start
 
     def get(self, handle: SpillHandle) -> RowColumns:
         """The piece of a handle that was not dropped."""

@@ -23,7 +23,7 @@ from ..parser.content.sniff import FEEDS, Format
 from ..parser.normalise.dates import period_end
 from .diff_rules import Departure
 from .rows import moment
-from .schema import DamagedValue, decode_value, execute_all
+from .schema import DamagedValue, decode_value, execute_all, json_text
 
 if TYPE_CHECKING:
     import sqlite3
@@ -195,7 +195,11 @@ class SiteDocuments:
                 columns |= {**_validators(outcome, self._started), "sha256": outcome.sha256}
                 columns["authorities"] = stored_authorities(outcome)
         columns |= {"format": outcome.format, "complete": int(outcome.complete), "prefix": row.prefix}
-        columns |= {"entries": entries, "history": _json(attrs.asdict(history)), "score": judge_history(history).score}
+        columns |= {
+            "entries": entries,
+            "history": json_text(attrs.asdict(history)),
+            "score": judge_history(history).score,
+        }
         self._finish(row, outcome, fine=int(outcome.complete), **columns)
 
     def fail(self, row: DocumentRow, outcome: Outcome) -> bool:
@@ -235,7 +239,7 @@ class SiteDocuments:
             return  # the child may have changed twice within the period, such as a day
         for parent in self._rows("AND url = ?", outcome.parents[0]):
             counted = parent.history.counting(has_changed, before != now and not hides_change)
-            self._set(parent, history=_json(attrs.asdict(counted)), score=judge_history(counted).score)
+            self._set(parent, history=json_text(attrs.asdict(counted)), score=judge_history(counted).score)
 
     def _stated(self, outcome: Outcome) -> dict[str, Any]:
         lastmod, precision = lastmod_columns(outcome.lastmod, outcome.lastmod_precision)
@@ -254,7 +258,7 @@ class SiteDocuments:
 
     def _finish(self, row: DocumentRow, outcome: Outcome, **columns: Any) -> None:
         now = micros(self._started)
-        parents = _json(outcome.parents)
+        parents = json_text(outcome.parents)
         self._set(row, **columns, parents=parents, run=self._run, last_seen=now, looked_at=now, confirmed_at=now)
 
     def _set(self, row: DocumentRow, **columns: Any) -> None:
@@ -432,7 +436,3 @@ def _sendable(validator: str | None) -> str | None:
 def _lastmod(source: StoredDocument | Outcome) -> Lastmod | None:
     lastmod, precision = source.lastmod, source.lastmod_precision
     return None if lastmod is None or precision is None else (lastmod, precision)
-
-
-def _json(value: Any) -> str:
-    return orjson.dumps(value).decode()

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
+import orjson
 
 from ..model.errors import StateError, UsageError
 from ..model.url_batch import SUBSECOND
@@ -309,6 +310,11 @@ def decode_value(decode: Callable[[Stored], Decoded], value: Stored) -> Decoded:
         zlib.error,
     ) as exc:
         raise DamagedValue from exc
+
+
+def json_text(value: Any) -> str:
+    """The JSON of a value that is stored, or given to a query."""
+    return orjson.dumps(value).decode()
 
 
 def only_row(rows: sqlite3.Cursor) -> Any:

@@ -37,7 +37,7 @@ from .rows import (
     row_values,
     with_rows,
 )
-from .schema import decode_value
+from .schema import decode_value, json_text
 
 if TYPE_CHECKING:
     import sqlite3
@@ -211,7 +211,7 @@ class SiteUrls:
                 self._db.execute(_RELIST, parameters)
 
     def _parameters(self, document: DocumentRow, keys: Sequence[int]) -> dict[str, Any]:
-        return {"document": document.id, "site": self._site, "keys": _json(keys)}
+        return {"document": document.id, "site": self._site, "keys": json_text(keys)}
 
     def _stored(self, document: DocumentRow, keys: Iterable[int], diff: DocumentChanges) -> StoredRows:
         """The rows of a document with these keys; of a small one, all."""
@@ -261,15 +261,13 @@ class SiteUrls:
         elsewhere = before.counted_elsewhere(key, document.id)
         old, new = newest_listing(before.counted(key)), newest_listing([listing, *elsewhere])
         changed = old.differences(new, self._compared)
-        if not changed or self._is_new(key, before):
+        if not changed or key in self._new:
+            return None
+        if all(each >= self._first_new_document for each in before.documents(key)):  # it was new in this run
             return None
         if new is not listing:
             return _updated(record_of(loc, new, self._sitemap(new.document)), changed, old)
         return _updated(columns.record(index, document.stored.url), changed, old)
-
-    def _is_new(self, key: int, before: PreviousListings) -> bool:
-        """Whether a URL that is known now was not when the run began."""
-        return key in self._new or all(document >= self._first_new_document for document in before.documents(key))
 
     def _sitemap(self, document: int) -> str | None:
         row = self._db.execute("SELECT url FROM document WHERE id = ?", (document,)).fetchone()
@@ -383,7 +381,3 @@ def _updated(record: UrlRecord, changed: tuple[str, ...], old: Listing) -> Chang
 def _insert(rows: int, width: int) -> str:
     """The statement that stores this many rows, of so many values; the first parameters are document and first_run."""
     return _STORE % ", ".join(["(?, ?, ?, ?)" if width == 4 else "(?, ?, ?, NULL)"] * rows)
-
-
-def _json(values: Sequence[Any]) -> str:
-    return orjson.dumps(values).decode()

@@ -15,7 +15,7 @@ import orjson
 from ..model.url_batch import micros
 from .documents import stored_documents
 from .rows import moment
-from .schema import decode_value, only_row, sqlite_errors
+from .schema import decode_value, json_text, only_row, sqlite_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -64,8 +64,8 @@ class WatchData:
         last and the last complete one stay: later runs refer to them.
         """
         with self._state.transaction():
-            self._state.db.execute("UPDATE site SET watch = ? WHERE name = ?", (_json(values), site))
-            rows = [(_json(document), url, site) for url, document in documents.items()]
+            self._state.db.execute("UPDATE site SET watch = ? WHERE name = ?", (json_text(values), site))
+            rows = [(json_text(document), url, site) for url, document in documents.items()]
             self._state.db.executemany(_SAVE, rows)
             self._state.db.execute(_DELETE_IDLE_RUNS, {"site": site})
 
@@ -82,7 +82,7 @@ class WatchData:
 
     def keep_response(self, site: str, response: StoredResponse) -> None:
         """Stores a response in place of an earlier one; commits."""
-        values = (response.url, micros(response.at), response.status, _json(response.headers))
+        values = (response.url, micros(response.at), response.status, json_text(response.headers))
         with self._state.transaction():
             self._state.db.execute(
                 "INSERT OR REPLACE INTO response SELECT id, ?, ?, ?, ?, ? FROM site WHERE name = ?",
@@ -125,7 +125,3 @@ def _headers_and_body(values: tuple[str, bytes]) -> tuple[dict[str, str], bytes]
 
 
 _HEADERS = msgspec.json.Decoder(dict[str, str])
-
-
-def _json(value: Any) -> str:
-    return orjson.dumps(value).decode()

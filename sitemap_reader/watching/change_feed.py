@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from ..pipeline.thread_pool import ThreadPool
+    from ..pipeline.executor import ThreadPool
     from ..state.change_log import ChangeLog, LogEntry
 
 

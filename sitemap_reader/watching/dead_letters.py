@@ -77,28 +77,24 @@ async def redeliver(letters: DeadLetters, sink: Sink) -> Redelivered:
     A watch may add to the file meanwhile. After a kill nothing is lost: the next call begins with the same entries.
     UsageError for a file that holds something else. Closes the sink.
     """
+    in_work = letters.path.with_name(f"{letters.path.name}.redelivery")
+    delivered = failed = 0
     try:
-        return await _redeliver(letters, sink)
+        if not await asyncio.to_thread(_take, letters.path, in_work):
+            return Redelivered(0, 0)
+        with await asyncio.to_thread(in_work.open, "rb") as file:
+            while (line := await asyncio.to_thread(file.readline)).endswith(b"\n"):
+                entry = _entry_of(line, f"{in_work}, line {delivered + failed + 1}")
+                try:
+                    await sink.deliver(entry)
+                    delivered += 1
+                except DeliveryFailed as exc:
+                    await letters.add(entry, exc.message, datetime.now(UTC))
+                    failed += 1
+        await asyncio.to_thread(in_work.unlink)
+        return Redelivered(delivered, failed)
     finally:
         await sink.close()
-
-
-async def _redeliver(letters: DeadLetters, sink: Sink) -> Redelivered:
-    in_work = letters.path.with_name(f"{letters.path.name}.redelivery")
-    if not await asyncio.to_thread(_take, letters.path, in_work):
-        return Redelivered(0, 0)
-    delivered = failed = 0
-    with await asyncio.to_thread(in_work.open, "rb") as file:
-        while (line := await asyncio.to_thread(file.readline)).endswith(b"\n"):
-            entry = _entry_of(line, f"{in_work}, line {delivered + failed + 1}")
-            try:
-                await sink.deliver(entry)
-                delivered += 1
-            except DeliveryFailed as exc:
-                await letters.add(entry, exc.message, datetime.now(UTC))
-                failed += 1
-    await asyncio.to_thread(in_work.unlink)
-    return Redelivered(delivered, failed)
 
 
 def _take(path: Path, in_work: Path) -> bool:

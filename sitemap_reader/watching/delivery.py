@@ -185,7 +185,7 @@ class Delivery:
             try:
                 return await action()
             except failure as exc:
-                if not _may_retry(exc):
+                if exc.is_permanent if isinstance(exc, DeliveryFailed) else not exc.is_unwritable:
                     raise
                 self._note(exc)
                 if self._trouble != (trouble := printable(str(exc))):
@@ -218,7 +218,3 @@ class _Attempts:
     entry: LogEntry
     rejections: int = 0
     is_dead: bool = False
-
-
-def _may_retry(exc: DeliveryFailed | StateError) -> bool:
-    return not exc.is_permanent if isinstance(exc, DeliveryFailed) else exc.is_unwritable

@@ -21,7 +21,7 @@ import attrs
 import orjson
 
 from ..model.errors import UsageError, json_on_terminal, json_without_commands
-from ..pipeline.thread_pool import ThreadPool
+from ..pipeline.executor import ThreadPool
 from ..serialize.byte_streams import split_compression
 from .sinks import DeliveryFailed
 
@@ -228,7 +228,10 @@ def open_locked(path: Path, *, is_waiting: bool) -> BinaryIO:
     while True:
         file = path.open("ab+", buffering=0)
         try:
-            _lock(file, is_waiting)
+            if sys.platform != "win32":
+                import fcntl
+
+                fcntl.flock(file, fcntl.LOCK_EX | (0 if is_waiting else fcntl.LOCK_NB))
         except BaseException as exc:
             file.close()
             if isinstance(exc, BlockingIOError):
@@ -237,13 +240,6 @@ def open_locked(path: Path, *, is_waiting: bool) -> BinaryIO:
         if is_at(file.fileno(), path):  # else it was renamed before it was locked
             return file
         file.close()
-
-
-def _lock(file: BinaryIO, is_waiting: bool) -> None:
-    if sys.platform != "win32":
-        import fcntl
-
-        fcntl.flock(file, fcntl.LOCK_EX | (0 if is_waiting else fcntl.LOCK_NB))
 
 
 def is_at(descriptor: int, path: Path) -> bool:

@@ -6,6 +6,7 @@ labels have few fixed values: no metric has a label for sites, URLs or clients.
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from ..model.errors import UsageError, install_hint, masked, printable
@@ -13,9 +14,10 @@ from ..version import __version__
 from .pings import RESULTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from prometheus_client import Metric
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
     from .pings import PingReceiver
     from .status import Totals
@@ -38,19 +40,10 @@ async def metrics_text(watcher: Watcher, pings: PingReceiver, streams: int) -> b
     """The present values; `streams` is the number of clients that wait for changes."""
     from prometheus_client import CollectorRegistry, generate_latest
 
+    metrics = [*_metrics(watcher, await watcher.totals(), pings, streams)]
     registry = CollectorRegistry()
-    registry.register(_Collector([*_metrics(watcher, await watcher.totals(), pings, streams)]))
+    registry.register(SimpleNamespace(collect=lambda: metrics))
     return generate_latest(registry)
-
-
-class _Collector:
-    """What a registry calls for its metrics."""
-
-    def __init__(self, metrics: Iterable[Metric]) -> None:
-        self._metrics = metrics
-
-    def collect(self) -> Iterable[Metric]:
-        return self._metrics
 
 
 def _metrics(watcher: Watcher, totals: Totals, pings: PingReceiver, streams: int) -> Iterator[Metric]:
@@ -71,40 +64,36 @@ def _metrics(watcher: Watcher, totals: Totals, pings: PingReceiver, streams: int
     }
     for name, (text, value) in values.items():
         if value is not None:
-            yield _gauge(name, text, {"": value})
-    yield _gauge("info", "The version of sitemap-reader.", {__version__: 1}, "version")
+            yield _metric(_GAUGE, name, text, {"": value})
+    yield _metric(_GAUGE, "info", "The version of sitemap-reader.", {__version__: 1}, "version")
     sinks = {masked(printable(sink.name)): sink for sink in totals.sinks}
-    for make, name, text, field in _OF_SINKS:
-        yield make(f"sink_{name}", text, {label: getattr(sink, field) for label, sink in sinks.items()}, "sink")
-    yield _counter("requests", "Requests by status.", counters.requests, "status")
-    yield _counter("visits", "Visits of sites by result.", counters.visits, "result")
-    yield _counter("changes", "Changes of URLs by kind.", counters.changes, "change")
-    yield _counter("pings", "Pings by result.", {result: pings.counts[result] for result in RESULTS}, "result")
+    for kind, name, text, field in _OF_SINKS:
+        yield _metric(
+            kind, f"sink_{name}", text, {label: getattr(sink, field) for label, sink in sinks.items()}, "sink"
+        )
+    yield _metric(_COUNTER, "requests", "Requests by status.", counters.requests, "status")
+    yield _metric(_COUNTER, "visits", "Visits of sites by result.", counters.visits, "result")
+    yield _metric(_COUNTER, "changes", "Changes of URLs by kind.", counters.changes, "change")
+    yield _metric(_COUNTER, "pings", "Pings by result.", {result: pings.counts[result] for result in RESULTS}, "result")
 
 
-def _gauge(name: str, text: str, values: Mapping[str, float], label: str | None = None) -> Metric:
-    from prometheus_client.core import GaugeMetricFamily
+def _metric(kind: str, name: str, text: str, values: Mapping[str, float], label: str | None = None) -> Metric:
+    from prometheus_client import core
 
-    metric = GaugeMetricFamily(PREFIX + name, text, labels=[label] if label else [])
+    metric: GaugeMetricFamily | CounterMetricFamily = getattr(core, kind)(
+        PREFIX + name, text, labels=[label] if label else []
+    )
     for label_value, value in values.items():
         metric.add_metric([label_value] if label else [], value)
     return metric
 
 
-def _counter(name: str, text: str, values: Mapping[str, float], label: str) -> Metric:
-    from prometheus_client.core import CounterMetricFamily
-
-    metric = CounterMetricFamily(PREFIX + name, text, labels=[label])
-    for label_value, value in values.items():
-        metric.add_metric([label_value], value)
-    return metric
-
-
+_GAUGE, _COUNTER = "GaugeMetricFamily", "CounterMetricFamily"
 # Kind, name and text of a metric, field of SinkStatus.
 _OF_SINKS = (
-    (_gauge, "lag_changes", "Changes that a sink has not received.", "lag_changes"),
-    (_gauge, "lag_seconds", "The age of the oldest of these changes.", "lag_seconds"),
-    (_counter, "changes", "Changes that a sink has received.", "delivered"),
-    (_counter, "failures", "Deliveries that failed.", "failures"),
-    (_counter, "dead_letters", "Entries that a sink rejected, and that were skipped.", "dead_letters"),
+    (_GAUGE, "lag_changes", "Changes that a sink has not received.", "lag_changes"),
+    (_GAUGE, "lag_seconds", "The age of the oldest of these changes.", "lag_seconds"),
+    (_COUNTER, "changes", "Changes that a sink has received.", "delivered"),
+    (_COUNTER, "failures", "Deliveries that failed.", "failures"),
+    (_COUNTER, "dead_letters", "Entries that a sink rejected, and that were skipped.", "dead_letters"),
 )

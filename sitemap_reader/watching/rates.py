@@ -187,7 +187,7 @@ class ChangeRate:
         total = fsum(hours)
         if total >= _PROFILE_MAX:
             hours[:] = array("f", (count * (_PROFILE_MAX - 1) / total for count in hours))
-        hours[_hour(moment)] += 1
+        hours[floor(moment / HOUR) % 24] += 1
 
     # --- what is expected ---
 
@@ -431,10 +431,6 @@ def _digamma(x: float) -> float:
         x += 1
     square = 1 / (x * x)
     return log(x) - 1 / (2 * x) - square * (1 / 12 - square * (1 / 120 - square / 252)) - below
-
-
-def _hour(moment: float) -> int:
-    return floor(moment / HOUR) % 24
 
 
 def _distinct(moments: Iterable[float]) -> Iterator[float]:

@@ -17,7 +17,7 @@ import socket
 from contextlib import asynccontextmanager, contextmanager
 from importlib.resources import files
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import orjson
@@ -280,7 +280,10 @@ async def _bind(accept: Callable[[], asyncio.Protocol], address: Listen) -> asyn
     try:
         return await asyncio.get_running_loop().create_server(accept, address.host, address.port)
     except OSError as exc:
-        _raise_usage(exc, address)
+        number = exc.errno or errno.EADDRNOTAVAIL  # asyncio has passed over all addresses, and gives no number
+        unresolved = isinstance(exc, socket.gaierror)
+        why = "the host name has no address" if unresolved else _REASONS.get(number, os.strerror(number))
+        raise UsageError(f"{address.url[7:-1]} cannot be used: {why}", keyword="listen") from exc
 
 
 _REASONS = {
@@ -288,13 +291,6 @@ _REASONS = {
     errno.EACCES: "this user may not use the port; choose one from 1024 on",
     errno.EADDRNOTAVAIL: "this machine has no such address; choose one of its own, such as 127.0.0.1",
 }
-
-
-def _raise_usage(exc: OSError, address: Listen) -> NoReturn:
-    unresolved = isinstance(exc, socket.gaierror)
-    number = exc.errno or errno.EADDRNOTAVAIL  # asyncio has passed over all addresses, and gives no number
-    why = "the host name has no address" if unresolved else _REASONS.get(number, os.strerror(number))
-    raise UsageError(f"{address.url[7:-1]} cannot be used: {why}", keyword="listen") from exc
 
 
 # --- the application ---

@@ -90,9 +90,9 @@ class SitePage:
 # Ascending; a missing time is last.
 _KEYS: Mapping[SiteOrder, Callable[[SiteStatus], Any]] = {
     "site": lambda status: (),
-    "next_visit": lambda status: _soonest(status.next_visit),
-    "last_visit": lambda status: _newest(status.last_visit),
-    "last_change": lambda status: _newest(status.last_change),
+    "next_visit": lambda status: _by_time(status.next_visit),
+    "last_visit": lambda status: _by_time(status.last_visit, -1),
+    "last_change": lambda status: _by_time(status.last_change, -1),
     "changes": lambda status: -(status.new + status.updated + status.removed),
     "faults": lambda status: -len(status.faults),
 }
@@ -112,12 +112,8 @@ def select_sites(statuses: Iterable[SiteStatus], query: SiteQuery) -> SitePage:
     return SitePage(tuple(page[query.offset :]), len(found))
 
 
-def _soonest(moment: datetime | None) -> tuple[bool, float]:
-    return moment is None, moment.timestamp() if moment else 0.0
-
-
-def _newest(moment: datetime | None) -> tuple[bool, float]:
-    return moment is None, -moment.timestamp() if moment else 0.0
+def _by_time(moment: datetime | None, sign: int = 1) -> tuple[bool, float]:
+    return moment is None, sign * moment.timestamp() if moment else 0.0
 
 
 @attrs.frozen

@@ -21,8 +21,7 @@ import attrs
 from ..client.targets import site_target
 from ..model.errors import StateError, UsageError
 from ..parser.normalise.urls import host, registrable_domain
-from ..pipeline.executor import ParseExecutor
-from ..pipeline.thread_pool import ThreadPool
+from ..pipeline.executor import ParseExecutor, ThreadPool
 from ..state.change_log import ChangeLog
 from ..state.state import State, site_name
 from ..state.watch_data import WatchData
@@ -53,10 +52,6 @@ _PRUNE_SECONDS: Final = 3600.0
 _MAX_SLEEP_SECONDS: Final = 60.0  # a longer sleep could outlast a change of the system's clock
 
 
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
 @attrs.frozen
 class WatchPlan:
     """The settings of a watch.
@@ -72,7 +67,7 @@ class WatchPlan:
     sites_at_once: int = SITES_AT_ONCE
     keep_log: timedelta = KEEP_LOG
     on_visit: Callable[[WatchedSite, Visit], None] | None = None
-    clock: Callable[[], datetime] = _utc_now
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     survives_errors: bool = False
 
@@ -286,12 +281,10 @@ class Watcher:
     async def _keep_up(self) -> None:
         """Prunes the log once an hour."""
         while True:
+            sinks = [delivery.sink.name for delivery in self.deliveries]
             with suppress(StateError):  # reported by the next visit
-                await self.feed.prune(self.plan.clock() - self.plan.keep_log, self._sink_names())
+                await self.feed.prune(self.plan.clock() - self.plan.keep_log, sinks)
             await self.plan.sleep(_PRUNE_SECONDS)
-
-    def _sink_names(self) -> list[str]:
-        return [delivery.sink.name for delivery in self.deliveries]
 
     def _now(self) -> float:
         return self.plan.clock().timestamp()
