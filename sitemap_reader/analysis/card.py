@@ -80,7 +80,6 @@ _COMPLETENESS = {
 
 
 def _facts(snapshot: SnapshotTables, site: str) -> Iterator[tuple[str, str]]:
-    """(name, value) of each fact about one site."""
     pages, urls = (_rows_of_site(table, site) for table in (snapshot.pages, snapshot.urls))
     outcomes, problems = (_rows_of_site(table, site) for table in (snapshot.sitemaps, snapshot.problems))
     count = pages.num_rows

@@ -1,6 +1,6 @@
 """What a chart shows, and on what: ChartSpec names the columns of a frame and their roles, Canvas the size and colours.
 
-Nothing is drawn here: chart_marks.py draws the rows of one site, chart_comparisons.py several sites in one chart.
+Nothing is drawn here: chart_marks.py draws the rows of one site, charts.py several sites in one chart.
 """
 
 from __future__ import annotations

@@ -1,30 +1,350 @@
 """Charts of measures: a frame and a ChartSpec in; an Altair chart out, and its SVG, PNG, HTML and JSON.
 
-Rendered locally, without a browser or network access. Here are the preparation of the rows, and what is around the
-marks: title, rule, margins, colours; chart_marks.py and chart_comparisons.py draw the marks.
+Rendered locally, without a browser or network access. Here are the preparation of the rows, what is around the marks:
+title, rule, margins, colours; and the charts of several sites, in which each is a row, the largest first, on a common
+scale. chart_marks.py draws the marks of one site.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import altair as alt
+import attrs
 import pandas as pd
 import vl_convert
 
+from ..client.summary import count_of
 from ..model.errors import UsageError, printable
-from .chart_comparisons import COMPARISONS
-from .chart_marks import KINDS, WIDTH
-from .chart_spec import Drawing, cell_percent
+from .chart_marks import (
+    KINDS,
+    WIDTH,
+    json_rows,
+    left_out_text,
+    lines,
+    moment_axis,
+    period_axis,
+    rows,
+    squares,
+    time_domain,
+    with_bar_ends,
+)
+from .chart_spec import AXIS_LABEL, LABEL_CHAR_PIXELS, Drawing, cell_percent, label_width, short_label
 from .notes import SITE_SEPARATOR
+from .periods import period_name
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from .chart_spec import Canvas, ChartSpec
+    from .chart_spec import Canvas, CellGroup, ChartSpec
+
+_MAX_LINES, _MAX_RATIO = 6, 10
+_MAX_SITES, _ROW_HEIGHT, _BAND_HEIGHT = 60, 24, 28
+_BAND = 0.82  # of the height of a row
+_MAX_COLUMNS = 24  # of a group of a matrix whose values are not a fixed set
+_MAX_RANKS, _RANK_CHARS, _LEAST_NAME = 5, 20, 6
+_MAX_PARTS = 12  # of a bar of shares
+_REASON_CHARS = 48
+
+
+def _sites_by_size(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> tuple[list[str], tuple[str, ...]]:
+    """The sites to show, the largest first, and the sentence about the others."""
+    if spec.size is not None:
+        sizes = frame.groupby("site", sort=False)[spec.size].sum()
+    elif spec.comparison == "ranks":  # the numbers and their shares of the site
+        sizes = (frame[spec.x] / frame[spec.groups[0].part]).groupby(frame["site"], sort=False).max()
+    else:
+        sizes = pd.Series(1, index=frame["site"].unique())
+    sites = [*sizes.sort_values(ascending=False, kind="stable").index]
+    limit = canvas.max_rows(_MAX_SITES)
+    return sites[:limit], left_out_text(len(sites) - limit, "site")
+
+
+# --- a matrix of sites and values --------------------------------------------------------------------------------
+
+
+def matrix(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> Drawing:
+    """A cell for each site and value of the groups, with its share in percent."""
+    sites, left_out = _sites_by_size(frame, spec, canvas)
+    sizes = frame.groupby("site", sort=False)[spec.size].sum() if spec.size else None
+    groups = [_cells(frame, group, number) for number, group in enumerate(spec.groups)]
+    cells = pd.concat([cells for cells, _, _ in groups])
+    x_order = [name for number, (_, names, _) in enumerate(groups) for name in _spaced(names, number, spec)]
+    left_out += left_out_text(sum(more for _, _, more in groups), "column")
+    cells = cells[cells["site"].isin(sites) & cells["_x"].isin(x_order)]
+    cells = cells.assign(_y=cells["site"], _text=cells["_value"].map(cell_percent) + cells["_count"])
+    if sizes is not None:
+        cells["_size"] = cells["site"].map(lambda site: f"{sizes[site]:,} {spec.size}")
+    end = float(spec.ends[1] if spec.ends else cells["_value"].max()) or 1.0
+    titled = attrs.evolve(spec, x_title=spec.matrix_title, y_title=None)
+    return squares(cells, x_order, sites, end, titled, canvas, left_out)
+
+
+def _cells(frame: pd.DataFrame, group: CellGroup, number: int) -> tuple[pd.DataFrame, list[str], int]:
+    """`site _x _value _count` of each cell of a group, its columns in order, and how many of them are left out."""
+    if group.where is not None:
+        frame = frame[frame[group.where[0]] == group.where[1]]
+    frame = frame.assign(_x=_labels(frame, group) + _NO_BREAK_SPACE * number)
+    by = frame.groupby(["site", "_x"], sort=False)
+    cells = by[group.part].sum().rename("_value").reset_index()
+    cells["_count"] = cells["_value"].map("\n{:,}".format) if group.is_counted else ""
+    if group.is_of_cell:
+        cells["_value"] /= by[[*group.whole]].sum().sum(axis=1).to_numpy()
+    elif group.whole:
+        cells["_value"] /= cells["site"].map(frame.groupby("site")[[*group.whole]].sum().sum(axis=1))
+    cells = cells[cells["_value"].notna()]
+    if group.order is not None:
+        given = [name + _NO_BREAK_SPACE * number for name in group.order]
+        return cells, [*dict.fromkeys([*given, *cells["_x"]])], 0
+    ranked = (
+        cells.groupby("_x", sort=False)["_value"].agg(["size", "sum"]).sort_values(["size", "sum"], ascending=False)
+    )
+    first = cells.loc[cells.groupby("site")["_value"].idxmax(), "_x"]  # of each site, as its finding names it
+    shown = {*[*dict.fromkeys([*first, *ranked.index])][:_MAX_COLUMNS]}
+    return cells, [name for name in ranked.index if name in shown], len(ranked) - len(shown)
+
+
+def _labels(frame: pd.DataFrame, group: CellGroup) -> pd.Series[str]:
+    if group.by is None:
+        return pd.Series(group.label, index=frame.index)
+    return frame[group.by].astype(object).map(str, na_action="ignore").fillna("none").astype(str)
+
+
+# Equal values of two groups, such as "none", are two columns: they differ in the blanks at their end.
+_NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
+
+
+def _spaced(names: list[str], number: int, spec: ChartSpec) -> list[str]:
+    """The names, after an empty column if another group of several columns is before them."""
+    return [_NO_BREAK_SPACE * number, *names] if number and spec.groups[number].by else names
+
+
+def ranks(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> Drawing:
+    """A cell for each of the first values of a site, with its name and share; a matrix of the values of a few sites."""
+    if frame["site"].nunique() <= _MAX_LINES:
+        return matrix(frame, spec, canvas)
+    sites, left_out = _sites_by_size(frame, spec, canvas)
+    group = spec.groups[0]
+    cells = _cells(frame[frame["site"].isin(sites)], group, 0)[0].sort_values("_value", ascending=False, kind="stable")
+    place = cells.groupby("site").cumcount() + 1
+    cells = cells.assign(_place=place.astype(str), _y=cells["site"])[place <= _MAX_RANKS]
+    numbers = cells["_count"].str.strip() if group.is_counted else cells["_value"].map(cell_percent)
+    cells = cells.assign(
+        _text=cells["_x"].map(partial(_beginning, chars=_RANK_CHARS)) + " " + numbers, _x=cells["_place"]
+    )
+    x_order = [str(number + 1) for number in range(int(place.clip(upper=_MAX_RANKS).max()))]
+    title = f"the first of each site, with the {(spec.matrix_title or '').partition(';')[0]}"
+    titled = attrs.evolve(spec, x_title=title, y_title=None)
+    return squares(cells, x_order, sites, float(cells["_value"].max()) or 1.0, titled, canvas, left_out)
+
+
+def _beginning(text: str, chars: int) -> str:
+    return text if len(text) <= chars else text[: chars - 1] + "…"
+
+
+# --- rows over time ----------------------------------------------------------------------------------------------
+
+
+def bands(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> Drawing:
+    """A band over time for each site, as high as its largest number; few lines share one scale instead."""
+    if frame[spec.x].nunique() == 1:
+        return _bars_of_sites(frame, spec, canvas)
+    if spec.kind == "lines" and _share_a_scale(frame, spec):
+        return lines(frame, spec, canvas)
+    sites, left_out = _sites_by_size(frame, spec, canvas)
+    width = canvas.width or WIDTH
+    frame = frame[frame["site"].isin(sites)].sort_values(spec.x, kind="stable")
+    row = frame["site"].map({site: number for number, site in enumerate(sites)})
+    part = frame[spec.y] / frame.groupby("site")[spec.y].transform("max").clip(lower=1)
+    frame = frame.assign(_base=row + 1 - (1 - _BAND) / 2, _top=row + 1 - (1 - _BAND) / 2 - _BAND * part)
+    scale = alt.Scale(domain=[0, len(sites)], reverse=True, nice=False, zero=False)
+    y = alt.Y("_top:Q", axis=None, scale=scale)
+    height = canvas.row_height(len(sites), _BAND_HEIGHT) * len(sites)
+    mark = canvas.colors.mark
+    if spec.kind == "columns":
+        frame = with_bar_ends(frame, spec, width)
+        x = alt.X(
+            f"{spec.x}:T",
+            title=spec.x_title,
+            axis=period_axis(frame, spec),
+            scale=time_domain(frame[spec.x], frame["_end"]),
+        )
+        some = frame[frame[spec.y] > 0]
+        drawn = alt.Chart(json_rows(some), width=width, height=height).mark_rect(color=mark)
+        drawn = drawn.encode(x=x, x2="_end:T", y=y, y2="_base:Q")
+    else:
+        moments = [*frame[spec.x].drop_duplicates().sort_values()]
+        x = alt.X(f"{spec.x}:T", title=spec.x_title, axis=moment_axis(moments), scale=alt.Scale(type="utc", padding=6))
+        chart = alt.Chart(json_rows(frame), width=width, height=height).encode(x=x, y=y, detail="site:N")
+        drawn = chart.mark_line(color=mark) + chart.mark_point(color=mark, filled=True, size=16, opacity=1)
+    drawn = _base_lines(len(sites), scale, width, canvas) + drawn
+    describe = _most if spec.kind == "columns" else _first_and_last
+    texts = [describe(frame[frame["site"] == site], spec) for site in sites]
+    names = [short_label(site) for site in sites]
+    drawn += _beside(names, "right", -8, scale, canvas.colors.ink) + _beside(
+        texts, "left", width + 8, scale, canvas.colors.quiet
+    )
+    return Drawing(drawn, width + _width_beside(names, texts), left_out)
+
+
+def _base_lines(count: int, scale: Any, width: float, canvas: Canvas) -> Any:
+    frame = pd.DataFrame({"base": [number + 1 - (1 - _BAND) / 2 for number in range(count)]})
+    mark = alt.Chart(json_rows(frame)).mark_rule(color=canvas.colors.grid)
+    return mark.encode(x=alt.value(0), x2=alt.value(width), y=alt.Y("base:Q", axis=None, scale=scale))
+
+
+def _beside(texts: list[str], align: str, x: float, scale: Any, color: str) -> Any:
+    """A text for each band, at a distance in pixels from the left."""
+    frame = pd.DataFrame({"text": texts, "middle": [number + 0.5 for number in range(len(texts))]})
+    mark = alt.Chart(json_rows(frame)).mark_text(align=align, baseline="middle", color=color)
+    return mark.encode(x=alt.value(x), y=alt.Y("middle:Q", axis=None, scale=scale), text="text:N")
+
+
+def _width_beside(names: list[str], texts: list[str]) -> float:
+    return label_width(names) + LABEL_CHAR_PIXELS * max(map(len, texts), default=0) + 28
+
+
+def _share_a_scale(frame: pd.DataFrame, spec: ChartSpec) -> bool:
+    """Whether lines are few, and none is flat only because another site is much larger."""
+    most = frame.groupby("site")[spec.y].max()
+    return len(most) <= _MAX_LINES and bool(most.max() <= _MAX_RATIO * most.min())
+
+
+def _most(part: pd.DataFrame, spec: ChartSpec) -> str:
+    most = part.loc[part[spec.y].idxmax()]
+    return f"{part[spec.y].sum():,} {spec.y}; most {most[spec.y]:,} in {period_name(most[spec.x], spec.period or '')}"
+
+
+def _first_and_last(part: pd.DataFrame, spec: ChartSpec) -> str:
+    first, last = part[spec.y].iloc[0], part[spec.y].iloc[-1]
+    return f"{last:,} {spec.y}" if len(part) == 1 else f"{first:,} to {last:,} {spec.y}"
+
+
+def _bars_of_sites(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> Drawing:
+    """A bar for each site, if all have the same period or moment only."""
+    only = frame[spec.x].iloc[0]
+    name = period_name(only, spec.period) if spec.period else f"{only:%Y-%m-%d}"
+    title = f"{spec.y}, {spec.x_title} {name}"
+    frame = frame.sort_values(spec.y, ascending=False, kind="stable")
+    return rows(frame, attrs.evolve(spec, kind="rows", x=spec.y, y="site", x_title=title, y_title=None), canvas)
+
+
+# --- shares ------------------------------------------------------------------------------------------------------
+
+
+def stack(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> Drawing:
+    """A bar for each site, of its shares with their names, the largest first; the smallest are one part."""
+    sites, left_out = _sites_by_size(frame, spec, canvas)
+    width = canvas.width or WIDTH
+    by = frame.groupby("site", sort=False)
+    known = frame.assign(**{spec.size or "": frame[spec.size].fillna(0)})
+    parts = pd.concat([_parts(known[known["site"] == site], spec, width) for site in sites])
+    sizes, counts = by[spec.size].sum(min_count=1), by.size()
+    noun = spec.groups[0].by or ""
+    numbers = sizes.map("{:,}".format, na_action="ignore").astype(object).fillna(spec.missing or "0")
+    texts = {site: f"{numbers[site]} {spec.size} in {count_of(int(counts[site]), noun)}" for site in sites}
+    parts["_size"] = parts["site"].map(texts)
+    colors = canvas.colors
+    height = canvas.row_height(len(sites), _ROW_HEIGHT)
+    y = alt.Y("site:N", title=None, scale=alt.Scale(domain=sites, paddingInner=0.2), axis=_site_axis())
+    axis = alt.Axis(format="%", tickCount=5, grid=False)
+    x = alt.X("_from:Q", title=spec.matrix_title, scale=alt.Scale(domain=[0, 1]), axis=axis)
+    chart = alt.Chart(json_rows(parts), width=width, height=height * len(sites))
+    fill = alt.condition("datum._is_rest", alt.value(colors.background), alt.value(colors.low))
+    drawn = chart.mark_bar(stroke=colors.mark, strokeWidth=0.8).encode(x=x, x2="_to:Q", y=y, color=fill)
+    drawn += chart.mark_text(fontSize=11, color=colors.ink).encode(x="_middle:Q", y=y, text="_text:N")
+    sizes_of_sites = alt.Chart(json_rows(parts.drop_duplicates("site"))).mark_text(align="left", color=colors.quiet)
+    drawn += sizes_of_sites.encode(x=alt.value(width + 8), y=y, text="_size:N")
+    return Drawing(drawn, width + _width_beside(sites, [*texts.values()]), left_out)
+
+
+def _parts(part: pd.DataFrame, spec: ChartSpec, width: float) -> pd.DataFrame:
+    """`site _from _to _middle _text _is_rest` of each part of one site's bar."""
+    group = spec.groups[0]
+    part = part.sort_values(group.part, ascending=False, kind="stable")
+    whole = part[[*group.whole]].to_numpy().sum() if group.whole else 1.0
+    shares = [value / whole if whole else 0.0 for value in part[group.part].astype(float)]
+    named = [(str(name), share) for name, share in zip(part[group.by], shares, strict=True)]
+    rest = named[_MAX_PARTS:]
+    named = named[:_MAX_PARTS] + ([(f"{len(rest):,} more", sum(share for _, share in rest))] if rest else [])
+    found, at = [], 0.0
+    for number, (name, share) in enumerate(named):
+        text = _part_text(name, cell_percent(share), share * width - 6)
+        found.append((part["site"].iloc[0], at, at + share, at + share / 2, text, number == _MAX_PARTS))
+        at += share
+    return pd.DataFrame(found, columns=["site", "_from", "_to", "_middle", "_text", "_is_rest"])
+
+
+def _part_text(name: str, share: str, width: float) -> str:
+    """As much of the name and share of a part as its width has space for."""
+    chars = int(width / LABEL_CHAR_PIXELS)
+    if chars >= len(share) + 1 + min(len(name), _LEAST_NAME):
+        return f"{_beginning(name, chars - len(share) - 1)} {share}"
+    return next((text for text in (name, share) if len(text) <= chars), "")
+
+
+def _site_axis() -> Any:
+    return alt.Axis(labelExpr=AXIS_LABEL, labelLimit=300, ticks=False, domain=False)
+
+
+# --- values on one scale -----------------------------------------------------------------------------------------
+
+
+def dots(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> Drawing:
+    """A circle for each value of a site on one scale, larger if it counts more; the site with the least mean first."""
+    by = frame.groupby("site", sort=False)
+    means = {site: _mean(part, spec) for site, part in by}
+    sites = sorted(means, key=lambda site: (pd.isna(means[site]), means[site]))
+    limit = canvas.max_rows(_MAX_SITES)
+    left_out, sites = left_out_text(len(sites) - limit, "site"), sites[:limit]
+    width = canvas.width or WIDTH // 2
+    texts = [_least(frame[frame["site"] == site], spec) for site in sites]
+    shown = frame[frame["site"].isin(sites) & frame[spec.x].notna()]
+    colors = canvas.colors
+    y = alt.Y("site:N", title=None, scale=alt.Scale(domain=sites), axis=_site_axis())
+    axis = alt.Axis(tickCount=5, grid=True)
+    x = alt.X(f"{spec.x}:Q", title=spec.x_title, scale=alt.Scale(domain=[*(spec.ends or (0, 1))], padding=8), axis=axis)
+    chart = alt.Chart(json_rows(shown), width=width, height=canvas.row_height(len(sites), _ROW_HEIGHT) * len(sites))
+    size = alt.Size(f"{spec.size}:Q", scale=alt.Scale(range=[20, 200]), legend=None)
+    drawn = chart.mark_circle(color=colors.mark, opacity=0.55, stroke=colors.ink).encode(x=x, y=y, size=size)
+    labels = alt.Chart(json_rows(pd.DataFrame({"site": sites, "text": texts}))).mark_text(
+        align="left", color=colors.quiet
+    )
+    drawn += labels.encode(x=alt.value(width + 10), y=y, text="text:N")
+    return Drawing(drawn, width + _width_beside(sites, texts), left_out)
+
+
+def _mean(part: pd.DataFrame, spec: ChartSpec) -> float:
+    """The mean of the values of a site, weighted by size; NaN if it has none."""
+    part = part[part[spec.x].notna()]
+    weights = part[spec.size]
+    return float((part[spec.x] * weights).sum() / weights.sum()) if weights.sum() else float("nan")
+
+
+def _least(part: pd.DataFrame, spec: ChartSpec) -> str:
+    """How many values a site has, with the least of them and its reasons."""
+    values = part[part[spec.x].notna()]
+    count = count_of(len(part), spec.y)
+    if not len(values):
+        return f"{count}, no score"
+    least = values.loc[values[spec.x].idxmin()]
+    reasons = str(least[spec.text]) if spec.text else ""
+    reasons = _beginning(reasons, _REASON_CHARS)
+    lowest = "" if len(values) == 1 else "lowest "
+    return ": ".join(filter(None, [f"{count}, {lowest}{format(least[spec.x], spec.format)}", reasons]))
+
+
+COMPARISONS: dict[str, Callable[[pd.DataFrame, ChartSpec, Canvas], Drawing]] = {
+    "bands": bands,
+    "stack": stack,
+    "dots": dots,
+    "matrix": matrix,
+    "ranks": ranks,
+}
 
 
 # Widths of a character in the widest fonts: which font the viewer has is unknown.
@@ -84,7 +404,6 @@ class Chart:
 
 
 def _chart(rows: pd.DataFrame, spec: ChartSpec, finding: str, notes: Sequence[str], canvas: Canvas) -> Any:
-    """The Altair chart: marks under a title."""
     colors = canvas.colors
     drawing = _drawing(_printable(rows), spec, canvas)
     width = max(drawing.width, _MIN_WIDTH if finding else 0)

@@ -97,7 +97,6 @@ def _as_snapshots(others: Any) -> list[SnapshotTables]:
 
 
 def _how_to_load(other: object) -> str:
-    """How to get a Snapshot from the value that was given."""
     return f"give sr.load({str(other)!r})" if isinstance(other, str | PathLike) else "sr.load() opens an earlier one"
 
 
@@ -218,7 +217,6 @@ def _site_names(other: SnapshotTables, snapshot: SnapshotTables) -> dict[str, st
 
 
 def _choices(snapshots: Iterable[SnapshotTables]) -> str:
-    """A sentence for each Snapshot that is filtered."""
     sentences = dict.fromkeys(f" {each.name} has only some URLs ({each.choice})." for each in snapshots if each.choice)
     return "".join(sentences)
 

@@ -90,7 +90,6 @@ def _stands_out(counts: pd.Series[Any], sizes: pd.Series[Any]) -> bool:
 
 
 def _peak(pages: pd.DataFrame, noun: str) -> str:
-    """Which values are the most frequent ones, if any stands out."""
     counts, sizes = _counts_and_sizes(pages, noun)
     total, least = int(counts.sum()), counts.idxmin()
     most = most_frequent(counts, total, "page", _DATED_TO[noun])
@@ -160,7 +159,6 @@ def _busiest(part: pd.DataFrame, history: History, *, freq: str) -> str:
 
 
 def _batch_in(period: Any, history: History) -> str:
-    """The largest batch, if its lastmods are in the period."""
     for batch in history.batches[:1]:
         if period.start_time.timestamp() <= batch.first <= period.end_time.timestamp():
             return f", where {batch.count:,} lastmods are {batch}"

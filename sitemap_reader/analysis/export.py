@@ -202,7 +202,6 @@ def _fields(column: Any) -> dict[str, Any]:
 
 
 def _sitemap_columns(snapshot: SnapshotTables) -> pd.DataFrame:
-    """The columns about the sitemap a URL is listed in, one row per sitemap."""
     import pandas as pd
 
     sitemaps = snapshot.sitemaps.to_pandas(["url", "etag", "last_modified", "bytes_decoded"]).drop_duplicates("url")

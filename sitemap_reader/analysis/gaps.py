@@ -15,8 +15,8 @@ from ..client.summary import count_of
 from ..model.errors import UsageError
 from ..model.problems import percent
 from .chart_spec import CellGroup, ChartSpec
+from .languages import language_level
 from .measure import finding_per_site, in_site_order, is_in, leading, measure, page_frame
-from .page_language import language_level
 from .topics import site_words, stated_languages, stop_rule, stop_words_of
 
 if TYPE_CHECKING:
@@ -101,7 +101,6 @@ def _own_sites(snapshot: SnapshotTables, ours: Any) -> list[str]:
 
 
 def _described(part: pd.DataFrame, *, by: str, name: str, is_shared: bool) -> str:
-    """What was found of the keys of a site, which are the rows of `part`."""
     total, part = len(part), part[part["_found"]]
     has = f"{name} has" if is_shared else f"no page of {name} has"
     share = f" ({percent(len(part) / total)})" if len(part) else ""

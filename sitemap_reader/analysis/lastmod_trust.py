@@ -125,7 +125,6 @@ def lastmod_trust(snapshot: SnapshotTables) -> Measure:
 
 
 def _row(history: History) -> dict[str, Any]:
-    """What was counted of a sitemap, and the verdict."""
     trust = judge_history(history)
     counts = {name: getattr(history, name) for name in _COUNTED}
     texts = {"batch": history.batches[0].date if history.batches else None, "reasons": "; ".join(trust.reasons)}

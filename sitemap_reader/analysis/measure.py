@@ -153,7 +153,6 @@ def missing_columns(frame: pd.DataFrame, spec: ChartSpec, measured: pd.DataFrame
 
 
 def _kind(column: pd.Series[Any]) -> str:
-    """Whether a column holds numbers, times, truth values or anything else."""
     types = pd.api.types
     if types.is_bool_dtype(column):
         return "bool"

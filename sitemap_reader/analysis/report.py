@@ -240,7 +240,6 @@ def _search(title: str, rows: int) -> Html | None:
 
 
 def _renderer(name: str, column: pd.Series[Any]) -> tuple[Callable[[Any], Html | str], bool]:
-    """How the values of a column are written, and whether they are numbers."""
     kind = pd.api.types
     if name.endswith(_SHARES):
         return percent, True

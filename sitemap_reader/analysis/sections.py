@@ -10,6 +10,7 @@ import pandas as pd
 from ..client.summary import count_of
 from ..model.errors import UsageError
 from .chart_spec import CellGroup, ChartSpec, parts_of_sites, shares_of_pages
+from .languages import language_level
 from .measure import (
     NEWEST_RULE,
     days_between,
@@ -22,7 +23,6 @@ from .measure import (
     part_of,
     share_of_site,
 )
-from .page_language import language_level
 from .tables import has_any
 from .url_parts import MAX_DIRS
 

@@ -151,7 +151,7 @@ class Snapshot(SnapshotTables):
     def _page_columns(self, _: Any) -> dict[str, Any]:
         import pyarrow as pa
 
-        from .page_language import page_languages
+        from .languages import page_languages
         from .sections import section_of
 
         columns = {"section": section_of(self, 1), "language": page_languages(self)["language"]}

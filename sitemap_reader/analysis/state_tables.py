@@ -94,7 +94,6 @@ def _sitemap_row(document: StoredDocument, site: str) -> dict[str, Any]:
 
 
 def _batch(columns: StoredColumns, site: str, schema: Any) -> Any:
-    """A pyarrow.RecordBatch of some URLs of a sitemap."""
     import pyarrow as pa
 
     stated = columns.stated

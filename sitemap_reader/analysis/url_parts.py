@@ -98,7 +98,6 @@ def _any(column: Any) -> bool:
 
 
 def _none_if_empty(column: Any) -> Any:
-    """The column with null in place of empty strings."""
     return compute.if_else(compute.equal(column, ""), None, column)
 
 
@@ -110,7 +109,6 @@ def _domains(hosts: Any) -> Any:
 
 
 def _page_name(names: Any, is_root: Any) -> tuple[Any, Any]:
-    """(slug, extension) of the last segment."""
     last = names.values.take(compute.subtract(names.offsets[1:], 1))
     name = compute.if_else(is_root, None, last)
     none = pa.nulls(len(name), pa.string())

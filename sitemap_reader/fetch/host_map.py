@@ -124,7 +124,6 @@ def _origin(text: object) -> str:
 
 
 def _moved(url: str, site: str | None) -> str:
-    """The URL at another origin."""
     return url if site is None else site + url[url.index("/", 8) :]
 
 

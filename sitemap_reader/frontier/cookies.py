@@ -2,18 +2,20 @@
 
 They are those of the redirects of one document, and are forgotten with them. A cookie goes only to the host and port
 that set it, by its Path, and by its Secure only with https; its Domain is ignored. Source: RFC 6265 5.2 to 5.4.
-http.cookies reads no cookie of a header with an attribute that it does not know, such as Partitioned.
+http.cookies reads no cookie of a header with an attribute that it does not know, such as Partitioned. http_date() reads
+the dates of all headers.
 """
 
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
 import attrs
 
 from ..parser.normalise.urls import origin
-from .http_date import http_date
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,3 +101,12 @@ def _place(url: str) -> str:
 
 def _path(url: str) -> str:
     return url[url.index("/", 8) :].partition("?")[0]
+
+
+def http_date(value: str) -> datetime | None:
+    """The timezone-aware moment that a header names; None if unreadable."""
+    try:
+        moment = parsedate_to_datetime(value)
+    except (ValueError, TypeError, IndexError, OverflowError):  # all that parsedate_to_datetime raises
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)  # RFC 9110 5.6.7: HTTP dates are UTC

@@ -127,7 +127,6 @@ def _replace_scope_problems(outcome: Outcome, second: Outcome, own: Problems) ->
 
 
 def _add_problems(outcome: Outcome, counts: Mapping[str, int], samples: Sequence[Problem]) -> None:
-    """Adds the frontier's Problems to those of the parser."""
     for code, count in counts.items():
         outcome.problems[code] = outcome.problems.get(code, 0) + count
     outcome.samples = (*outcome.samples, *samples)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from ..parser.normalise.urls import origin
-from .http_date import http_date
+from .cookies import http_date
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

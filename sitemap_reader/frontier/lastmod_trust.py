@@ -224,7 +224,6 @@ class LastmodEvidence:
         return _UNIT_SECONDS[self._level] * _scale(code) or 1
 
     def _maxima(self) -> dict[int | None, int]:
-        """The greatest lastmod of each precision."""
         return self._newest if self._level else {code: max(counts) for code, counts in self._counts.items() if counts}
 
     # --- results ---

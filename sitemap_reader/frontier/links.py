@@ -219,7 +219,6 @@ class Links:
             self._authorities.extend(known, passed_on)
 
     def _decide(self, index: Document, ref: SitemapRef) -> LinkDecision:
-        """The decision on a child that was not listed before."""
         plan = self._plan
         if plan.no_follow.find_in(ref.loc):
             return LinkDecision(False, pruned="no-follow")

@@ -17,7 +17,7 @@ import attrs
 from ..model.options import AutoMode
 from ..model.records import Outcome
 from ..parser.normalise.dates import period_end
-from .http_date import http_date
+from .cookies import http_date
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -23,9 +23,9 @@ import re
 from json import dumps
 from typing import TYPE_CHECKING, Self
 
-from .escapes import printable as printable
-from .escapes import printable_lines as printable_lines
 from .messages import Keyword, Message, spelled
+from .messages import printable as printable
+from .messages import printable_lines as printable_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -1,4 +1,8 @@
-"""Messages that name keywords of a call, which Python and a command line spell differently."""
+"""Text that is shown: messages that name keywords of a call, which Python and a command line spell differently.
+
+And printable(): text of a site without characters that a terminal would obey, or that are not seen. Other modules
+import this from errors.py; problems.py, which errors.py needs, from here.
+"""
 
 from __future__ import annotations
 
@@ -65,3 +69,23 @@ def _text(value: object, spec: str) -> str | Keyword:
 def spelled(text: str, spell: Callable[[Keyword], str]) -> str:
     """A text that may be a Message, with each keyword as `spell` has it."""
     return text.spelled(spell) if isinstance(text, Message) else text
+
+
+def printable(text: str) -> str:
+    r"""The text on one line, with control and other unprintable characters as escapes.
+
+    >>> printable("a\x1b[31m\nb")
+    'a\\x1b[31m\\nb'
+    """
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+
+
+def printable_lines(text: str) -> str:
+    r"""The same of each line.
+
+    >>> printable_lines("a\x1b\nb")
+    'a\\x1b\nb'
+    """
+    return "\n".join(map(printable, text.split("\n")))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 import attrs
 
-from .escapes import printable
+from .messages import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

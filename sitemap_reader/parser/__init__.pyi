@@ -1,5 +1,4 @@
 from .compiled import scanner as scanner
-from .content.beginning import MAX_JUNK_BYTES as MAX_JUNK_BYTES
 from .content.charset import HEAD_BYTES as HEAD_BYTES
 from .content.charset import HELD_BYTES as HELD_BYTES
 from .content.charset import codec_of as codec_of
@@ -12,6 +11,7 @@ from .content.gzip import SLICE_BYTES as SLICE_BYTES
 from .content.gzip import STEP_BYTES as STEP_BYTES
 from .content.gzip import DecodeFault as DecodeFault
 from .content.gzip import GzipDecoder as GzipDecoder
+from .content.sniff import MAX_JUNK_BYTES as MAX_JUNK_BYTES
 from .content.sniff import WINDOW_BYTES as WINDOW_BYTES
 from .content.sniff import SniffResult as SniffResult
 from .content.sniff import sniff as sniff

@@ -424,7 +424,6 @@ def first_failure(failure: BaseException) -> BaseException:
 
 
 def _is_small(response: Response) -> bool:
-    """Whether its Content-Length is small."""
     length = response.headers.get("content-length", "")
     return _SHORT_NUMBER.fullmatch(length) is not None and int(length) < _SMALL_BYTES
 

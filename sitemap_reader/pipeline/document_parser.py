@@ -307,7 +307,6 @@ def take_batch(batches: Iterator[Batch]) -> tuple[Batch, bool]:
 
 
 def _size(item: BatchItem) -> int:
-    """About how many bytes of memory an item takes."""
     return _ITEM_BYTES * (len(item) if isinstance(item, UrlBatch) else 1)
 
 

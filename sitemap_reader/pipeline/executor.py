@@ -123,7 +123,6 @@ async def run_fallback(fallback: FeedFallback, body: bytes, url: str | None, *, 
 
 
 def _cores() -> int:
-    """Returns how many cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -123,7 +123,6 @@ def _command() -> list[str]:
 
 
 def _communicate(child: subprocess.Popen[bytes], seconds: float, cancelled: threading.Event) -> tuple[bytes, bytes]:
-    """Returns what the child writes to stdout and stderr."""
     deadline = time.monotonic() + seconds
     while (left := deadline - time.monotonic()) > 0:
         try:

@@ -249,7 +249,6 @@ class PageFetcher:
     async def _decide(
         self, place: HostQueue, document: Document, head: Head | None, body: _Body, failure: Failed | None, spent: float
     ) -> None:
-        """Retries, or ends the request."""
         now, limits = self._timer.now(), self._plan.limits
         step = None if head is None else judge(document.request, head, limits, datetime.now(UTC))
         if head is not None and isinstance(step, Refuse):
@@ -299,7 +298,6 @@ class PageFetcher:
         failure: Failed | None = None,
         seconds: float = 0.0,
     ) -> None:
-        """Ends a URL, and the pages that redirect to it."""
         url = document.original_url
         node = self._nodes[url]
         node.is_done, node.target = True, target

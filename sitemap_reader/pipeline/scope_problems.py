@@ -47,7 +47,6 @@ class _Kept:
         return len(self.packs[-1])
 
     def batches(self) -> Iterator[Batch]:
-        """The problems, some at a time."""
         for pack in self.packs:
             yield [Problem(*values) for values in marshal.loads(zlib.decompress(pack))]  # noqa: S302 - our own
         if self.last:

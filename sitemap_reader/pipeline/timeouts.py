@@ -155,7 +155,6 @@ class DocumentTimeouts:
         return min(whole_head, self._left - self.seconds)
 
     def _rate_seconds(self, wire_bytes: int) -> float:
-        """Returns how long so many bytes of a body may take."""
         rate = self._limits.min_bytes_per_second
         return max(self._limits.min_rate_after_seconds, wire_bytes / rate) if rate > 0 else math.inf
 

@@ -13,8 +13,8 @@ import attrs
 import msgspec
 import orjson
 
+from ..frontier.cookies import http_date
 from ..frontier.document_request import has_scope_drops
-from ..frontier.http_date import http_date
 from ..frontier.lastmod_trust import History, LastmodEvidence, LastmodTrust, is_behind, is_proven, judge_history
 from ..frontier.revalidation import CachedDocument, DocumentCache, is_strong
 from ..model.records import Outcome, SitemapRef

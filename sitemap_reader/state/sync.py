@@ -246,7 +246,6 @@ class StateSync:
         self._documents.replace(row, outcome, entries=entries, history=history, newest=newest)
 
     def _unlist_all(self, row: DocumentRow, cause: Departure) -> None:
-        """Unlists all URLs of a document that is gone."""
         self._urls.unlist(row, (), self._started, cause, expires=expires(row.stored.format))
         self._documents.clear(row)
 
@@ -306,7 +305,6 @@ class StateSync:
     # --- the file ---
 
     def _row_and_buffer(self, url: str) -> tuple[DocumentRow, DocumentBuffer]:
-        """The row and the buffer of a document that is being read."""
         if url not in self._open:
             self._open[url] = self._documents.get(url), DocumentBuffer(self._spill)
         return self._open[url]

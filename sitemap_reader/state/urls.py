@@ -283,7 +283,6 @@ class SiteUrls:
         diff.prefix = prefix
 
     def _store(self, document: DocumentRow, values: list[Any], width: int) -> None:
-        """Stores rows, one behind the other, of `width` values each."""
         start = 0
         while left := (len(values) - start) // width:
             size = min(_ROWS_AT_ONCE, 1 << left.bit_length() - 1)  # few sizes, as SQLite caches a statement for each

@@ -125,7 +125,6 @@ def _nonzero(counts: Counter[str], names: tuple[str, ...]) -> list[tuple[str, in
 
 
 def _stated(column: Sequence[Any]) -> Iterator[tuple[Any, int]]:
-    """The values of a column, each with its count."""
     return ((value, count) for value, count in Counter(column).items() if value is not None)
 
 

@@ -118,7 +118,6 @@ def _check_settings(state: State, targets: Iterable[Target], wanted: Mapping[str
 
 
 def _of_shard(hosts: HostList, state: str | Path, shard: str | None) -> tuple[list[Target], Path]:
-    """The targets and the state file of a shard."""
     if shard is None:
         return [site_target(target) for target in hosts.targets], Path(state)
     match = _SHARD.fullmatch(shard)
@@ -256,7 +255,6 @@ class _LoopSink:
             self.has_ended = True
 
     def confirm(self) -> None:
-        """Notes that the loop has consumed the entry."""
         self._taken.set()
 
     def stop(self) -> None:

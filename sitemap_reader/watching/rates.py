@@ -146,7 +146,6 @@ class ChangeRate:
             self._add_to_profile(each)
 
     def _forget(self, seconds: float) -> None:
-        """Moves towards the prior."""
         kept = 0.5 ** (seconds / HALF_LIFE_SECONDS)
         self.events = self.prior.events + (self.events - self.prior.events) * kept
         self.seconds = self.prior.seconds + (self.seconds - self.prior.seconds) * kept

@@ -148,7 +148,6 @@ class _Connections:
     _reported: set[str] = attrs.field(factory=set, init=False)
 
     def accept(self) -> _Connection:
-        """The protocol of a new connection."""
         return _Connection(self)
 
     def add(self, connection: _Connection, address: str) -> bool:
@@ -172,7 +171,6 @@ class _Connections:
         return True
 
     def remove(self, connection: _Connection) -> None:
-        """Forgets a connection that has ended."""
         self._clients.pop(connection, None)
 
     def fail(self, error: BaseException) -> None:
@@ -254,7 +252,6 @@ class _Connection(web.RequestHandler):
 
     @contextmanager
     def handling(self) -> Iterator[None]:
-        """The time in which a request is handled."""
         self._is_handling = True
         try:
             yield
@@ -473,7 +470,6 @@ class _Service:
         return await send(request, headers, lines())
 
     async def totals(self, request: web.Request) -> web.Response:
-        """Numbers over all sites, and the number of the newest change."""
         return _json({**json_object(await self.watcher.totals()), "last_seq": self.watcher.feed.last_seq})
 
     async def health(self, request: web.Request) -> web.Response:
@@ -483,7 +479,6 @@ class _Service:
         return _json(answer, status=503 if health.faults else 200)
 
     async def metrics(self, request: web.Request) -> web.Response:
-        """The text format of Prometheus."""
         body = await metrics_text(self.watcher, self.pings, self.streams.open)
         return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE})
 

@@ -110,7 +110,6 @@ async def _until_end(visiting: asyncio.Task[None], background: list[asyncio.Task
 
 @asynccontextmanager
 async def _served(watcher: Watcher, plan: ServerPlan, report: Callable[[str], object]) -> AsyncIterator[PingReceiver]:
-    """The receiver of pings, while the server runs."""
     read_robots = robots_reader(watcher.network) if plan.accept == "verified" else None
     pings = PingReceiver(watcher.knows, watcher.ping, accept=plan.accept, read_robots=read_robots)
     options = attrs.asdict(plan, filter=attrs.filters.exclude("listen", "accept"))

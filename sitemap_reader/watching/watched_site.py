@@ -297,7 +297,6 @@ class WatchedSite:
             del self.faults[next(iter(self.faults))]
 
     def _count(self, visit: Visit, now: float) -> None:
-        """Adds the changes and requests of a visit to those of the last 24 hours."""
         counts, requests = visit.counts, visit.fetcher.requests if visit.fetcher else 0
         if counts.new or counts.updated or counts.removed:
             self.changed_at = now

@@ -118,7 +118,6 @@ class Watcher:
         return self._stores.log
 
     def _add_site(self, target: Target) -> WatchedSite | None:
-        """Adds a site that is not watched yet."""
         name = site_name(target.seeds)
         if name in self._sites:
             return None
@@ -199,7 +198,6 @@ class Watcher:
                 self._start(site.domain, [(site, set())])
 
     def _set_timer(self, site: WatchedSite, at: float) -> None:
-        """Sets the one timer of a site."""
         site.timer = next(self._order)
         heappush(self._timers, (at, site.timer, site))
 

@@ -114,7 +114,6 @@ class WebhookSink:
         self._check(status, wanted)
 
     def _headers(self, key: str, body: bytes) -> dict[str, str]:
-        """Those of a request that is made now."""
         timestamp = int(self._clock().timestamp())
         headers = {
             "Content-Type": "application/json",

@@ -118,6 +118,6 @@ def test_a_language_shows_itself_by_its_own_stop_words(case: str) -> None:
 
 
 def test_there_are_stop_words_of_twenty_languages() -> None:
-    from sitemap_reader.analysis.words import _lists
+    from sitemap_reader.analysis.topics import _lists
 
     assert sum(len(each) > 20 for each in _lists().values()) >= 20

@@ -93,7 +93,6 @@ class WarcFetcher:
         return Response(head.status, headers, AsyncChunks(self._chunks(record, payload_head.headers, error)), url)
 
     def _revisited_record(self, file: BinaryIO, revisit: WarcRecord) -> WarcRecord:
-        """Returns the record with the payload that a revisit record refers to."""
         digest = revisit.headers.get("warc-payload-digest", "")
         offset = self._index.payloads.get(digest)
         record = None if offset is None else WarcRecord(file, offset)

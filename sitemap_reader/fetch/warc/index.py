@@ -150,7 +150,6 @@ def _add_records(path: Path, builder: _IndexBuilder) -> None:
 
 
 def _not_a_warc(path: Path, damage: DamagedRecord) -> str:
-    """Returns the message for a file that does not begin with a record."""
     with path.open("rb") as file:
         first = file.read(_MAX_FIRST_BYTES)
     with suppress(zlib.error):

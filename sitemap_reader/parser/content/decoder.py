@@ -178,7 +178,6 @@ class _CharsetStage:
         self._add_invalid()
 
     def _start(self, head: bytes) -> bytes:
-        """Detects the charset. Returns the text."""
         found = self._charset = detect(head[:HEAD_BYTES], self._http_charset)
         self._test, self._transcoder = DeclarationTest(found.codec), transcoder(found.codec)
         self._head = None
@@ -198,7 +197,6 @@ class _CharsetStage:
                     yield out
 
     def _add_invalid(self) -> None:
-        """Adds a fault for the bytes that are invalid in the charset."""
         codec, invalid = self._charset.codec, self._transcoder.invalid
         if invalid:
             units, stand_in = REPLACED_CODECS.get(codec, ("bytes", "windows-1252"))

@@ -269,7 +269,6 @@ class GzipDecoder:
 
     @property
     def _is_between(self) -> bool:
-        """Whether the last member is complete, and no other has begun."""
         return self._read == GzipDecoder._between
 
     # --- one member: header, deflate data, trailer. Each reader returns the input that it leaves ---

@@ -340,7 +340,6 @@ def with_scheme(text: str, url: str) -> str:
 
 
 def _is_same_host(one: str, other: str) -> bool:
-    """Whether two hosts are the same, or differ only in `www.`."""
     return one.removesuffix(".").removeprefix("www.") == other.removesuffix(".").removeprefix("www.")
 
 

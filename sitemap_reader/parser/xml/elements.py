@@ -282,7 +282,6 @@ class Vocabulary(dict[str, str]):
         return None if self.prefix_of(namespace) in ("", prefix) else prefix
 
     def _fault(self, namespace: str) -> str | None:
-        """What is wrong with the namespace of an element."""
         is_exact = namespace in self._namespaces.exact and namespace not in self._mistaken
         if is_exact or namespace == self._root_namespace:
             return None

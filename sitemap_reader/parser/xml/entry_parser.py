@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from xml.parsers import expat
 
 from ...model.problems import Problem, counted, report
-from ..content.beginning import MAX_JUNK_BYTES, find_beginning
+from ..content.sniff import MAX_JUNK_BYTES, find_beginning
 from .elements import ATOM, RSS, SITEMAP, count_urls
 from .entry_builder import EntryBuilder
 from .errors import (
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ...model.limits import Limits
-    from ..content.beginning import Beginning
+    from ..content.sniff import Beginning
     from ..scanner import ScannedEntries
     from .elements import Entry, Namespaces, Vocabulary
     from .entry_builder import OpenEntry

@@ -176,7 +176,6 @@ class ExpatDriver:
         self._builder.skip(size, breaks)
 
     def _new_parser(self, head: bytes) -> XMLParserType:
-        """A parser that has read `head`."""
         parser = secure_parser(head)
         buffer = self._buffer
         self.start = self._token = self._given = buffer.start

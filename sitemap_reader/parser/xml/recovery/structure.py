@@ -403,7 +403,6 @@ class StructureRules(EventSource):
         self._end_innermost()
 
     def _end_innermost(self) -> None:
-        """Gives the end of the innermost open element to the builder."""
         if self._text:
             self._give_pending()
         if len(self.inner) == 1:
