@@ -72,11 +72,7 @@ def earlier_states(snapshot: SnapshotTables) -> Iterator[str]:
         yield f"{count_of(len(snapshot.earlier), 'earlier state')}{since}"
 
 
-_COMPLETENESS = {
-    True: "complete",
-    False: "partial",
-    None: "completeness unknown",
-}
+_COMPLETENESS = {True: "complete", False: "partial", None: "completeness unknown"}
 
 
 def _facts(snapshot: SnapshotTables, site: str) -> Iterator[tuple[str, str]]:

@@ -360,13 +360,7 @@ class Chart:
     """
 
     def __init__(
-        self,
-        rows: pd.DataFrame,
-        spec: ChartSpec,
-        canvas: Canvas,
-        *,
-        title: str,
-        notes: Sequence[str] = (),
+        self, rows: pd.DataFrame, spec: ChartSpec, canvas: Canvas, *, title: str, notes: Sequence[str] = ()
     ) -> None:
         """Created by Measure.chart(). `notes` stand below the title, without which the background is transparent."""
         self.title = printable(title)

@@ -192,11 +192,7 @@ def _site(name: str | Path, at: Moment | None, base: str | None) -> Found:
 
 
 def _read(
-    found: Sequence[Found],
-    options: FileOptions,
-    crawl: Callable[[Sequence[Target]], CrawledSites],
-    *,
-    by_time: bool,
+    found: Sequence[Found], options: FileOptions, crawl: Callable[[Sequence[Target]], CrawledSites], *, by_time: bool
 ) -> Snapshot:
     """The Snapshot of all sources; what cannot be read is a note, if anything can. All sites are read at once."""
     groups = [(each.name, group) for each in found for group in each.groups]

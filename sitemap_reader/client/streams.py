@@ -236,7 +236,7 @@ class StreamInfo:
 
     def rules(self, url: str) -> Rules | None:
         """The rules of the robots.txt of the URL's host; None if it was not read."""
-        return self._run.crawl.frontier.rules(url)
+        return self._run.crawl.frontier.policy.rules(url)
 
 
 class AsyncStream(StreamInfo, Generic[Output]):

@@ -58,10 +58,6 @@ class Events:
             _add_problems(decided.outcome, {code: 1}, [problem] if is_sample else [])
         (decided.probe_problems if document.is_probe else self._events).append(problem)
 
-    def count_skipped(self, index: Document) -> None:
-        """Counts a child that is not read because of its lastmod."""
-        index.report.skipped += 1
-
     def note_unread(self, index: Document, ref: SitemapRef, message: str, reason: str) -> None:
         """Reports a child that is out of scope and was never verified."""
         self.note(index, "U04", message, ref)

@@ -34,29 +34,17 @@ from .events import Events, listing_place
 from .host_queue import HostQueues, backoff
 from .links import Links, WaitingDocuments
 from .plan import Plan
-from .responses import (
-    REFUSED,
-    Follow,
-    Refuse,
-    RulesByStatus,
-    code_of,
-    is_refusal,
-    judge,
-    with_remedy,
-)
+from .responses import REFUSED, Follow, Refuse, RulesByStatus, code_of, is_refusal, judge, with_remedy
 from .revalidation import Revalidator
 from .robots_policy import RobotsPolicy
 from .robots_rules import ALLOW_ALL, disallow_all
 
 if TYPE_CHECKING:
-    from collections import Counter
     from collections.abc import Callable, Sequence
     from datetime import datetime
 
     from ..model.problems import Problem
     from .host_queue import HostQueue
-    from .robots_policy import CrawlDelay
-    from .robots_rules import Rules
     from .seeds import Seed
 
 __all__ = ["Frontier", "Plan"]
@@ -75,7 +63,8 @@ class Frontier:
     """Decides which document to request next: `next_requests(now)` and `receive(request, answer, now, today)`, until
     `done`.
 
-    `now` is the seconds of any clock that only grows; `today` the wall-clock time, for Retry-After dates.
+    `now` is the seconds of any clock that only grows; `today` the wall-clock time, for Retry-After dates. `pruned`
+    counts the children that the caller's filters exclude, by reason.
     """
 
     def __init__(self, seeds: Sequence[Seed], plan: Plan, *, jitter: Callable[[], float] | None = None) -> None:
@@ -87,13 +76,14 @@ class Frontier:
         self._limits = plan.limits
         self._jitter = jitter or random.SystemRandom().random  # its state costs nothing, and is not the caller's
         self._events = events = Events()
-        self._hosts = HostQueues(plan.per_host, plan.delay_seconds)
+        self.hosts = HostQueues(plan.per_host, plan.delay_seconds)
         origins = frozenset(each for seed in seeds for each in seed.origins)
-        self._policy = policy = RobotsPolicy(plan, self._hosts, events, origins)
+        self.policy = policy = RobotsPolicy(plan, self.hosts, events, origins)
         self._documents = KnownDocuments()
         self._authorities = authorities = Authorities(plan.scope, self._documents)
         self._revalidator = Revalidator(plan.cache, authorities)
         self._links = Links(plan, self._documents, authorities, policy, self._revalidator, events)
+        self.pruned = self._links.pruned
         self._waiting = WaitingDocuments(plan, authorities, self._links, policy, events)
         self._bytes = 0
         # Documents last: a robots.txt that is requested on their account serves no discovery.
@@ -113,27 +103,6 @@ class Frontier:
         return self._links.dates.checked
 
     @property
-    def pruned(self) -> Counter[str]:
-        """Children that the caller's filters exclude: reason -> count."""
-        return self._links.pruned
-
-    def longest_crawl_delay(self) -> CrawlDelay | None:
-        """The Crawl-delay that makes the crawl take longest, if there is one."""
-        return self._policy.longest_delay()
-
-    def rules(self, url: str) -> Rules | None:
-        """The rules in the robots.txt of a URL's host; None where it was not read, or is not obeyed."""
-        return self._policy.rules(url)
-
-    def host(self, url: str) -> HostQueue:
-        """The queue and the pace of a URL's host."""
-        return self._hosts.for_url(url)
-
-    def take_paces(self) -> list[HostQueue]:
-        """The hosts whose Crawl-delay or pause (Retry-After) became known since the last call, for other crawls."""
-        return self._hosts.take_changed()
-
-    @property
     def done(self) -> bool:
         """Whether no answer is awaited, and no document waits."""
         return self._is_idle and self._waiting.is_empty
@@ -145,7 +114,7 @@ class Frontier:
 
     def next_requests(self, now: float) -> list[DocumentRequest]:
         """The requests that may start now, within the limits of the plan; each must be answered."""
-        for document, failed in self._hosts.pop_skipped(robots_only=self._awaits_robots):
+        for document, failed in self.hosts.pop_skipped(robots_only=self._awaits_robots):
             self._fail(document, failed)
         for document, found in self._revalidator.unchanged(_UNCHANGED_PER_CALL):
             if isinstance(found, SitemapRef):
@@ -166,7 +135,7 @@ class Frontier:
             return 0.0
         if self.in_flight >= self.plan.concurrency:
             return None
-        return self._hosts.wait(now, robots_only=self._awaits_robots)
+        return self.hosts.wait(now, robots_only=self._awaits_robots)
 
     def receive(self, request: DocumentRequest, answer: Answer, now: float, today: datetime) -> bool:
         """Takes an answer to a request. Returns, for a Head, whether to read the body; ignore it for others."""
@@ -199,9 +168,9 @@ class Frontier:
     def abandon(self) -> list[Problem | Outcome]:
         """Ends the waiting documents as they are, when nothing more is requested; returns the last events."""
         for site in self.sites:
-            robots = self._hosts.for_url(site.origin).robots_txt
+            robots = self.hosts.for_url(site.origin).robots_txt
             if robots is not None and robots.awaits_verdict:
-                self._policy.report_body(robots)
+                self.policy.report_body(robots)
                 if robots.outcome:
                     self._waiting.end(robots)
         for index in self._links.dates.abandon():
@@ -214,9 +183,9 @@ class Frontier:
 
         A robots.txt, and a probe unless its host has refused others, are listed as where they fail.
         """
-        robots = (self._hosts.for_url(site.origin).robots_txt for site in self.sites)
+        robots = (self.hosts.for_url(site.origin).robots_txt for site in self.sites)
         for document in dict.fromkeys([*filter(None, robots), *self._documents]):
-            is_reported = document.is_probe and self._hosts.for_url(document.original_url).is_blocked
+            is_reported = document.is_probe and self.hosts.for_url(document.original_url).is_blocked
             if document.outcome is None and not is_reported:
                 unread = Outcome(url=document.original_url, why=document.why, samples=(problem,))
                 for site in document.sites:
@@ -232,11 +201,11 @@ class Frontier:
     def _is_decided(self) -> bool:
         """Whether nothing can be decided without another answer."""
         is_decided = self._authorities.is_propagated and self._revalidator.is_idle and self._links.dates.is_idle
-        return is_decided and not self._hosts.has_skipped(robots_only=self._awaits_robots)
+        return is_decided and not self.hosts.has_skipped(robots_only=self._awaits_robots)
 
     @property
     def _is_idle(self) -> bool:
-        return self._is_decided and not self.awaits_answers and self._hosts.is_idle
+        return self._is_decided and not self.awaits_answers and self.hosts.is_idle
 
     @property
     def _awaits_robots(self) -> bool:
@@ -248,7 +217,7 @@ class Frontier:
         if not self._links.propagate(_PROPAGATED_PER_CALL):
             return started  # a document that has not all its authorities yet would be read twice
         effort = 0
-        ready = self._hosts.pop_ready(now, robots_only=self._awaits_robots)
+        ready = self.hosts.pop_ready(now, robots_only=self._awaits_robots)
         while self.in_flight < self.plan.concurrency and effort < _EFFORT_PER_CALL and (found := next(ready, None)):
             host, document = found
             effort += _EFFORT_PER_REQUEST + (host.rules.effort(document.url) if host.rules else 0)
@@ -263,14 +232,14 @@ class Frontier:
         """Requests robots.txt first: its rules and Sitemap lines decide on all the rest."""
         document = site.seed.document
         if document is None:
-            self._policy.request(self._hosts.for_url(site.origin), site)
+            self.policy.request(self.hosts.for_url(site.origin), site)
         elif document not in self._documents:
             self._add_candidate(document, "given", site)
 
     def _add_candidate(self, url: str, why: Why, site: SiteDiscovery) -> None:
         document = Document(url, why)
         # It was a sitemap once, or is the probe that stands for all on a host with too long a Crawl-delay.
-        if url in self.plan.cache.names or self._hosts.for_url(url).delay_error:
+        if url in self.plan.cache.names or self.hosts.for_url(url).delay_error:
             self._events.report_probe(document)
         site.add_candidate(document)
         self._links.add_document(document)
@@ -281,7 +250,7 @@ class Frontier:
             message, remedy = f"more than {limit:,} bytes decoded: not read", advice("max_site_bytes")
             self._fail(document, Failed("S16", message, transient=False, remedy=remedy))
             return False
-        refusal = self._policy.refusal(host, document)
+        refusal = self.policy.refusal(host, document)
         if refusal:
             self._fail(document, refusal)
         return refusal is None
@@ -290,21 +259,21 @@ class Frontier:
         """Frees the slot of a request whose document is still being parsed; a bounded number of those per host, as
         each is held in memory.
         """
-        host = self._hosts.for_url(document.url)
+        host = self.hosts.for_url(document.url)
         if document not in self._processing and host.processing < self.plan.per_host:
             self._release(document)
             self._processing.add(document)
             host.processing += 1
 
     def _release(self, document: Document) -> None:
-        host = self._hosts.for_url(document.url)
+        host = self.hosts.for_url(document.url)
         if document in self._processing:
             self._processing.remove(document)
             host.processing -= 1
         else:
             self.in_flight -= 1
             host.pace.finished()
-            self._hosts.wake(host)
+            self.hosts.wake(host)
 
     # --- answers ---
 
@@ -319,7 +288,7 @@ class Frontier:
             document.received = attrs.evolve(before, status=head.status, sitemap_format=head.sitemap_format)
         if step == "read":
             if document.is_robots and request.redirects:
-                self._policy.share(document)
+                self.policy.share(document)
             if request.resume is None:  # a resumed reading keeps its scope: its items are counted
                 document.authorities = self._authorities.authorities_of(document)
             return True
@@ -330,15 +299,15 @@ class Frontier:
         elif isinstance(step, Follow):
             self._redirect(document, step)
         elif isinstance(step, RulesByStatus):
-            self._finish(document, Finished(self._policy.set_rules_by_status(document, step)))
+            self._finish(document, Finished(self.policy.set_rules_by_status(document, step)))
         else:
             self._refused(document, step, now)
         return False
 
     def _refused(self, document: Document, refusal: Refuse, now: float) -> None:
-        host = self._hosts.for_url(document.url)
+        host = self.hosts.for_url(document.url)
         if refusal.pause_seconds:
-            self._hosts.pause(host, now + refusal.pause_seconds, document.status or 0)
+            self.hosts.pause(host, now + refusal.pause_seconds, document.status or 0)
         if refusal.skip_host:
             self._skip_host(host, document, refusal.failed)
         else:
@@ -347,16 +316,16 @@ class Frontier:
     def _failed(self, document: Document, failed: Failed, now: float) -> None:
         request = document.request
         if failed.of_proxy:
-            is_first, skipped = self._hosts.skips_all is None, attrs.evolve(failed, severity="info")
+            is_first, skipped = self.hosts.skips_all is None, attrs.evolve(failed, severity="info")
             if is_first:  # the reason is reported once, whatever it was that was requested
                 self._events.report_probe(document)
-            self._hosts.skip_all(skipped)
+            self.hosts.skip_all(skipped)
             self._fail(document, failed if is_first else skipped)
         elif document.is_robots and document.status is None and any(site.other_origins for site in document.sites):
-            self._policy.request_at_next_origin(document, failed)
+            self.policy.request_at_next_origin(document, failed)
             for alias in document.aliases:
                 alias.alias_of = None
-                self._policy.queue(alias)
+                self.policy.queue(alias)
             for site in document.sites:
                 self._catch_up(site)
         elif self.tries_again(request, failed):
@@ -365,13 +334,13 @@ class Frontier:
                 network_seconds=request.network_seconds + failed.network_seconds,
                 resume=failed.resume or request.resume,
             )
-            self._policy.queue(document)
+            self.policy.queue(document)
         else:
             self._fail(document, failed)
 
     def _catch_up(self, site: SiteDiscovery) -> None:
         """The robots.txt at a site's next origin may have been read before, on another account."""
-        robots = self._hosts.for_url(site.origin).robots_txt
+        robots = self.hosts.for_url(site.origin).robots_txt
         if robots and robots.outcome:
             self._links.add_lines_again(robots)
             self._continue_discovery(robots, site, robots.outcome)
@@ -382,7 +351,7 @@ class Frontier:
         host.rules = host.rules or disallow_all(failed.text)
         if not document.is_robots:
             self._events.report_probe(document)
-        self._hosts.skip(host, attrs.evolve(failed, severity="info"))  # the reason is reported once
+        self.hosts.skip(host, attrs.evolve(failed, severity="info"))  # the reason is reported once
         self._fail(document, failed)
 
     def _redirect(self, document: Document, step: Follow) -> None:
@@ -391,13 +360,13 @@ class Frontier:
         self._events.note(document, "F03", f"redirected to {target}")
         document.ask(url=target, redirects=(*before.redirects, before.url), cookies=step.cookies, tries=0)
         if document.is_robots:
-            known = self._policy.requested_at(target)
+            known = self.policy.requested_at(target)
         else:
             known = self._documents.get(target) or self._links.robots_at(target, document)
         if known is None or known is document or (document.is_robots and known.is_alias_of(document)):
             if not document.is_robots:
                 self._documents.add_url(target, document)
-            self._policy.queue(document)
+            self.policy.queue(document)
             return
         if not document.is_robots:
             self._links.add_alias(document, known)
@@ -422,17 +391,17 @@ class Frontier:
 
     def _finished(self, document: Document, finished: Finished) -> None:
         if document.is_robots:
-            self._policy.set_rules(document, finished.rules or ALLOW_ALL, finished.robots_body)
+            self.policy.set_rules(document, finished.rules or ALLOW_ALL, finished.robots_body)
         elif document.is_index and not document.request.reread and self._documents.is_in_index(document):
             self._events.note(document, "S04", "an index within an index; the protocol allows none")
         self._finish(document, finished)
 
     def _fail(self, document: Document, failed: Failed) -> None:
-        host, code, read = self._hosts.for_url(document.original_url), failed.code, failed.read
+        host, code, read = self.hosts.for_url(document.original_url), failed.code, failed.read
         place = listing_place(document.listed)
         final = attrs.evolve(failed, message=f"{failed.message} (listed in {place})") if place else failed
         if document.is_robots:
-            final = self._policy.failure(document, failed, closes_host=True)
+            final = self.policy.failure(document, failed, closes_host=True)
         elif document.is_probe and is_refusal(code) and not host.is_blocked:
             self._events.report_probe(document)
             final = with_remedy(failed, document.status, self.plan)
@@ -442,7 +411,7 @@ class Frontier:
         # One message per host: further probes fail in the same way.
         host.is_blocked = host.is_blocked or (not document.is_probe and is_refusal(code))
         if document.is_robots:
-            self._policy.disallow(document, failed.text)
+            self.policy.disallow(document, failed.text)
         if read is None and document.request.resume:
             read = document.request.resume.read
         read = read or Finished(Outcome(format=Format.ROBOTS.value if document.is_robots else None))
@@ -455,7 +424,7 @@ class Frontier:
         if document.request.reread:
             self._waiting.end_reread(document, finished)
             return
-        self._policy.request_for_drops(document, finished.dropped_origins)
+        self.policy.request_for_drops(document, finished.dropped_origins)
         self._end(document, outcome)
         for alias in document.aliases:
             self._end_aliases(alias, outcome)
@@ -469,8 +438,8 @@ class Frontier:
             if alias.is_robots and known is not None:
                 for ref in known.sitemap_lines:
                     self._links.add(alias, ref)
-                rules = self._hosts.for_url(known.original_url).rules
-                self._policy.set_rules(alias, rules or ALLOW_ALL, known.robots_body)
+                rules = self.hosts.for_url(known.original_url).rules
+                self.policy.set_rules(alias, rules or ALLOW_ALL, known.robots_body)
             self._end(alias, _alias_outcome(outcome))
             due += alias.aliases
 
@@ -486,21 +455,21 @@ class Frontier:
     def _continue_discovery(self, document: Document, site: SiteDiscovery, outcome: Outcome) -> None:
         """A candidate or the robots.txt of a site has ended: requests the next probe, or ends the discovery."""
         site.awaits_robots = False
-        if document is not self._hosts.for_url(site.origin).robots_txt:
+        if document is not self.hosts.for_url(site.origin).robots_txt:
             site.candidate_ended(outcome)
             if document.why == "well-known" and not (outcome.format in SITEMAP_FORMATS or "F02" in outcome.problems):
                 site.probes.append(document)
         elif not outcome.complete:
-            self._policy.report_first_failure(site)
+            self.policy.report_first_failure(site)
         if document.why == "well-known" and not (document.is_probe or outcome.complete):
             site.report_candidate(outcome)
-        if not self._policy.rules_out_probes(site, document):
+        if not self.policy.rules_out_probes(site, document):
             while (url := site.next_probe()) is not None:
                 if url not in self._documents and not self.plan.no_follow.find_in(url):
                     self._add_candidate(url, "well-known", site)
                     return
         if not site.pending and not site.has_ended:
-            robots = self._policy.end_discovery(site)
+            robots = self.policy.end_discovery(site)
             if robots is not None:
                 self._waiting.end(robots)
 

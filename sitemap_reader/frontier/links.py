@@ -295,7 +295,7 @@ class Links:
 
     def _skip(self, index: Document, ref: SitemapRef, reason: str) -> None:
         if reason == "since":
-            self._events.count_skipped(index)
+            index.report.skipped += 1
         self._prune(ref.loc, reason)
 
     def _prune(self, loc: str, reason: str) -> None:

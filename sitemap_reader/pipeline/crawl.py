@@ -109,7 +109,7 @@ class Crawl:
 
     def delay(self) -> CrawlDelay | None:
         """The Crawl-delay that slows the crawl most, or None if there is none or it is not kept."""
-        return self.frontier.longest_crawl_delay() if self._polite else None
+        return self.frontier.policy.longest_delay() if self._polite else None
 
     def batches(self) -> CrawlBatches:
         """The items of the crawl as they come, for `async for`; a caller that stops before the end has to close it."""
@@ -210,11 +210,11 @@ class Crawl:
         self._timer.wake()
         is_wanted = self.frontier.receive(request, answer, self._timer.now(), datetime.now(UTC))
         if self._pacing is not None:
-            self._pacing.learn(self.frontier.take_paces())
+            self._pacing.learn(self.frontier.hosts.take_changed())
         return is_wanted
 
     async def _request(self, request: DocumentRequest) -> None:
-        host, watch = self.frontier.host(request.url), self._watch
+        host, watch = self.frontier.hosts.for_url(request.url), self._watch
         with watch.request():
             async with slot_for(self._pacing, host, request.document, watch.waiting) as slot:
                 if not self.is_stopped:

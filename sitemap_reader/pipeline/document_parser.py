@@ -61,12 +61,7 @@ class DocumentParser:
     """
 
     def __init__(
-        self,
-        request: DocumentRequest,
-        plan: Plan,
-        headers: Mapping[str, str],
-        *,
-        asks_fallback: bool = False,
+        self, request: DocumentRequest, plan: Plan, headers: Mapping[str, str], *, asks_fallback: bool = False
     ) -> None:
         document, resume, reread = request.document, request.resume, request.reread
         self._parser = SitemapParser(

@@ -20,16 +20,7 @@ import msgspec
 import orjson
 
 from ..model.records import EXTENSIONS, EXTRAS_STATE_CODE, UrlRecord
-from ..model.url_batch import (
-    CHANGEFREQS,
-    EPOCH,
-    PRECISIONS,
-    SUBSECOND,
-    Columns,
-    UrlBatch,
-    changefreq_of,
-    lastmod_of,
-)
+from ..model.url_batch import CHANGEFREQS, EPOCH, PRECISIONS, SUBSECOND, Columns, UrlBatch, changefreq_of, lastmod_of
 from ..parser.compiled import scanner
 from ..serialize.jsonl import STATED, from_json, to_dict
 from ..serialize.schema import NESTED

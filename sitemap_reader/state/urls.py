@@ -27,16 +27,7 @@ from .diff_rules import (
     counted_places,
     new_pieces,
 )
-from .rows import (
-    HAS_NEWS,
-    Listing,
-    RowColumns,
-    StoredRows,
-    newest_listing,
-    record_of,
-    row_values,
-    with_rows,
-)
+from .rows import HAS_NEWS, Listing, RowColumns, StoredRows, newest_listing, record_of, row_values, with_rows
 from .schema import decode_value, json_text
 
 if TYPE_CHECKING:
@@ -246,12 +237,7 @@ class SiteUrls:
         yield from new_pieces(columns, document.stored.url)
 
     def _change(
-        self,
-        document: DocumentRow,
-        columns: RowColumns,
-        index: int,
-        before: PreviousListings,
-        diff: DocumentChanges,
+        self, document: DocumentRow, columns: RowColumns, index: int, before: PreviousListings, diff: DocumentChanges
     ) -> Change | None:
         """The change of a URL that this document or another listed before; None if it is not updated."""
         key, loc = columns.keys[index], columns.locs[index]

@@ -158,11 +158,7 @@ def share(count: int, total: int | None) -> float | None:
 
 _MAX_OPEN = 64  # sitemaps are read concurrently, so their URLs are interleaved
 # Kind of evidence -> the name of its fact.
-_NAMES: dict[Kind, str] = {
-    "future": "in the future",
-    "dense": "in a batch",
-    "at_fetch": "at the time of reading",
-}
+_NAMES: dict[Kind, str] = {"future": "in the future", "dense": "in a batch", "at_fetch": "at the time of reading"}
 
 
 def trust_facts(history: History, urls: int) -> Iterator[Fact]:

@@ -10,6 +10,8 @@ import asyncio
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+import attrs
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
@@ -17,17 +19,15 @@ if TYPE_CHECKING:
     from ..state.change_log import ChangeLog, LogEntry
 
 
+@attrs.define(eq=False, slots=False)
 class ChangeFeed:
     """Reads a ChangeLog in `thread`, which has one worker and is the only one that uses the state."""
 
-    def __init__(
-        self, log: ChangeLog, thread: ThreadPool, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
-    ) -> None:
-        self._log = log
-        self._thread = thread
-        self._clock = clock
-        self._grown = asyncio.Event()
-        self._entry: LogEntry | None = None  # that entry_after() has read last
+    _log: ChangeLog
+    _thread: ThreadPool
+    _clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    _grown: asyncio.Event = attrs.field(factory=asyncio.Event, init=False)
+    _entry: LogEntry | None = attrs.field(default=None, init=False)  # that entry_after() has read last
 
     @property
     def last_seq(self) -> int:

@@ -52,6 +52,7 @@ class DeliveryStatus:
     is_stopped: bool = False
 
 
+@attrs.define(eq=False, slots=False)
 class Delivery:
     """Delivers the changes of a feed to a sink, from start() to drain().
 
@@ -60,30 +61,19 @@ class Delivery:
     0 to 1.
     """
 
-    def __init__(
-        self,
-        feed: ChangeFeed,
-        sink: Sink,
-        dead_letters: DeadLetters | None = None,
-        *,
-        report: Callable[[str], object] = lambda text: None,
-        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-        jitter: Callable[[], float] = random.random,
-    ) -> None:
-        self.sink = sink
-        self.status = DeliveryStatus()
-        self._feed = feed
-        self._dead_letters = dead_letters
-        self._report = report
-        self._sleep = sleep
-        self._clock = clock
-        self._jitter = jitter
-        self._task: asyncio.Task[None] | None = None
-        self._entry: LogEntry | None = None  # which is being delivered
-        self._trouble = ""  # the failure that was reported, until the sink works again
-        self._draining = asyncio.Event()
-        self._failing = asyncio.Event()
+    _feed: ChangeFeed
+    sink: Sink
+    _dead_letters: DeadLetters | None = None
+    _report: Callable[[str], object] = attrs.field(default=lambda text: None, kw_only=True)
+    _sleep: Callable[[float], Awaitable[object]] = attrs.field(default=asyncio.sleep, kw_only=True)
+    _clock: Callable[[], datetime] = attrs.field(default=lambda: datetime.now(UTC), kw_only=True)
+    _jitter: Callable[[], float] = attrs.field(default=random.random, kw_only=True)
+    status: DeliveryStatus = attrs.field(factory=DeliveryStatus, init=False)
+    _task: asyncio.Task[None] | None = attrs.field(default=None, init=False)
+    _entry: LogEntry | None = attrs.field(default=None, init=False)  # which is being delivered
+    _trouble: str = attrs.field(default="", init=False)  # the failure that was reported, until the sink works again
+    _draining: asyncio.Event = attrs.field(factory=asyncio.Event, init=False)
+    _failing: asyncio.Event = attrs.field(factory=asyncio.Event, init=False)
 
     @property
     def lag_changes(self) -> int:

@@ -6,7 +6,6 @@ labels have few fixed values: no metric has a label for sites, URLs or clients.
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from ..model.errors import UsageError, install_hint, masked, printable
@@ -14,7 +13,7 @@ from ..version import __version__
 from .pings import RESULTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from prometheus_client import Metric
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -40,10 +39,19 @@ async def metrics_text(watcher: Watcher, pings: PingReceiver, streams: int) -> b
     """The present values; `streams` is the number of clients that wait for changes."""
     from prometheus_client import CollectorRegistry, generate_latest
 
-    metrics = [*_metrics(watcher, await watcher.totals(), pings, streams)]
     registry = CollectorRegistry()
-    registry.register(SimpleNamespace(collect=lambda: metrics))
+    registry.register(_Collector([*_metrics(watcher, await watcher.totals(), pings, streams)]))
     return generate_latest(registry)
+
+
+class _Collector:
+    """What a registry calls for its metrics."""
+
+    def __init__(self, metrics: Iterable[Metric]) -> None:
+        self._metrics = metrics
+
+    def collect(self) -> Iterable[Metric]:
+        return self._metrics
 
 
 def _metrics(watcher: Watcher, totals: Totals, pings: PingReceiver, streams: int) -> Iterator[Metric]:
@@ -68,9 +76,8 @@ def _metrics(watcher: Watcher, totals: Totals, pings: PingReceiver, streams: int
     yield _metric(_GAUGE, "info", "The version of sitemap-reader.", {__version__: 1}, "version")
     sinks = {masked(printable(sink.name)): sink for sink in totals.sinks}
     for kind, name, text, field in _OF_SINKS:
-        yield _metric(
-            kind, f"sink_{name}", text, {label: getattr(sink, field) for label, sink in sinks.items()}, "sink"
-        )
+        of_sinks = {label: getattr(sink, field) for label, sink in sinks.items()}
+        yield _metric(kind, f"sink_{name}", text, of_sinks, "sink")
     yield _metric(_COUNTER, "requests", "Requests by status.", counters.requests, "status")
     yield _metric(_COUNTER, "visits", "Visits of sites by result.", counters.visits, "result")
     yield _metric(_COUNTER, "changes", "Changes of URLs by kind.", counters.changes, "change")
@@ -80,9 +87,8 @@ def _metrics(watcher: Watcher, totals: Totals, pings: PingReceiver, streams: int
 def _metric(kind: str, name: str, text: str, values: Mapping[str, float], label: str | None = None) -> Metric:
     from prometheus_client import core
 
-    metric: GaugeMetricFamily | CounterMetricFamily = getattr(core, kind)(
-        PREFIX + name, text, labels=[label] if label else []
-    )
+    names = [label] if label else []
+    metric: GaugeMetricFamily | CounterMetricFamily = getattr(core, kind)(PREFIX + name, text, labels=names)
     for label_value, value in values.items():
         metric.add_metric([label_value] if label else [], value)
     return metric

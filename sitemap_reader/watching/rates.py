@@ -60,11 +60,7 @@ _NEWEST_ITEMS, _LEAST_ITEMS = 6, 4
 
 
 def prior_for(
-    format: str,
-    *,
-    is_news: bool = False,
-    max_age_seconds: float | None = None,
-    age_seconds: float | None = None,
+    format: str, *, is_news: bool = False, max_age_seconds: float | None = None, age_seconds: float | None = None
 ) -> Prior:
     """The rate to assume for a document before it was checked twice.
 
@@ -118,13 +114,7 @@ class ChangeRate:
     # --- what checks found ---
 
     def observe(
-        self,
-        since: float,
-        until: float,
-        *,
-        changed: bool,
-        moments: Sequence[float] = (),
-        count: float | None = None,
+        self, since: float, until: float, *, changed: bool, moments: Sequence[float] = (), count: float | None = None
     ) -> None:
         """Adds a check at `until` that is the next one after `since`.
 

@@ -92,15 +92,7 @@ class Schedule:
 
     # --- documents ---
 
-    def add(
-        self,
-        key: Key,
-        host: str,
-        rate: ChangeRate,
-        looked_at: float,
-        *,
-        source: Key | None = None,
-    ) -> None:
+    def add(self, key: Key, host: str, rate: ChangeRate, looked_at: float, *, source: Key | None = None) -> None:
         """Adds a document, or replaces it; looked() revises its `rate` in place.
 
         `source` is the key of the index whose lastmods signal its changes. A document that was never looked at has

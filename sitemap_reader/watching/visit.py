@@ -110,54 +110,41 @@ class Stores:
                 raise StateFailed(exc) from exc
 
 
+@attrs.define(eq=False, slots=False)
 class Visit:
     """One visit of a site; run() makes it, and its fields have the result, also of one that was cancelled.
+
+    `name` is that of the site in the state, `options` are keywords of changes(). A robots.txt is requested unless its
+    response is stored `since` this time. `survives_errors`: an exception becomes `error`; else run() raises it, as
+    those of a fetcher or a function of the caller.
 
     `findings` are those of documents that were due, `postponed` the others that are listed; `counts` are the changes
     that were stored, `faults` the first problems, `error` an internal error. `is_blocked`: the host refused, or
     a bot wall answered, and nothing could be read. `has_read`: a sitemap was requested, and read.
     """
 
-    def __init__(
-        self,
-        reader: SitemapReader,
-        target: Target,
-        name: str,
-        stores: Stores,
-        clock: Callable[[], datetime],
-        is_due: Callable[[str, SitemapRef | None, bool], bool],
-        on_request: Callable[[str], None],
-        options: Mapping[str, Any],
-        *,
-        since: datetime,
-        survives_errors: bool = False,
-    ) -> None:
-        """`name` is that of the site in the state, `options` are keywords of changes().
-
-        A robots.txt is requested unless its response is stored `since` this time. `survives_errors`: an exception
-        becomes `error`; else run() raises it, as those of a fetcher or a function of the caller.
-        """
-        self.findings: dict[str, Finding] = {}
-        self.postponed: set[str] = set()
-        self.faults: list[Problem] = []
-        self.counts = ChangeCounts()
-        self.error: str | None = None
-        self.crawl_delay: float | None = None
-        self.has_ended = False
-        self.is_over_time = False  # Limits.site_seconds
-        self.is_blocked = False
-        self.has_read = False
-        self.fetcher: VisitFetcher | None = None
-        self._reader = reader
-        self._target = target
-        self._name = name
-        self._stores = stores
-        self._clock = clock
-        self._on_request = on_request
-        self._since = since
-        self._survives_errors = survives_errors
-        self._options = {**options, "is_due": is_due, "clock": clock}
-        self._next = _Changes()
+    _reader: SitemapReader
+    _target: Target
+    _name: str
+    _stores: Stores
+    _clock: Callable[[], datetime]
+    _is_due: Callable[[str, SitemapRef | None, bool], bool]
+    _on_request: Callable[[str], None]
+    _options: Mapping[str, Any]
+    _since: datetime = attrs.field(kw_only=True)
+    _survives_errors: bool = attrs.field(default=False, kw_only=True)
+    findings: dict[str, Finding] = attrs.field(factory=dict, init=False)
+    postponed: set[str] = attrs.field(factory=set, init=False)
+    faults: list[Problem] = attrs.field(factory=list, init=False)
+    counts: ChangeCounts = attrs.field(factory=ChangeCounts, init=False)
+    error: str | None = attrs.field(default=None, init=False)
+    crawl_delay: float | None = attrs.field(default=None, init=False)
+    has_ended: bool = attrs.field(default=False, init=False)
+    is_over_time: bool = attrs.field(default=False, init=False)  # Limits.site_seconds
+    is_blocked: bool = attrs.field(default=False, init=False)
+    has_read: bool = attrs.field(default=False, init=False)
+    fetcher: VisitFetcher | None = attrs.field(default=None, init=False)
+    _next: _Changes = attrs.field(factory=lambda: _Changes(), init=False)
 
     async def run(self) -> None:
         """Makes the visit. StateFailed where the state cannot be written: then nothing of its last document is."""
@@ -183,7 +170,7 @@ class Visit:
                 await asyncio.shield(self._stores.thread.run(ending.close))  # also where this is cancelled meanwhile
 
     def _delay(self, run: ChangeRun) -> float | None:
-        rules = [run.crawl.frontier.rules(f"{seed.origins[0]}/") for seed in self._target.seeds]
+        rules = [run.crawl.frontier.policy.rules(f"{seed.origins[0]}/") for seed in self._target.seeds]
         return max((each.delay_seconds or 0.0 for each in rules if each is not None), default=None)
 
     # --- in the thread of the state ---
@@ -197,16 +184,12 @@ class Visit:
             self.fetcher = VisitFetcher(fetcher, stored, self._clock, self._on_request)
             return self.fetcher
 
-        options: Any = {**self._options, "on_document": self._end_document, "on_item": self._note_fault}
+        options: Any = {**self._options, "is_due": self._is_due, "clock": self._clock}
+        options |= {"on_document": self._end_document, "on_item": self._note_fault}
         with self._stores.log.transaction():
             # It commits the row of the site, which a later rollback must not take.
             return self._reader.begin_sync(
-                self._target,
-                self._stores.state,
-                options,
-                wrap=wrap,
-                executor=self._stores.executor,
-                keeps_pauses=True,
+                self._target, self._stores.state, options, wrap=wrap, executor=self._stores.executor, keeps_pauses=True
             )
 
     def _apply(self, run: ChangeRun, batch: Batch) -> None:

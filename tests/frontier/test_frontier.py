@@ -74,7 +74,7 @@ def test_forbidden_sitemap_is_reported_and_not_fetched() -> None:
 def test_rules_are_known_without_obey_robots() -> None:
     pages = {ROBOTS: names(MAP, rules="Disallow: /p"), MAP: urlset(f"{SITE}/p/1")}
     seen = walk(SITE, pages, obey_robots=False)
-    rules = seen.frontier.rules(f"{SITE}/p/1")
+    rules = seen.frontier.policy.rules(f"{SITE}/p/1")
     assert seen.locs == [f"{SITE}/p/1"]
     assert rules is not None
     assert rules.refusal(f"{SITE}/p/1") == ""
@@ -1001,13 +1001,13 @@ def test_duration_of_a_crawl_delay_is_known() -> None:
     children = [f"{SITE}/{number}.xml" for number in range(4)]
     frontier = Frontier([parse_target(SITE)], Plan())
     (robots,) = frontier.next_requests(0.0)
-    assert frontier.longest_crawl_delay() is None
+    assert frontier.policy.longest_delay() is None
     assert frontier.receive(robots, Head(200, {}), 0.0, TODAY)
     for child in children:
         frontier.receive(robots, SitemapRef(child, sitemap=ROBOTS), 0.0, TODAY)
     rules = parse_rules("User-agent: *\nCrawl-delay: 10", "bot")
     frontier.receive(robots, Finished(Outcome(format="robots"), rules), 0.0, TODAY)
-    delay = frontier.longest_crawl_delay()
+    delay = frontier.policy.longest_delay()
     assert delay is not None
     assert (delay.host, delay.delay_seconds, delay.documents, delay.seconds_left) == (SITE, 10.0, 4, 40.0)
 

@@ -6,7 +6,7 @@ gzip is undone by its magic, whatever the headers say. Faults go into a list; ba
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from .gzip import HEAD_BYTES, STEP_BYTES, DeflateDecoder, GzipDecoder
 
@@ -118,21 +118,9 @@ class Decompressor:
 # --- br and zstd ----------------------------------------------------------------------------------------------
 
 
-class _Stream(Protocol):
+class _Brotli:
     """One compressed stream: step() takes all data and gives some output, and step(b"") more while `has_more`."""
 
-    error: type[Exception]
-
-    def step(self, data: bytes) -> bytes: ...
-    @property
-    def has_more(self) -> bool: ...
-    @property
-    def done(self) -> bool: ...
-    @property
-    def unused(self) -> bytes: ...
-
-
-class _Brotli:
     def __init__(self) -> None:
         import brotli
 
@@ -156,6 +144,8 @@ class _Brotli:
 
 
 class _Zstd:
+    """The same of zstd."""
+
     def __init__(self) -> None:
         zstd = zstd_module()
         self.error: type[Exception] = zstd.ZstdError
@@ -178,7 +168,7 @@ class _Zstd:
         return bytes(self._stream.unused_data)
 
 
-_STREAMS: dict[str, Callable[[], _Stream]] = {"br": _Brotli, "zstd": _Zstd}
+_STREAMS: dict[str, Callable[[], _Brotli | _Zstd]] = {"br": _Brotli, "zstd": _Zstd}
 
 
 class _BlockInflater:

@@ -74,10 +74,7 @@ _ANGLE = re.compile(rb"[<>]")
 _ROOT = re.compile(rb"<(?:[\w.-]+:)?(?:urlset|sitemapindex|rss|RDF|feed)[\s/>]")
 _HTML = re.compile(rb"\s*(?:<!--(?:(?!-->).)*-->\s*)*<!doctype\s+html", re.DOTALL | re.IGNORECASE)
 # The rest of a doctype that a template printed before a sitemap. `(?!)`: see _EPILOG in xml/scan.py.
-_PRINTED_DOCTYPE = re.compile(
-    rb"[^<>\[]*+>\s*+(?=(?:\s++|<!--.*?-->|<\?.*?\?>|(?!))*+%s)" % _ROOT.pattern,
-    re.DOTALL,
-)
+_PRINTED_DOCTYPE = re.compile(rb"[^<>\[]*+>\s*+(?=(?:\s++|<!--.*?-->|<\?.*?\?>|(?!))*+%s)" % _ROOT.pattern, re.DOTALL)
 # A line of HTML, or of a message of PHP in plain text, from the script that writes the list of URLs.
 _JUNK_LINE = re.compile(
     rb"\s*+(?:<(?:/|!--|(?:br|b|p|pre|div|font|table|hr|span|head|strong|script|style|link|meta)\b).*"

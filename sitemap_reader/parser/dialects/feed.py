@@ -264,14 +264,12 @@ _ATOM_TAGS = frozenset({"entry", "link", *ATOM_DATES})
 
 def rss_vocabulary(namespace: str) -> Vocabulary:
     """The names of a document whose root is `<rss>` or `<RDF>`."""
-    names = frozenset({"item"})
-    return Vocabulary(RSS, namespace, names, "link", tags=_RSS_TAGS, is_link=_is_link)
+    return Vocabulary(RSS, namespace, frozenset({"item"}), "link", tags=_RSS_TAGS, is_link=_is_link)
 
 
 def atom_vocabulary(namespace: str) -> Vocabulary:
     """The names of a document whose root is `<feed>`."""
-    names = frozenset({"entry"})
-    return Vocabulary(ATOM, namespace, names, "link", tags=_ATOM_TAGS, is_link=_is_alternate)
+    return Vocabulary(ATOM, namespace, frozenset({"entry"}), "link", tags=_ATOM_TAGS, is_link=_is_alternate)
 
 
 # Name of a root -> whose namespace it has, and which are right. RSS 2.0 has none.
@@ -348,12 +346,7 @@ def _is_rss_link(child: Element) -> bool:
 
 
 def _raw(
-    item: Entry,
-    link: Element | None,
-    loc: str,
-    dates: tuple[str, ...],
-    problems: list[Problem],
-    limits: Limits,
+    item: Entry, link: Element | None, loc: str, dates: tuple[str, ...], problems: list[Problem], limits: Limits
 ) -> list[RawEntry]:
     if item.is_cut:  # the missing part may hold a date with priority
         dates = dates[:1]

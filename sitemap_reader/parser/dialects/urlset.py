@@ -13,17 +13,7 @@ from ...model.records import EXTENSIONS
 from ..content.sniff import Format
 from ..normalise.entry import RawEntry
 from ..normalise.urls import is_web_url
-from ..xml.elements import (
-    CORE,
-    SITEMAP,
-    Entry,
-    Vocabulary,
-    is_core,
-    own_text,
-    stripped,
-    text_without,
-    wrong_root,
-)
+from ..xml.elements import CORE, SITEMAP, Entry, Vocabulary, is_core, own_text, stripped, text_without, wrong_root
 from .extensions import TAGS
 
 if TYPE_CHECKING:
@@ -42,17 +32,8 @@ _EXTENSIONS = frozenset(extension.tag for extension in EXTENSIONS.values())
 _VOIDS = frozenset(extension.tag for extension in EXTENSIONS.values() if extension.is_void)
 
 
-def urlset_vocabulary(namespace: str) -> Vocabulary:
-    """The names of a document whose root, in `namespace`, is `<urlset>`."""
-    return _vocabulary(namespace, "url")
-
-
-def index_vocabulary(namespace: str) -> Vocabulary:
-    """The names of a document whose root, in `namespace`, is `<sitemapindex>`."""
-    return _vocabulary(namespace, "sitemap")
-
-
-def _vocabulary(namespace: str, implied_entry: str) -> Vocabulary:
+def vocabulary(namespace: str, *, implied_entry: str) -> Vocabulary:
+    """The names of a document whose root has this namespace; a location outside of any entry implies that one."""
     return Vocabulary(
         SITEMAP,
         namespace,
@@ -92,7 +73,7 @@ def raw_entries(entry: Entry, limits: Limits, reported: set[str]) -> list[RawEnt
     problems = list(entry.problems)
     for child in entry.element:
         tag = child.tag
-        if kind == "sitemap" and _has_no_meaning(tag):
+        if kind == "sitemap" and (tag in _HINTS or tag in TAGS):  # siteindex.xsd: it has a loc and a lastmod
             if tag not in reported:
                 problems.append(_odd_tag(entry, child, "has no meaning in <sitemap>"))
             reported.add(tag)
@@ -115,11 +96,6 @@ def raw_entries(entry: Entry, limits: Limits, reported: set[str]) -> list[RawEnt
         repeated = report("S10", f"location {number} of one <{kind}>", line=entry.line, field="loc", raw=loc)
         raws.append(RawEntry(kind, loc, entry.line, lastmod, changefreq, priority, [], [repeated]))
     return raws
-
-
-def _has_no_meaning(tag: str) -> bool:
-    """Whether a known tag means nothing for a sitemap in an index, which has a loc and a lastmod (siteindex.xsd)."""
-    return tag in _HINTS or tag in TAGS
 
 
 def _odd_tag(entry: Entry, child: Element, what: str) -> Problem:

@@ -342,10 +342,7 @@ _W3C_REPAIRS: Repairs = (
     ("zone by name", lambda part: part["label"] or _is_name(part["zone"])),
     *_CLOCK_REPAIRS,
 )
-_NAMED_MONTH_REPAIRS: Repairs = (
-    ("month by name", lambda _: True),
-    *_CLOCK_REPAIRS,
-)
+_NAMED_MONTH_REPAIRS: Repairs = (("month by name", lambda _: True), *_CLOCK_REPAIRS)
 _RFC_REPAIRS: Repairs = (
     ("RFC 850 form", lambda part: part["between"]),
     ("a zone that RFC 822 does not name", lambda part: (part["zone"] or "").upper() in _OTHER_ZONES),

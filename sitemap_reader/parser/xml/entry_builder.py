@@ -231,11 +231,7 @@ class EntryBuilder:
         return b"".join(ancestor.written for ancestor in self._ancestors)
 
     def attach(
-        self,
-        parser: XMLParserType | EventParser,
-        written: Callable[[int], bytes],
-        shift: int = 0,
-        line_shift: int = 0,
+        self, parser: XMLParserType | EventParser, written: Callable[[int], bytes], shift: int = 0, line_shift: int = 0
     ) -> None:
         """Sets the handlers of a parser, inside the elements that are open around entries.
 

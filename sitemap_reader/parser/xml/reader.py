@@ -7,6 +7,7 @@ goes to EntryParser, which reads with expat and recovers from damage.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from ..content.sniff import ROOTS, Format
@@ -42,8 +43,8 @@ class Reader(Protocol):
 EntryReader = Callable[["Entry", "Limits"], "list[RawEntry]"]
 # Format -> (root namespace -> vocabulary, the EntryReader of a document)
 DIALECTS: dict[Format, tuple[Callable[[str], Vocabulary], Callable[[], EntryReader]]] = {
-    Format.URLSET: (urlset.urlset_vocabulary, urlset.entry_reader),
-    Format.INDEX: (urlset.index_vocabulary, urlset.entry_reader),
+    Format.URLSET: (partial(urlset.vocabulary, implied_entry="url"), urlset.entry_reader),
+    Format.INDEX: (partial(urlset.vocabulary, implied_entry="sitemap"), urlset.entry_reader),
     Format.RSS: (feed.rss_vocabulary, lambda: feed.rss_entries),
     Format.ATOM: (feed.atom_vocabulary, lambda: feed.atom_entries),
 }
