@@ -140,7 +140,6 @@ def _bars(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> Drawing:
 
 
 def _name_axis(width: float) -> Any:
-    """An axis of names, with its title above them."""
     title = {"titleAngle": 0, "titleAlign": "left", "titleX": -width, "titleY": -10, "titleBaseline": "bottom"}
     return alt.Axis(labelExpr=AXIS_LABEL, labelLimit=_LABEL_PIXELS, ticks=False, domain=False, **title)
 

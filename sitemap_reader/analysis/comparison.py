@@ -203,7 +203,6 @@ def _changes(snapshot: SnapshotTables, other: SnapshotTables) -> Iterable[dict[s
 
 
 def _listings(snapshot: SnapshotTables, names: dict[str, str]) -> Iterator[dict[str, Any]]:
-    """The JSON object of each URL, with its site renamed."""
     none = snapshot.urls.stored.schema.empty_table()
     for url in json_objects(Tables(snapshot.urls.stored, none, none)):
         yield {**url, "site": names.get(url["site"], url["site"])} if names else url

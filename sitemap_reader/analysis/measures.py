@@ -1,33 +1,21 @@
 """All measures of a Snapshot, each a function of it that returns a Measure; importing them imports pandas."""
 
-from .comparison import churn, growth, overlap
-from .dates import cadence, freshness, weekday_hour
-from .gaps import gaps, shared
-from .languages import hreflang, languages
-from .lastmod_trust import lastmod_trust
-from .publication import calendar, new
-from .sections import changefreq_priority, media_coverage, sections
-from .sitemap_nesting import tree
-from .topics import slug_ngrams, topics
-
-__all__ = [
-    "cadence",
-    "calendar",
-    "changefreq_priority",
-    "churn",
-    "freshness",
-    "gaps",
-    "growth",
-    "hreflang",
-    "languages",
-    "lastmod_trust",
-    "media_coverage",
-    "new",
-    "overlap",
-    "sections",
-    "shared",
-    "slug_ngrams",
-    "topics",
-    "tree",
-    "weekday_hour",
-]
+from .comparison import churn as churn
+from .comparison import growth as growth
+from .comparison import overlap as overlap
+from .dates import cadence as cadence
+from .dates import freshness as freshness
+from .dates import weekday_hour as weekday_hour
+from .gaps import gaps as gaps
+from .gaps import shared as shared
+from .languages import hreflang as hreflang
+from .languages import languages as languages
+from .lastmod_trust import lastmod_trust as lastmod_trust
+from .publication import calendar as calendar
+from .publication import new as new
+from .sections import changefreq_priority as changefreq_priority
+from .sections import media_coverage as media_coverage
+from .sections import sections as sections
+from .sitemap_nesting import tree as tree
+from .topics import slug_ngrams as slug_ngrams
+from .topics import topics as topics

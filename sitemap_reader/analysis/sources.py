@@ -240,7 +240,6 @@ def _batches(group: Iterable[Source]) -> Iterable[list[Source]]:
 
 
 def _lazy(source: Source, site: str | None) -> Snapshot:
-    """The Snapshot of a dump, which is read on first use."""
     path = source.path
     metadata = SnapshotMetadata() if path.is_fifo() else read_metadata(path)  # to open a pipe would end its writer
     file = None if path.is_dir() else DumpFile(path)
@@ -317,7 +316,6 @@ class Found:
 
 
 def _alone(read: Callable[[Path], tuple[Tables, SnapshotMetadata]]) -> Reader:
-    """The reader of a kind that gets one path."""
     return lambda paths, _: Part(*read(*paths))
 
 

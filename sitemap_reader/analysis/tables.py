@@ -280,7 +280,6 @@ _COUNT_COLUMNS = ("dropped", "problems")
 
 
 def _report_object(row: JsonObject) -> JsonObject:
-    """The JSON object of a problem or an outcome, without its type."""
     listed = {name: row[name] or () for name in _COUNT_COLUMNS if name in row}
     counts = {name: {count["name"]: count["count"] for count in rows} for name, rows in listed.items()}
     json_object: JsonObject = {**row, **counts}

@@ -20,8 +20,7 @@ from ..fetch.recorded_pages import RecordedPagesFetcher
 from ..fetch.replay import SEEDS_FILE, FolderRecorder, ReplayFetcher, is_recording, read_recording
 from ..fetch.request_headers import Logins
 from ..fetch.static_files import StaticFilesFetcher
-from ..fetch.warc.fetcher import WarcFetcher
-from ..fetch.warc.index import RECOMPRESS
+from ..fetch.warc.fetcher import RECOMPRESS, WarcFetcher
 from ..frontier.seeds import SCHEME, Seed, basic, parse_target
 from ..model.errors import UsageError
 from ..model.messages import Keyword, Message

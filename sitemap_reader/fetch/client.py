@@ -433,14 +433,14 @@ def _requested_url(url: str, limits: Limits) -> RequestedUrl:
     return RequestedUrl(f"{scheme}://{authority}{rest}", host, host_port, limits.connect_seconds, limits.read_seconds)
 
 
+@attrs.define(eq=False)
 class _BodyChunks:
     """Iterates over a body as it arrives; a FetchError for a break states how many bytes came before it."""
 
-    def __init__(self, response: aiohttp.ClientResponse, requested: RequestedUrl) -> None:
-        self._response = response
-        self._requested = requested
-        self._received = 0
-        self._error: Exception | None = None
+    _response: aiohttp.ClientResponse
+    _requested: RequestedUrl
+    _received: int = 0
+    _error: Exception | None = None
 
     def __aiter__(self) -> _BodyChunks:
         return self

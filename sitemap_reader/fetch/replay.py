@@ -299,19 +299,19 @@ def _unreadable(path: Path, line: int, text: str) -> FetchError:
 # --- recording -------------------------------------------------------------------------------------------------------
 
 
+@attrs.define(eq=False)
 class RecordedBody:
     """Iterates over a response's body and copies it to a file, which is opened with the first byte.
 
     `is_complete`: it was read to its end. `broken_by`: why it broke off, None where it was only not read further.
     """
 
-    def __init__(self, response: Response, open_body_file: Callable[[], BinaryIO]) -> None:
-        self.response = response
-        self.file: BinaryIO | None = None
-        self.is_complete = False
-        self.broken_by: FetchError | None = None
-        self._open_file = open_body_file
-        self._bytes = 0
+    response: Response
+    _open_file: Callable[[], BinaryIO]
+    file: BinaryIO | None = None
+    is_complete: bool = False
+    broken_by: FetchError | None = None
+    _bytes: int = 0
 
     def __aiter__(self) -> RecordedBody:
         return self

@@ -309,7 +309,6 @@ class SitemapParser:
             self._add(self._reader.feed(chunk))
 
     def _open(self, sniffed: SniffResult) -> None:
-        """Creates the reader for the format, and reads the first bytes."""
         whole, self._head = bytes(self._head or b""), None
         skipped, head = whole[: sniffed.skip_bytes], whole[sniffed.skip_bytes :]
         if skipped:

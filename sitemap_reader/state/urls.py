@@ -226,7 +226,6 @@ class SiteUrls:
     def _pieces(
         self, document: DocumentRow, columns: RowColumns, before: PreviousListings, diff: DocumentChanges
     ) -> Iterator[ChangePiece]:
-        """The updated URLs, then the new ones."""
         is_known = [key in before.own or key in before.elsewhere for key in columns.keys] if before.has_any else ()
         if any(is_known):
             known = compress(count(), is_known)

@@ -258,7 +258,6 @@ class _LoopSink:
         self._taken.set()
 
     def stop(self) -> None:
-        """Ends deliver()."""
         self._stopped.set()
 
     async def deliver(self, entry: LogEntry) -> None:

@@ -135,7 +135,6 @@ class Delivery:
             self._trouble = ""
 
     async def _deliver(self, attempts: _Attempts) -> None:
-        """Delivers an entry, or adds it to the dead letters."""
         entry = attempts.entry
         try:
             await self._call(self.sink.deliver(entry))

@@ -220,7 +220,6 @@ class _Verifier:
         return None if url in found else "not_verified"
 
     def cancel(self) -> None:
-        """Cancels the requests in progress."""
         for _, check in self._checks.values():
             check.cancel()
 

@@ -473,7 +473,6 @@ class _Service:
         return _json({**json_object(await self.watcher.totals()), "last_seq": self.watcher.feed.last_seq})
 
     async def health(self, request: web.Request) -> web.Response:
-        """200, or 503 with the faults."""
         health = self.watcher.health()
         answer = {"status": "failing" if health.faults else "ok", **json_object(health)}
         return _json(answer, status=503 if health.faults else 200)

@@ -24,7 +24,7 @@ from ...model.errors import UsageError, install_hint
 from ...version import __version__
 from ..replay import RecordedBody, RecordingFetcher, error_fields, one_line
 from ..request_headers import HEADER_NAME
-from .index import SEEDS_FIELD, url_key
+from .fetcher import SEEDS_FIELD, url_key
 from .records import GZIP_MAGIC, DamagedRecord, WarcRecord
 
 if TYPE_CHECKING:

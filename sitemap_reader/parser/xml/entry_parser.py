@@ -10,6 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from xml.parsers import expat
 
+import attrs
+
 from ...model.problems import Problem, counted, report
 from ..content.sniff import MAX_JUNK_BYTES, find_beginning
 from .elements import ATOM, RSS, SITEMAP, count_urls
@@ -225,6 +227,7 @@ def _lost_tags(found: Beginning) -> bytes:
 _UNENDED = {b"<!--": "a comment", b"<?": "a processing instruction", b"<![CDATA[": "a CDATA section"}
 
 
+@attrs.define(eq=False)
 class Recovery:
     """recover() returns True where the driver can go on with the buffer, False where more bytes are needed.
 
@@ -233,30 +236,24 @@ class Recovery:
     `final`: no more bytes come.
     """
 
-    def __init__(
-        self,
-        limits: Limits,
-        budget: Budget,
-        buffer: ReplayBuffer,
-        repairs: RepairLog,
-        builder: EntryBuilder,
-        driver: ExpatDriver,
-    ) -> None:
-        self.complete = True
-        self.stopped = False
-        self.cut = False
-        self._limits = limits
-        self._budget = budget
-        self._buffer = buffer
-        self._repairs = repairs
-        self._builder = builder
-        self._driver = driver
-        self._tolerant = TolerantParser(limits, budget, buffer, builder, repairs)
-        self.is_reading = False  # with the tolerant parser, and not with expat
-        self.is_skipping = False  # up to the next entry
-        self._wake_bytes = 0  # size of the buffer from which on that is looked for again
-        self._is_after_root = False  # skipping what follows the root element
-        self._missing: NoRoot | None = None  # what stands in place of the root, which is looked for
+    _limits: Limits
+    _budget: Budget
+    _buffer: ReplayBuffer
+    _repairs: RepairLog
+    _builder: EntryBuilder
+    _driver: ExpatDriver
+    complete: bool = True
+    stopped: bool = False
+    cut: bool = False
+    is_reading: bool = False  # with the tolerant parser, and not with expat
+    is_skipping: bool = False  # up to the next entry
+    _wake_bytes: int = 0  # size of the buffer from which on that is looked for again
+    _is_after_root: bool = False  # skipping what follows the root element
+    _missing: NoRoot | None = None  # what stands in place of the root, which is looked for
+    _tolerant: TolerantParser = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._tolerant = TolerantParser(self._limits, self._budget, self._buffer, self._builder, self._repairs)
 
     @property
     def is_pending(self) -> bool:

@@ -92,24 +92,23 @@ class ResumePoint:
 def next_resume_point(
     data: bytes | bytearray,
     start: int,
-    stop: int | None = None,
     *,
     ends: bool,
     location: bytes = b"",
     max_delimited_bytes: int | None = None,
 ) -> ResumePoint:
-    """The next entry from `start` up to `stop`, or with `ends` the end of an ancestor; outside comments and CDATA.
+    """The next entry from `start` on, or with `ends` the end of an ancestor; outside comments and CDATA.
 
     `location` is the field that sets `passed_location`. Comments, CDATA sections and instructions longer than
     `max_delimited_bytes` are not skipped.
     """
-    passed, searched, stop = False, start, len(data) if stop is None else stop
-    while match := _CANDIDATE.search(data, searched, stop):
+    passed, searched = False, start
+    while match := _CANDIDATE.search(data, searched):
         if match.lastgroup == "entry" or (ends and match.lastgroup == "end"):
             return ResumePoint(match.start(), match.start(), passed)
         searched = match.end()
         if opening := match.group("opening"):
-            end = data.find(_ENDS[opening], searched, stop)
+            end = data.find(_ENDS[opening], searched)
             after = end + len(_ENDS[opening])
             if end < 0 or (max_delimited_bytes and after - match.start() > max_delimited_bytes):
                 return ResumePoint(None, match.start(), passed, is_unended=True)

@@ -382,7 +382,6 @@ class StructureRules(EventSource):
             self._skip(token, "ends nothing", sure=self.knows(token.name) and not is_remnant)
 
     def _stop_innermost(self, token: Token) -> None:
-        """Reads the token as the end tag of the innermost open element."""
         element = self.inner[-1]
         end, text = b"</" + element.name + b">", self._text
         if element.is_location and _MARKUP.search(text):
