@@ -45,11 +45,11 @@ _SHARES = ("share", "coverage")
 
 @attrs.frozen
 class Part:
-    """A part of the page: its id, its title, and its measures; none of them where they do not apply."""
+    """A part of the page: its id, its title, and its measures."""
 
     name: str
     title: str
-    measures: Callable[[SnapshotTables], Iterator[Measure]]
+    measures: list[Measure]
 
 
 def render_report(snapshot: SnapshotTables, ours: str | None = None) -> str:
@@ -58,15 +58,14 @@ def render_report(snapshot: SnapshotTables, ours: str | None = None) -> str:
         raise UsageError(f"there is no site {ours}; there are {', '.join(snapshot.sites) or 'none'}")
     sections = measures.sections(snapshot, 1, by_language=False)
     first = next(iter(snapshot.sites), "")
-    parts = [(part, [*part.measures(snapshot)]) for part in _parts(ours or first, sections)]
-    shown = [(part, measures) for part, measures in parts if measures]
+    parts = _parts(snapshot, ours or first, sections)
     main = element(
         "main",
-        _head(snapshot, [part for part, _ in shown]),
+        _head(snapshot, parts),
         _score(snapshot),
         notes_section(snapshot.notes),
         _sites(snapshot, sections),
-        *(_section(part, measures) for part, measures in shown),
+        *map(_section, parts),
     )
     foot = element("footer", element("p", f"sitemap-reader {__version__}"))
     style = Html(resource("sitemap_reader.checks.html", "page.css") + resource(__package__, "report.css"))
@@ -75,39 +74,26 @@ def render_report(snapshot: SnapshotTables, ours: str | None = None) -> str:
     return html_document(title, main, foot, style=style, script=script, has_images=True)
 
 
-def _parts(ours: str, sections: Measure) -> tuple[Part, ...]:
-    return (
-        Part("growth", "Growth", _growth),
-        Part("sections", "Sections", lambda _: iter([sections])),
-        Part("rhythm", "Rhythm", _rhythm),
-        Part("languages", "Languages", lambda site: iter([measures.languages(site)])),
-        Part("trust", "Trust in lastmods", lambda site: iter([measures.lastmod_trust(site)])),
-        Part("topics", "Topics", lambda site: iter([measures.topics(site, top=50, skip=(), stop_words=True)])),
-        Part("gaps", f"What others have and {ours} has not", lambda site: _gaps(site, ours)),
-        Part("new", f"New within {_NEW_DAYS} days", _new),
-    )
-
-
-def _growth(snapshot: SnapshotTables) -> Iterator[Measure]:
-    if snapshot.earlier:
-        yield measures.growth(snapshot, snapshot.earlier)
-
-
-def _rhythm(snapshot: SnapshotTables) -> Iterator[Measure]:
-    yield measures.calendar(snapshot, "month")
-    yield measures.weekday_hour(snapshot, "UTC")
-    yield measures.freshness(snapshot)
-
-
-def _gaps(snapshot: SnapshotTables, ours: str) -> Iterator[Measure]:
-    if len(snapshot.sites) > 1:
-        yield measures.overlap(snapshot, "path")
-        yield measures.gaps(snapshot, ours, "topic")
-        yield measures.gaps(snapshot, ours, "path")
-
-
-def _new(snapshot: SnapshotTables) -> Iterator[Measure]:
-    yield measures.new(snapshot, snapshot.at - timedelta(days=_NEW_DAYS), 1, by_language=False)
+def _parts(site: SnapshotTables, ours: str, sections: Measure) -> list[Part]:
+    """The parts of the page; those that do not apply are left out."""
+    parts = [
+        Part("growth", "Growth", [measures.growth(site, site.earlier)] if site.earlier else []),
+        Part("sections", "Sections", [sections]),
+        Part(
+            "rhythm",
+            "Rhythm",
+            [measures.calendar(site, "month"), measures.weekday_hour(site, "UTC"), measures.freshness(site)],
+        ),
+        Part("languages", "Languages", [measures.languages(site)]),
+        Part("trust", "Trust in lastmods", [measures.lastmod_trust(site)]),
+        Part("topics", "Topics", [measures.topics(site, top=50, skip=(), stop_words=True)]),
+    ]
+    if len(site.sites) > 1:
+        gaps = [measures.gaps(site, ours, by) for by in ("topic", "path")]
+        parts.append(Part("gaps", f"What others have and {ours} has not", [measures.overlap(site, "path"), *gaps]))
+    new = measures.new(site, site.at - timedelta(days=_NEW_DAYS), 1, by_language=False)
+    parts.append(Part("new", f"New within {_NEW_DAYS} days", [new]))
+    return [part for part in parts if part.measures]
 
 
 # --- head ---
@@ -180,8 +166,8 @@ def sites_frame(snapshot: SnapshotTables, sections: Measure) -> pd.DataFrame:
 # --- parts ---
 
 
-def _section(part: Part, measures: list[Measure]) -> Html:
-    inside = [element("article", *_measured(made, part.title)) for made in measures]
+def _section(part: Part) -> Html:
+    inside = [element("article", *_measured(made, part.title)) for made in part.measures]
     return element("section", element("h2", part.title), *inside, id=part.name, class_="part")
 
 

@@ -314,8 +314,8 @@ class SiteDiscovery:
 
     seed: Seed
     probe: Probe
-    origin: str
-    other_origins: list[str]
+    origin: str = attrs.Factory(lambda self: self.seed.origins[0], takes_self=True)
+    other_origins: list[str] = attrs.Factory(lambda self: [*self.seed.origins[1:]], takes_self=True)
     awaits_robots: bool = False
     pending: int = 0
     found: bool = False  # a listed candidate is a sitemap
@@ -325,11 +325,6 @@ class SiteDiscovery:
     probes: list[Document] = attrs.field(factory=list)  # well-known paths that were requested and hold no sitemap
     _paths: Iterator[str] = attrs.field(factory=lambda: iter(WELL_KNOWN))
     _probe_found: bool = False
-
-    @classmethod
-    def start(cls, seed: Seed, probe: Probe) -> SiteDiscovery:
-        first, *others = seed.origins
-        return cls(seed, probe, first, others)
 
     def add_candidate(self, document: Document) -> None:
         """A candidate, which may be that of another site as well, and may have ended."""

@@ -69,7 +69,7 @@ class Frontier:
 
     def __init__(self, seeds: Sequence[Seed], plan: Plan, *, jitter: Callable[[], float] | None = None) -> None:
         self.plan = plan
-        self.sites = [SiteDiscovery.start(seed, plan.probe) for seed in seeds]
+        self.sites = [SiteDiscovery(seed, plan.probe) for seed in seeds]
         self.in_flight = 0  # requests
         self.documents_done = 0
         self._processing: set[Document] = set()  # that have arrived and are still being parsed

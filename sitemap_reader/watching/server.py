@@ -107,14 +107,15 @@ async def serve(
     limits: ServerLimits = ServerLimits(),  # noqa: B008 - frozen
     report: Callable[[str], object] = lambda text: None,
 ) -> AsyncIterator[Listen]:
-    """Serves while the block runs, which gets the address, with the real port for port 0. See make_app().
+    """Serves while the block runs, which gets the address, with the real port for port 0. See _make_app().
 
     PingReceiver.run() has to run beside it. UsageError where the address cannot be used, or a token is missing.
     `report` receives a message for each kind of internal error, once.
     """
     address = parse_listen(listen)
     check_token(token, address)
-    app = make_app(watcher, pings, token=token, hosts=hosts, behind_proxy=behind_proxy, limits=limits)
+    service = _Service(watcher, pings, behind_proxy, limits, ChangeStreams(watcher.feed, limits))
+    app = _make_app(service, token, hosts)
     runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=limits.shutdown_seconds)
     await runner.setup()
     assert runner.server is not None  # noqa: S101  setup() makes it
@@ -312,23 +313,14 @@ _PAGE = {
 OPEN_PATHS = frozenset({*_PAGE, "/ping", "/healthz"})
 
 
-def make_app(
-    watcher: Watcher,
-    pings: PingReceiver,
-    *,
-    token: str | None = None,
-    hosts: tuple[str, ...] = (),
-    behind_proxy: bool = False,
-    limits: ServerLimits = ServerLimits(),  # noqa: B008 - frozen
-) -> web.Application:
+def _make_app(service: _Service, token: str | None, hosts: tuple[str, ...]) -> web.Application:
     """The application, without an address.
 
     With a `token`, all but the page, /ping and /healthz need the header `Authorization: Bearer TOKEN`. Without one,
     their Host has to be loopback or one of `hosts`, so that no web page can read them by a name that resolves to
-    loopback (DNS rebinding). `behind_proxy`: the last address of X-Forwarded-For is the client's.
+    loopback (DNS rebinding).
     """
     check_prometheus()
-    service = _Service(watcher, pings, behind_proxy, limits, ChangeStreams(watcher.feed, limits))
     allows = _token_check(token) if token is not None else _host_check(hosts)
 
     @web.middleware
@@ -339,7 +331,7 @@ def make_app(
                 return await _answer(request, handler)
         return _refusal(has_token=token is not None)
 
-    app = web.Application(middlewares=[guard], client_max_size=limits.body_bytes)
+    app = web.Application(middlewares=[guard], client_max_size=service.limits.body_bytes)
     app.on_response_prepare.append(_add_headers)
     app.on_shutdown.append(service.streams.stop)
     for path, (name, content_type) in _PAGE.items():
@@ -418,7 +410,7 @@ def _static(name: str, content_type: str) -> Handler:
 
 @attrs.frozen
 class _Service:
-    """The routes, but for the page."""
+    """The routes, but for the page. `behind_proxy`: the last address of X-Forwarded-For is the client's."""
 
     watcher: Watcher
     pings: PingReceiver

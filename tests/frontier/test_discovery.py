@@ -75,7 +75,7 @@ def test_the_well_known_paths_and_their_order() -> None:
 
 
 def test_probing_waits_for_pending_documents_and_ends_with_the_last_path() -> None:
-    site = SiteDiscovery.start(parse_target(E), "auto")
+    site = SiteDiscovery(parse_target(E), "auto")
     site.pending = 1
     assert site.next_probe() is None
     site.candidate_ended(Outcome(url=f"{E}/a.xml", why="robots", complete=False))
@@ -94,7 +94,7 @@ def test_probing_waits_for_pending_documents_and_ends_with_the_last_path() -> No
     ],
 )
 def test_whether_another_path_is_probed(why: str, format_: str | None, probe: str, guesses: bool) -> None:
-    site = SiteDiscovery.start(parse_target(E), probe)  # type: ignore[arg-type]
+    site = SiteDiscovery(parse_target(E), probe)  # type: ignore[arg-type]
     site.pending = 1
     site.candidate_ended(Outcome(url=f"{E}/a.xml", why=why, format=format_))  # type: ignore[arg-type]
     assert (site.next_probe() is not None) is guesses

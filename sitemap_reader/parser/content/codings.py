@@ -53,11 +53,6 @@ def content_codings(content_encoding: str) -> list[str]:
     return codings[::-1]
 
 
-def unreadable_coding(content_encoding: str) -> str | None:
-    """The first coding that cannot be undone here: an unknown one, or one whose package is not installed."""
-    return next((coding for coding in _named(content_encoding) if not _is_readable(coding)), None)
-
-
 def needs_extra(coding: str) -> bool:
     """Whether packages of EXTRA undo this coding."""
     return coding in _STREAMS
@@ -80,7 +75,8 @@ class Decompressor:
     def __init__(self, limits: Limits, content_encoding: str, faults: list[DecodeFault]) -> None:
         codings, last = content_codings(content_encoding), limits.max_gzip_layers
         too_many = content_encoding if len(codings) > last else None
-        self.unread_encoding = unreadable_coding(content_encoding) or too_many
+        unreadable = (coding for coding in _named(content_encoding) if not _is_readable(coding))
+        self.unread_encoding = next(unreadable, None) or too_many
         self._layers: list[GzipDecoder] = []
         if self.unread_encoding is None:
             self._layers += [_LAYERS[coding](coding, limits, faults) for coding in codings]

@@ -143,7 +143,8 @@ def media_extensions(
     built: list[Element] = []
     left = max_shared_characters
     for content, around in _contents(foreign):
-        medium = _medium(content)
+        # The attribute, else the first half of the MIME type.
+        medium = (content.get("medium") or (content.get("type") or "").partition("/")[0]).strip().lower()
         if medium not in _LOCATIONS:
             continue
         left -= sum(values.characters for tag, values in around.items() if tag.startswith(medium))
@@ -168,11 +169,6 @@ def _contents(foreign: list[Element]) -> Iterator[tuple[Element, _Level]]:
         elif element.tag == "media:group":
             around = {**of_item, **_level_values(_ALL_MAPPINGS, element)}
             yield from ((child, around) for child in element if child.tag == "media:content")
-
-
-def _medium(content: Element) -> str:
-    """`medium`, else the first half of the MIME `type`; empty if unknown."""
-    return (content.get("medium") or (content.get("type") or "").partition("/")[0]).strip().lower()
 
 
 def _media_object(medium: str, content: Element, around: _Level, used: set[int]) -> list[Element]:

@@ -166,11 +166,6 @@ first_child = re.compile(
 ).match
 
 
-def _blank(written: bytes) -> bytes:
-    """Spaces of the same length; line breaks stay."""
-    return re.sub(rb"[^\r\n]", b" ", written)
-
-
 _DOCTYPE = re.compile(_EPILOG.pattern + rb"""(?P<doctype><!DOCTYPE(?:"[^"]*"|'[^']*'|[^>"'\[])*>)""", re.DOTALL)
 
 
@@ -183,4 +178,4 @@ def blank_doctype(data: bytes) -> bytes:
     if match is None:
         return data
     start, end = match.span("doctype")
-    return data[:start] + _blank(data[start:end]) + data[end:]
+    return data[:start] + re.sub(rb"[^\r\n]", b" ", data[start:end]) + data[end:]

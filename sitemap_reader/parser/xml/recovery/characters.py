@@ -126,7 +126,7 @@ class CharacterReader:
         written, digits = match.group(), match.group("number").decode()
         is_short = match.group("end") and len(digits) <= _MAX_DIGITS
         code = _code(digits) if is_short else -1
-        if not _is_scalar(code):
+        if not (0 <= code < 0xD800 or 0xE000 <= code < 0x110000):  # half of a surrogate pair, or beyond Unicode
             if is_exact:
                 raise NoCharacter(f"{written.decode()} is no character", offset)
             message = f"{written.decode()} was read as &amp;{written[1:].decode()}"
@@ -180,11 +180,6 @@ def reference_problem(data: bytes, position: int, line: int) -> Problem:
 def _code(digits: str) -> int:
     """The number of a reference: `128512`, `x1F600`."""
     return int(digits[1:], 16) if digits.startswith("x") else int(digits)
-
-
-def _is_scalar(code: int) -> bool:
-    """Whether it is a character of Unicode: not half of a surrogate pair."""
-    return 0 <= code < 0xD800 or 0xE000 <= code < 0x110000
 
 
 def excerpt(data: bytes | bytearray, start: int, end: int) -> str:
