@@ -19,7 +19,7 @@ from typing import Any
 
 import attrs
 
-# Of a linear pattern SHORT characters take some 0.05 ms; of a quadratic one, at 1 ns a pair of positions, at least 1 ms.
+# Of a linear pattern SHORT characters take some 0.05 ms; of a quadratic one, at 1 ns a pair of positions, 1 ms or more.
 SHORT = 1_500
 FLOOR_SECONDS = 0.0005
 # Four times the characters take 4 times as long, or if it is quadratic 16 times.
