@@ -35,7 +35,7 @@ KILLS = int(os.environ.get("WATCH_KILLS") or 30)
 SEED = int(os.environ.get("WATCH_SEED") or 20261127)
 SPEED = 5_000
 HERE = Path(__file__).parent
-STOP_SECONDS = 10.0
+STOP_SECONDS = 45  # the webhook would take 60, and a process on a busy machine takes some 10
 
 
 class Watches:
