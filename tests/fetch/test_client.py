@@ -438,12 +438,10 @@ async def sent_until_refused(head: bytes, block: bytes, *, guarded: bool = True,
     return caught.value, len(b"".join(bodies)), sent
 
 
-@pytest.mark.parametrize(
-    ("head", "block", "guarded"),
-    [(b"", HINTS, True), (CHUNKED, EXTENSION, True), (CHUNKED, EXTENSION, False),
-     (CHUNKED + b"3\r\nabc\r\n0\r\n", TRAILER, True)],
-    ids=["1xx responses", "chunk extensions", "with another connector", "trailers"],
-)
+@pytest.mark.parametrize(("head", "block", "guarded"), [
+    (b"", HINTS, True), (CHUNKED, EXTENSION, True), (CHUNKED, EXTENSION, False),
+    (CHUNKED + b"3\r\nabc\r\n0\r\n", TRAILER, True),
+], ids=["1xx responses", "chunk extensions", "with another connector", "trailers"])
 def test_bytes_beside_the_body_have_a_limit(head, block, guarded):
     error, _, sent = asyncio.run(asyncio.wait_for(sent_until_refused(head, block, guarded=guarded), 30))
     assert error.code == "F04"

@@ -36,38 +36,32 @@ def get(url: str, site: Site, pairs: Mapping[str, str] = PAIRS) -> Response:
     return asyncio.run(run())
 
 
-@pytest.mark.parametrize(
-    ("url", "requested"),
-    [
-        (f"{WWW}/", f"{STAGING}/"),
-        (f"{WWW}/a/b.xml?x=https://www.example.com/", f"{STAGING}/a/b.xml?x=https://www.example.com/"),
-        (f"{CDN}/a", f"{BUCKET}/a"),
-        ("https://www.example.com.evil.test/", "https://www.example.com.evil.test/"),
-        ("https://www.example.com:8443/", "https://www.example.com:8443/"),
-        ("https://example.com/", "https://example.com/"),
-    ],
-)
+@pytest.mark.parametrize(("url", "requested"), [
+    (f"{WWW}/", f"{STAGING}/"),
+    (f"{WWW}/a/b.xml?x=https://www.example.com/", f"{STAGING}/a/b.xml?x=https://www.example.com/"),
+    (f"{CDN}/a", f"{BUCKET}/a"),
+    ("https://www.example.com.evil.test/", "https://www.example.com.evil.test/"),
+    ("https://www.example.com:8443/", "https://www.example.com:8443/"),
+    ("https://example.com/", "https://example.com/"),
+])
 def test_request_for_a_mapped_host_goes_to_the_other(url: str, requested: str) -> None:
     site = network()
     assert get(url, site).url == url
     assert site.requests == [requested]
 
 
-@pytest.mark.parametrize(
-    ("location", "named"),
-    [
-        (f"{STAGING}/new", f"{WWW}/new"),
-        ("//staging.example.com/new", f"{WWW}/new"),
-        ("HTTPS://Staging.Example.COM:443/new?a=1", f"{WWW}/new?a=1"),
-        ("/new", f"{WWW}/new"),
-        ("new", f"{WWW}/dir/new"),
-        (f"{BUCKET}/new", f"{CDN}/new"),
-        (f"{WWW}/new", f"{WWW}/new"),
-        ("https://login.example.org/", "https://login.example.org/"),
-        ("http://staging.example.com/new", "http://staging.example.com/new"),
-        ("https://[", "https://["),
-    ],
-)
+@pytest.mark.parametrize(("location", "named"), [
+    (f"{STAGING}/new", f"{WWW}/new"),
+    ("//staging.example.com/new", f"{WWW}/new"),
+    ("HTTPS://Staging.Example.COM:443/new?a=1", f"{WWW}/new?a=1"),
+    ("/new", f"{WWW}/new"),
+    ("new", f"{WWW}/dir/new"),
+    (f"{BUCKET}/new", f"{CDN}/new"),
+    (f"{WWW}/new", f"{WWW}/new"),
+    ("https://login.example.org/", "https://login.example.org/"),
+    ("http://staging.example.com/new", "http://staging.example.com/new"),
+    ("https://[", "https://["),
+])
 def test_redirect_has_the_names_of_production(location: str, named: str) -> None:
     response = get(f"{WWW}/dir/old", network(location))
     assert (response.status, response.headers) == (302, {"location": named, "etag": "x"})
@@ -100,24 +94,21 @@ def test_other_scheme_of_a_mapped_host_is_not_requested() -> None:
     assert site.requests == [f"{STAGING}/a"]
 
 
-@pytest.mark.parametrize(
-    ("pairs", "message"),
-    [
-        ([("www.example.com", STAGING)], "a host without a scheme"),
-        ([(WWW, "staging.example.com")], "a host without a scheme"),
-        ([(WWW, 3)], "a host without a scheme"),
-        ([(WWW, "ftp://staging.example.com")], "no http or https URL"),
-        ([(WWW, "https://")], "no http or https URL"),
-        ([(WWW, f"{STAGING}/path")], f"{STAGING} has a path"),
-        ([(f"{WWW}/?a", STAGING)], f"{WWW} has a path"),
-        ([(f"{WWW}/#a", STAGING)], f"{WWW} has a path"),
-        ([(WWW, WWW)], f"{WWW} is mapped to itself"),
-        ([(WWW, "HTTPS://WWW.example.com:443/")], f"{WWW} is mapped to itself"),
-        ([(WWW, STAGING), (f"{WWW}/", BUCKET)], f"{WWW} is mapped twice"),
-        ([(WWW, STAGING), (STAGING, BUCKET)], f"{STAGING} is on both sides"),
-        ([(WWW, "https://me:secret@staging.example.com")], f"{STAGING} has a login; use --auth (auth=) or"),
-    ],
-)
+@pytest.mark.parametrize(("pairs", "message"), [
+    ([("www.example.com", STAGING)], "a host without a scheme"),
+    ([(WWW, "staging.example.com")], "a host without a scheme"),
+    ([(WWW, 3)], "a host without a scheme"),
+    ([(WWW, "ftp://staging.example.com")], "no http or https URL"),
+    ([(WWW, "https://")], "no http or https URL"),
+    ([(WWW, f"{STAGING}/path")], f"{STAGING} has a path"),
+    ([(f"{WWW}/?a", STAGING)], f"{WWW} has a path"),
+    ([(f"{WWW}/#a", STAGING)], f"{WWW} has a path"),
+    ([(WWW, WWW)], f"{WWW} is mapped to itself"),
+    ([(WWW, "HTTPS://WWW.example.com:443/")], f"{WWW} is mapped to itself"),
+    ([(WWW, STAGING), (f"{WWW}/", BUCKET)], f"{WWW} is mapped twice"),
+    ([(WWW, STAGING), (STAGING, BUCKET)], f"{STAGING} is on both sides"),
+    ([(WWW, "https://me:secret@staging.example.com")], f"{STAGING} has a login; use --auth (auth=) or"),
+])
 def test_map_that_is_no_map_of_hosts_is_a_usage_error(pairs: list[tuple[str, str]], message: str) -> None:
     with pytest.raises(UsageError) as error:
         HostMap.of(pairs)
@@ -148,18 +139,15 @@ def headers_for(url: str, target: str, pairs: Mapping[str, str], **given: object
     return dict(RequestHeaders(caller, seeds, made.credentials_url).headers_for(url, {}))
 
 
-@pytest.mark.parametrize(
-    ("url", "is_sent"),
-    [
-        (f"{WWW}/a", True),
-        ("http://www.example.com/a", False),
-        ("https://img.example.com/a", False),  # of the same domain, and production
-        ("https://example.com/a", False),
-        (f"{CDN}/a", False),  # mapped to a host of another domain
-        ("http://staging.example.com/a", False),
-        ("https://example.net/a", False),
-    ],
-)
+@pytest.mark.parametrize(("url", "is_sent"), [
+    (f"{WWW}/a", True),
+    ("http://www.example.com/a", False),
+    ("https://img.example.com/a", False),  # of the same domain, and production
+    ("https://example.com/a", False),
+    (f"{CDN}/a", False),  # mapped to a host of another domain
+    ("http://staging.example.com/a", False),
+    ("https://example.net/a", False),
+])
 def test_headers_go_to_the_staging_host_alone(url: str, is_sent: bool) -> None:
     key = {"X-Key": "k"}
     assert headers_for(url, WWW, PAIRS, headers=key) == (key if is_sent else {})

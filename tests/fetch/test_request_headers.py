@@ -55,41 +55,35 @@ def test_a_header_goes_to_the_domain_of_its_target_alone(target: str, url: str, 
     assert sent == ({"Authorization": basic("me", "secret")} if is_sent else {})
 
 
-@pytest.mark.parametrize(
-    ("target", "url", "is_sent"),
-    [
-        ("https://me:secret@example.com", "https://example.com/a", True),
-        ("me:secret@example.com", "https://example.com/a", True),
-        ("me:secret@example.com", "http://example.com/a", False),
-        ("http://me:secret@example.com", "https://example.com/a", True),
-        ("http://me:secret@example.com", "http://example.com/a", True),
-        ("https://me:secret@example.com", "https://www.example.com/a", False),  # the same host
-        ("https://me:secret@example.com", "https://example.com:8443/a", False),
-        ("https://me:secret@example.com/map.xml", "https://example.com/robots.txt", True),
-        ("https://me:secret@example.com", "https://example.net/a", False),
-    ],
-)
+@pytest.mark.parametrize(("target", "url", "is_sent"), [
+    ("https://me:secret@example.com", "https://example.com/a", True),
+    ("me:secret@example.com", "https://example.com/a", True),
+    ("me:secret@example.com", "http://example.com/a", False),
+    ("http://me:secret@example.com", "https://example.com/a", True),
+    ("http://me:secret@example.com", "http://example.com/a", True),
+    ("https://me:secret@example.com", "https://www.example.com/a", False),  # the same host
+    ("https://me:secret@example.com", "https://example.com:8443/a", False),
+    ("https://me:secret@example.com/map.xml", "https://example.com/robots.txt", True),
+    ("https://me:secret@example.com", "https://example.net/a", False),
+])
 def test_userinfo_of_a_target_goes_to_its_host_alone(target: str, url: str, is_sent: bool) -> None:
     sent = headers(target, caller=CallerHeaders()).headers_for(url, {})
     assert sent == ({"Authorization": basic("me", "secret")} if is_sent else {})
 
 
-@pytest.mark.parametrize(
-    ("target", "url", "is_sent"),
-    [
-        # not even to its own host, to which the site redirected
-        ("https://example.com", "https://cdn.example.net/a", False),
-        ("https://example.net", "https://cdn.example.net/a", True),
-        ("https://www.example.net", "https://cdn.example.net/a", True),
-        ("https://example.com", "https://www.cdn.example.net/a", False),
-        ("https://example.com", "http://cdn.example.net/a", False),
-        ("http://example.com", "http://cdn.example.net/a", False),
-        ("http://cdn.example.net", "http://cdn.example.net/a", True),
-        ("cdn.example.net", "http://cdn.example.net/a", False),
-        ("http://127.0.0.1:8000", "http://127.0.0.1:8000/a", True),
-        ("http://127.0.0.1:8000", "http://127.0.0.1:8001/a", False),
-    ],
-)
+@pytest.mark.parametrize(("target", "url", "is_sent"), [
+    # not even to its own host, to which the site redirected
+    ("https://example.com", "https://cdn.example.net/a", False),
+    ("https://example.net", "https://cdn.example.net/a", True),
+    ("https://www.example.net", "https://cdn.example.net/a", True),
+    ("https://example.com", "https://www.cdn.example.net/a", False),
+    ("https://example.com", "http://cdn.example.net/a", False),
+    ("http://example.com", "http://cdn.example.net/a", False),
+    ("http://cdn.example.net", "http://cdn.example.net/a", True),
+    ("cdn.example.net", "http://cdn.example.net/a", False),
+    ("http://127.0.0.1:8000", "http://127.0.0.1:8000/a", True),
+    ("http://127.0.0.1:8000", "http://127.0.0.1:8001/a", False),
+])
 def test_a_netrc_login_goes_to_its_host_in_the_domain_of_the_target(target: str, url: str, is_sent: bool) -> None:
     sent = headers(target, caller=make_headers({}, None, NETRC)).headers_for(url, {})
     assert bool(sent) is is_sent
@@ -173,18 +167,15 @@ def test_a_login_may_hold_a_colon_escapes_and_any_bytes() -> None:
     assert parse_target("https://@example.com").login is None
 
 
-@pytest.mark.parametrize(
-    ("target", "name", "document"),
-    [
-        ("https://me:secret@example.com", "https://example.com", None),
-        ("https://me:secret@example.com/", "https://example.com/", None),
-        ("me:secret@example.com", "example.com", None),
-        (" http://me:secret@example.com:8000 ", " http://example.com:8000 ", None),
-        ("https://me:secret@example.com/robots.txt", "https://example.com/robots.txt", None),
-        ("https://me:a@b@example.com/c@d.xml", "https://example.com/c@d.xml", "https://example.com/c@d.xml"),
-        ("https://example.com/@me/a.xml", "https://example.com/@me/a.xml", "https://example.com/@me/a.xml"),
-    ],
-)
+@pytest.mark.parametrize(("target", "name", "document"), [
+    ("https://me:secret@example.com", "https://example.com", None),
+    ("https://me:secret@example.com/", "https://example.com/", None),
+    ("me:secret@example.com", "example.com", None),
+    (" http://me:secret@example.com:8000 ", " http://example.com:8000 ", None),
+    ("https://me:secret@example.com/robots.txt", "https://example.com/robots.txt", None),
+    ("https://me:a@b@example.com/c@d.xml", "https://example.com/c@d.xml", "https://example.com/c@d.xml"),
+    ("https://example.com/@me/a.xml", "https://example.com/@me/a.xml", "https://example.com/@me/a.xml"),
+])
 def test_a_target_with_userinfo_is_the_target_without(target: str, name: str, document: str | None) -> None:
     seed = parse_target(target)
     assert (seed.target, seed.document) == (name, document)
@@ -193,11 +184,10 @@ def test_a_target_with_userinfo_is_the_target_without(target: str, name: str, do
     assert (seed.origins, seed.document, seed.robots_only) == (plain.origins, plain.document, plain.robots_only)
 
 
-@pytest.mark.parametrize(
-    "target",
-    ["https://me:s3cret/x@example.com", "https://me:s3cret#@h", "ftp://me:s3cret@h/", "https://me:s3cret@/",
-     "https://me:a s3cret@h!/", "https:///me:s3cret@h/"],
-)  # fmt: skip
+@pytest.mark.parametrize("target", [
+    "https://me:s3cret/x@example.com", "https://me:s3cret#@h", "ftp://me:s3cret@h/", "https://me:s3cret@/",
+    "https://me:a s3cret@h!/", "https:///me:s3cret@h/",
+])
 def test_invalid_target_is_reported_without_its_userinfo(target: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse_target(target)

@@ -202,18 +202,14 @@ def test_refused_robots_txt_of_a_document_target_is_a_notice() -> None:
     assert isinstance(ledger.verdict(MAP), NothingReadable)
 
 
-@pytest.mark.parametrize(
-    ("robots", "paths", "reported"),
-    [
-        (PAGE, dict.fromkeys(PATHS, PAGE), [f"error F05 {ROBOTS}"]),
-        (PAGE, {}, [f"error F05 {ROBOTS}"]),
-        (404, dict.fromkeys(PATHS, PAGE), [f"error F05 {MAP}"]),
-        ("User-agent: *\n", dict.fromkeys(PATHS, PAGE), [f"warning F09 {ROBOTS}", f"error F05 {MAP}"]),
-        (PAGE, {MAP: 403}, [f"error F17 {MAP}", f"warning F05 {ROBOTS}"]),
-        (404, {MAP: (302, {"location": f"{SITE}/"}), f"{SITE}/": PAGE, **dict.fromkeys(PATHS[1:], PAGE)}, None),
-    ],
-    ids=["all", "robots", "paths", "paths, robots is text", "and 403", "a redirect to the home page"],
-)
+@pytest.mark.parametrize(("robots", "paths", "reported"), [
+    (PAGE, dict.fromkeys(PATHS, PAGE), [f"error F05 {ROBOTS}"]),
+    (PAGE, {}, [f"error F05 {ROBOTS}"]),
+    (404, dict.fromkeys(PATHS, PAGE), [f"error F05 {MAP}"]),
+    ("User-agent: *\n", dict.fromkeys(PATHS, PAGE), [f"warning F09 {ROBOTS}", f"error F05 {MAP}"]),
+    (PAGE, {MAP: 403}, [f"error F17 {MAP}", f"warning F05 {ROBOTS}"]),
+    (404, {MAP: (302, {"location": f"{SITE}/"}), f"{SITE}/": PAGE, **dict.fromkeys(PATHS[1:], PAGE)}, None),
+], ids=["all", "robots", "paths", "paths, robots is text", "and 403", "a redirect to the home page"])
 def test_html_at_every_path_is_reported_as_a_block(robots: Reply, paths: Pages, reported: list[str] | None) -> None:
     ledger, found = ledger_of(SITE, {ROBOTS: robots, **paths})
     assert found == ([f"error F05 {MAP}"] if reported is None else reported)
@@ -223,16 +219,13 @@ def test_html_at_every_path_is_reported_as_a_block(robots: Reply, paths: Pages, 
     assert sum(ledger.problems.counts.values()) == sum(sum(each.problems.values()) for each in ledger.outcomes)
 
 
-@pytest.mark.parametrize(
-    ("pages", "reported"),
-    [
-        ({ROBOTS: PAGE, MAP: GOOD}, [f"warning F05 {ROBOTS}"]),
-        ({ROBOTS: PAGE, MAP: PAGE, SECOND: GOOD}, [f"warning F05 {ROBOTS}"]),
-        ({ROBOTS: 404, MAP: PAGE, SECOND: GOOD}, []),
-        ({ROBOTS: "User-agent: *\n", MAP: PAGE, SECOND: GOOD}, [f"warning F09 {ROBOTS}"]),
-        ({ROBOTS: names(MAP), MAP: GOOD, **dict.fromkeys(PATHS[1:], PAGE)}, []),
-    ],
-)
+@pytest.mark.parametrize(("pages", "reported"), [
+    ({ROBOTS: PAGE, MAP: GOOD}, [f"warning F05 {ROBOTS}"]),
+    ({ROBOTS: PAGE, MAP: PAGE, SECOND: GOOD}, [f"warning F05 {ROBOTS}"]),
+    ({ROBOTS: 404, MAP: PAGE, SECOND: GOOD}, []),
+    ({ROBOTS: "User-agent: *\n", MAP: PAGE, SECOND: GOOD}, [f"warning F09 {ROBOTS}"]),
+    ({ROBOTS: names(MAP), MAP: GOOD, **dict.fromkeys(PATHS[1:], PAGE)}, []),
+])
 def test_html_at_some_paths_keeps_a_site_with_a_sitemap_complete(pages: Pages, reported: list[str]) -> None:
     for probe in ("auto", "always"):
         ledger, found = ledger_of(SITE, pages, probe=probe)
@@ -299,7 +292,7 @@ NOTHING_FOUND: list[tuple[str, Pages]] = [
     ("no robots.txt, and JSON for all paths", dict.fromkeys(PATHS, "{}")),
     ("rules of odd spelling", {ROBOTS: "useragent: *\ndissallow /x\n", **dict.fromkeys(PATHS, "{}")}),
     ("a Crawl-delay", {ROBOTS: "Crawl-delay: 1\n", **dict.fromkeys(PATHS, "{}")}),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("pages", [pages for _, pages in NOTHING_FOUND], ids=[name for name, _ in NOTHING_FOUND])
@@ -429,7 +422,7 @@ def test_reported_https_origin_is_not_requested_again() -> None:
     assert seen.requested.count(ROBOTS) == 1
     assert [(each.sitemap, each.code) for each in seen.reported if isinstance(each, Problem)] == [
         (f"{plain}/robots.txt", "F17"), (child, "F02"),
-    ]  # fmt: skip
+    ]
     assert "(robots.txt: connection refused; see the wiki) " in seen.problem("F02").message
     assert not seen.outcomes[ROBOTS].complete
     assert walk("shop.example", pages, scope="any", obey_robots=False).requested.count(ROBOTS) == 1

@@ -16,57 +16,48 @@ def at(year: int, month: int = 1, day: int = 1, hour: int = 0, minute: int = 0, 
     return datetime(year, month, day, hour, minute, second, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
-    ("since", "start"),
-    [
-        ("2026-05-31", at(2026, 5, 31)),
-        ("2026-05", at(2026, 5)),
-        ("2026", at(2026)),
-        ("2026-05-31T10:00:00+02:00", at(2026, 5, 31, 8)),
-        ("30s", at(2026, 6, 15, 12, 29, 30)),
-        ("15m", at(2026, 6, 15, 12, 15)),
-        ("12h", at(2026, 6, 15, 0, 30)),
-        ("7d", at(2026, 6, 8, 12, 30)),
-        (" 2w ", at(2026, 6, 1, 12, 30)),
-        (timedelta(hours=1), at(2026, 6, 15, 11, 30)),
-        (date(2026, 5, 31), at(2026, 5, 31)),
-        (datetime(2026, 5, 31, 10), at(2026, 5, 31, 10)),
-        (datetime(2026, 5, 31, 10, tzinfo=timezone(timedelta(hours=2))), at(2026, 5, 31, 8)),
-    ],
-)
+@pytest.mark.parametrize(("since", "start"), [
+    ("2026-05-31", at(2026, 5, 31)),
+    ("2026-05", at(2026, 5)),
+    ("2026", at(2026)),
+    ("2026-05-31T10:00:00+02:00", at(2026, 5, 31, 8)),
+    ("30s", at(2026, 6, 15, 12, 29, 30)),
+    ("15m", at(2026, 6, 15, 12, 15)),
+    ("12h", at(2026, 6, 15, 0, 30)),
+    ("7d", at(2026, 6, 8, 12, 30)),
+    (" 2w ", at(2026, 6, 1, 12, 30)),
+    (timedelta(hours=1), at(2026, 6, 15, 11, 30)),
+    (date(2026, 5, 31), at(2026, 5, 31)),
+    (datetime(2026, 5, 31, 10), at(2026, 5, 31, 10)),
+    (datetime(2026, 5, 31, 10, tzinfo=timezone(timedelta(hours=2))), at(2026, 5, 31, 8)),
+])
 def test_since_includes_the_start_of_its_period(since: Moment, start: datetime) -> None:
     assert make_window(since, None, "keep", NOW) == Window(since=start)
 
 
-@pytest.mark.parametrize(
-    ("until", "end"),
-    [
-        ("2026-05-31", at(2026, 6, 1)),
-        ("2026-05", at(2026, 6)),
-        ("2025", at(2026)),
-        (date(2026, 5, 31), at(2026, 6, 1)),
-        (at(2026, 5, 31, 10), at(2026, 5, 31, 10)),
-        ("7d", at(2026, 6, 8, 12, 30)),
-    ],
-)
+@pytest.mark.parametrize(("until", "end"), [
+    ("2026-05-31", at(2026, 6, 1)),
+    ("2026-05", at(2026, 6)),
+    ("2025", at(2026)),
+    (date(2026, 5, 31), at(2026, 6, 1)),
+    (at(2026, 5, 31, 10), at(2026, 5, 31, 10)),
+    ("7d", at(2026, 6, 8, 12, 30)),
+])
 def test_until_includes_its_whole_period(until: Moment, end: datetime) -> None:
     assert make_window(None, until, "keep", NOW) == Window(until=end)
 
 
-@pytest.mark.parametrize(
-    ("since", "until", "undated"),
-    [
-        ("yesterday", None, "keep"),
-        (None, "", "keep"),
-        ("7y", None, "keep"),
-        ("2026-02-30", None, "keep"),
-        ("2026-05", "2026-04", "keep"),
-        (at(2026), at(2026), "keep"),
-        (None, None, "maybe"),
-        ("999999w", None, "keep"),
-        (timedelta.max, None, "keep"),
-    ],
-)
+@pytest.mark.parametrize(("since", "until", "undated"), [
+    ("yesterday", None, "keep"),
+    (None, "", "keep"),
+    ("7y", None, "keep"),
+    ("2026-02-30", None, "keep"),
+    ("2026-05", "2026-04", "keep"),
+    (at(2026), at(2026), "keep"),
+    (None, None, "maybe"),
+    ("999999w", None, "keep"),
+    (timedelta.max, None, "keep"),
+])
 def test_invalid_date_ranges_are_refused(since: Moment, until: Moment, undated: str) -> None:
     with pytest.raises(UsageError):
         make_window(since, until, undated, NOW)  # type: ignore[arg-type]
@@ -75,22 +66,19 @@ def test_invalid_date_ranges_are_refused(since: Moment, until: Moment, undated: 
 DAY = make_window("2026-05-10", "2026-05-10", "keep", NOW)
 
 
-@pytest.mark.parametrize(
-    ("lastmod", "precision", "taken"),
-    [
-        (at(2026, 5, 9, 23, 59, 59), "second", False),
-        (at(2026, 5, 10), "second", True),
-        (at(2026, 5, 10, 23, 59, 59), "second", True),
-        (at(2026, 5, 11), "second", False),
-        (at(2026, 5, 9), "day", False),
-        (at(2026, 5, 10), "day", True),
-        (at(2026, 5, 11), "day", False),
-        (at(2026, 5), "month", True),
-        (at(2026, 4), "month", False),
-        (at(2026), "year", True),
-        (at(2025), "year", False),
-    ],
-)
+@pytest.mark.parametrize(("lastmod", "precision", "taken"), [
+    (at(2026, 5, 9, 23, 59, 59), "second", False),
+    (at(2026, 5, 10), "second", True),
+    (at(2026, 5, 10, 23, 59, 59), "second", True),
+    (at(2026, 5, 11), "second", False),
+    (at(2026, 5, 9), "day", False),
+    (at(2026, 5, 10), "day", True),
+    (at(2026, 5, 11), "day", False),
+    (at(2026, 5), "month", True),
+    (at(2026, 4), "month", False),
+    (at(2026), "year", True),
+    (at(2025), "year", False),
+])
 def test_a_stated_period_matches_if_it_overlaps(lastmod: datetime, precision: str, taken: bool) -> None:
     record = UrlRecord("https://example.com/", lastmod, precision)  # type: ignore[arg-type]
     assert DAY.takes(record) is taken
@@ -105,18 +93,15 @@ def test_undated_pages_are_kept_or_dropped_also_where_there_is_no_window() -> No
     assert make_window(None, None, "keep", NOW).takes(record)
 
 
-@pytest.mark.parametrize(
-    ("lastmod", "precision", "pruned"),
-    [
-        (at(2026, 5, 9), "day", True),
-        (at(2026, 5, 10), "day", False),
-        (at(2026, 4), "month", True),
-        (at(2026, 5), "month", False),
-        (at(2026, 5, 9, 23, 59, 59), "second", True),
-        (at(2027), "day", False),
-        (None, None, False),
-    ],
-)
+@pytest.mark.parametrize(("lastmod", "precision", "pruned"), [
+    (at(2026, 5, 9), "day", True),
+    (at(2026, 5, 10), "day", False),
+    (at(2026, 4), "month", True),
+    (at(2026, 5), "month", False),
+    (at(2026, 5, 9, 23, 59, 59), "second", True),
+    (at(2027), "day", False),
+    (None, None, False),
+])
 def test_only_children_that_ended_before_since_are_pruned(
     lastmod: datetime | None, precision: str | None, pruned: bool
 ) -> None:

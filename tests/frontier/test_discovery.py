@@ -10,33 +10,27 @@ from sitemap_reader.frontier import WELL_KNOWN, Seed, SiteDiscovery, parse_targe
 E = "https://example.com"
 
 
-@pytest.mark.parametrize(
-    ("target", "origins"),
-    [
-        ("example.com", (E, "http://example.com")),
-        ("  EXAMPLE.com\n", (E, "http://example.com")),
-        ("example.com/", (E, "http://example.com")),
-        ("example.com:8080", ("https://example.com:8080", "http://example.com:8080")),
-        ("https://example.com", (E,)),
-        ("https://example.com/", (E,)),
-        ("HTTP://example.com:80", ("http://example.com",)),
-        ("https://example.com/#top", (E,)),
-        ("bücher.example", ("https://xn--bcher-kva.example", "http://xn--bcher-kva.example")),
-    ],
-)
+@pytest.mark.parametrize(("target", "origins"), [
+    ("example.com", (E, "http://example.com")),
+    ("  EXAMPLE.com\n", (E, "http://example.com")),
+    ("example.com/", (E, "http://example.com")),
+    ("example.com:8080", ("https://example.com:8080", "http://example.com:8080")),
+    ("https://example.com", (E,)),
+    ("https://example.com/", (E,)),
+    ("HTTP://example.com:80", ("http://example.com",)),
+    ("https://example.com/#top", (E,)),
+    ("bücher.example", ("https://xn--bcher-kva.example", "http://xn--bcher-kva.example")),
+])
 def test_a_host_or_an_empty_path_is_a_site(target: str, origins: tuple[str, ...]) -> None:
     assert parse_target(target) == Seed(target, origins)
 
 
-@pytest.mark.parametrize(
-    ("target", "document"),
-    [
-        ("https://example.com/sitemap.xml", f"{E}/sitemap.xml"),
-        ("example.com/sitemap.xml", f"{E}/sitemap.xml"),
-        ("https://example.com/?feed=sitemap", f"{E}/?feed=sitemap"),
-        ("https://example.com/a/robots.txt", f"{E}/a/robots.txt"),
-    ],
-)
+@pytest.mark.parametrize(("target", "document"), [
+    ("https://example.com/sitemap.xml", f"{E}/sitemap.xml"),
+    ("example.com/sitemap.xml", f"{E}/sitemap.xml"),
+    ("https://example.com/?feed=sitemap", f"{E}/?feed=sitemap"),
+    ("https://example.com/a/robots.txt", f"{E}/a/robots.txt"),
+])
 def test_any_other_url_is_a_document(target: str, document: str) -> None:
     assert parse_target(target) == Seed(target, (E,), document=document)
 
@@ -82,17 +76,14 @@ def test_probing_waits_for_pending_documents_and_ends_with_the_last_path() -> No
     assert [site.next_probe() for _ in range(len(WELL_KNOWN) + 1)] == [*(E + path for path in WELL_KNOWN), None]
 
 
-@pytest.mark.parametrize(
-    ("why", "format_", "probe", "guesses"),
-    [
-        ("robots", "urlset", "auto", False),
-        ("robots", "urlset", "always", True),
-        ("robots", "html", "auto", True),
-        ("well-known", "rss", "always", False),
-        ("well-known", None, "auto", True),
-        ("robots", None, "never", False),
-    ],
-)
+@pytest.mark.parametrize(("why", "format_", "probe", "guesses"), [
+    ("robots", "urlset", "auto", False),
+    ("robots", "urlset", "always", True),
+    ("robots", "html", "auto", True),
+    ("well-known", "rss", "always", False),
+    ("well-known", None, "auto", True),
+    ("robots", None, "never", False),
+])
 def test_whether_another_path_is_probed(why: str, format_: str | None, probe: str, guesses: bool) -> None:
     site = SiteDiscovery(parse_target(E), probe)  # type: ignore[arg-type]
     site.pending = 1

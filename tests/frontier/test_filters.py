@@ -21,26 +21,23 @@ def selection(include: object = None, exclude: object = None, window: Window | N
     return Selection(window or Window(), make_patterns("include", include), make_patterns("exclude", exclude))
 
 
-@pytest.mark.parametrize(
-    ("include", "exclude", "refused"),
-    [
-        (None, None, False),
-        ("/schuh-größe", None, True),
-        ("/shoes/", None, False),
-        ("/hats/", None, True),
-        ("^/shoes/", None, True),  # the whole URL is searched
-        (["/hats/", "/shoes/"], None, False),
-        ("/SHOES/", None, True),
-        ("(?i)/SHOES/", None, False),
-        (re.compile("/SHOES/", re.IGNORECASE), None, False),
-        (None, "/shoes/", True),
-        (None, "/hats/", False),
-        (None, ["/hats/", r"\d$"], True),
-        ("/shoes/", r"\d$", True),
-        ([], (), False),
-        (iter(["/shoes/"]), None, False),
-    ],
-)
+@pytest.mark.parametrize(("include", "exclude", "refused"), [
+    (None, None, False),
+    ("/schuh-größe", None, True),
+    ("/shoes/", None, False),
+    ("/hats/", None, True),
+    ("^/shoes/", None, True),  # the whole URL is searched
+    (["/hats/", "/shoes/"], None, False),
+    ("/SHOES/", None, True),
+    ("(?i)/SHOES/", None, False),
+    (re.compile("/SHOES/", re.IGNORECASE), None, False),
+    (None, "/shoes/", True),
+    (None, "/hats/", False),
+    (None, ["/hats/", r"\d$"], True),
+    ("/shoes/", r"\d$", True),
+    ([], (), False),
+    (iter(["/shoes/"]), None, False),
+])
 def test_patterns_are_searched_for_in_the_url(include: object, exclude: object, refused: bool) -> None:
     record = UrlRecord("https://a.example/shoes/7")
     assert selection(include, exclude).refuses(record) == ("pattern" if refused else None)
@@ -72,14 +69,11 @@ def test_invalid_regular_expression_is_named(pattern: str) -> None:
         make_patterns("no_follow", pattern)
 
 
-@pytest.mark.parametrize(
-    ("pattern", "advice", "matches"),
-    [
-        ("*.html", r"for the shell's *.html give \.html$", "https://a.example/a.html"),
-        ("*/blog/*", "for the shell's */blog/* give /blog/", "https://a.example/blog/1"),
-        ("*/a*.xml", r"for the shell's */a*.xml give /a.*\.xml$", "https://a.example/ab.xml"),
-    ],
-)
+@pytest.mark.parametrize(("pattern", "advice", "matches"), [
+    ("*.html", r"for the shell's *.html give \.html$", "https://a.example/a.html"),
+    ("*/blog/*", "for the shell's */blog/* give /blog/", "https://a.example/blog/1"),
+    ("*/a*.xml", r"for the shell's */a*.xml give /a.*\.xml$", "https://a.example/ab.xml"),
+])
 def test_pattern_of_a_shell_is_answered_with_a_regular_expression_that_works(
     pattern: str, advice: str, matches: str
 ) -> None:
@@ -97,16 +91,13 @@ def test_other_errors_in_a_pattern_are_answered_with_the_backslash(pattern: str)
         make_patterns("include", pattern)
 
 
-@pytest.mark.parametrize(
-    ("text", "moment"),
-    [
-        ("2026-05-31", datetime(2026, 5, 31, 23, 59, 59, tzinfo=UTC)),
-        ("2026-05-31T12:00Z", datetime(2026, 5, 31, 12, 0, 59, tzinfo=UTC)),
-        ("2026-05-31T12:00:01Z", datetime(2026, 5, 31, 12, 0, 1, tzinfo=UTC)),
-        ("2026-05-31T12:00:01.5Z", datetime(2026, 5, 31, 12, 0, 1, 500_000, tzinfo=UTC)),
-        ("0001-01-01T00:00:00.5Z", datetime(1, 1, 1, 0, 0, 0, 500_000, tzinfo=UTC)),
-    ],
-)
+@pytest.mark.parametrize(("text", "moment"), [
+    ("2026-05-31", datetime(2026, 5, 31, 23, 59, 59, tzinfo=UTC)),
+    ("2026-05-31T12:00Z", datetime(2026, 5, 31, 12, 0, 59, tzinfo=UTC)),
+    ("2026-05-31T12:00:01Z", datetime(2026, 5, 31, 12, 0, 1, tzinfo=UTC)),
+    ("2026-05-31T12:00:01.5Z", datetime(2026, 5, 31, 12, 0, 1, 500_000, tzinfo=UTC)),
+    ("0001-01-01T00:00:00.5Z", datetime(1, 1, 1, 0, 0, 0, 500_000, tzinfo=UTC)),
+])
 def test_moment_of_a_period_is_its_last_second(text: str, moment: datetime) -> None:
     assert make_moment("as_of", text, NEW) == moment
 
@@ -121,7 +112,7 @@ def test_empty_pattern_list_matches_nothing() -> None:
 _ITEMS = [
     "a", "é", ".", "[a-z]", "[^/]", r"\w", r"\d", r"\s", r"\S", r"\W", r"\D", "/", "(?:a|b)", "^", r"[\w-]", r"[\d.]",
     "[[a]", "[]a]", "[^]a]", r"[^\s]", r"\.", "{", r"[a\]]", "(?P<x>a)",
-]  # fmt: skip
+]
 _REPEATS = ["", "", "*", "+", "?", "*?", "{2}", "{,2}", "{1,3}", "{2,}", "{,}", "{x}"]
 _PARTS = st.lists(st.tuples(st.sampled_from(_ITEMS), st.sampled_from(_REPEATS)).map("".join), min_size=1, max_size=4)
 

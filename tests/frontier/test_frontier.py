@@ -435,14 +435,11 @@ def test_without_descent_only_candidates_are_read() -> None:
     assert walk(INDEX, {INDEX: index(MAP), MAP: urlset()}, descend=False).documents == [INDEX]
 
 
-@pytest.mark.parametrize(
-    ("scope", "child"),
-    [
-        ("any", "https://other.example/a.xml"),
-        ("domain", "https://www.shop.example/a.xml"),
-        ("host", "http://shop.example/a.xml"),
-    ],
-)
+@pytest.mark.parametrize(("scope", "child"), [
+    ("any", "https://other.example/a.xml"),
+    ("domain", "https://www.shop.example/a.xml"),
+    ("host", "http://shop.example/a.xml"),
+])
 def test_a_wider_scope_follows_children_elsewhere(scope: str, child: str) -> None:
     assert child in walk(INDEX, {INDEX: index(child)}, scope=scope).documents
 
@@ -645,22 +642,18 @@ WWW = "https://www.shop.example"
 A, B, ROUND = f"{SITE}/a.xml", f"{SITE}/b.xml", f"{SITE}/round.xml"
 
 
-@pytest.mark.parametrize(
-    "pages",
-    [
-        {INDEX: index(ROUND), ROUND: (301, {"location": INDEX})},
-        {INDEX: index(ROUND), ROUND: (301, {"location": B}), B: (302, {"location": INDEX})},
-        {INDEX: index(A), A: index(ROUND), ROUND: (301, {"location": INDEX})},
-        {INDEX: index(A, ROUND), A: index(ROUND), ROUND: (301, {"location": A})},
-        {
-            f"{WWW}/robots.txt": names(ROUND),
-            INDEX: (302, {"location": f"{WWW}/i.xml"}),
-            f"{WWW}/i.xml": index(ROUND),
-            ROUND: (301, {"location": f"{WWW}/i.xml"}),
-        },
-    ],
-    ids=["at once", "in two steps", "from below", "to the other parent", "on another host"],
-)
+@pytest.mark.parametrize("pages", [
+    {INDEX: index(ROUND), ROUND: (301, {"location": INDEX})},
+    {INDEX: index(ROUND), ROUND: (301, {"location": B}), B: (302, {"location": INDEX})},
+    {INDEX: index(A), A: index(ROUND), ROUND: (301, {"location": INDEX})},
+    {INDEX: index(A, ROUND), A: index(ROUND), ROUND: (301, {"location": A})},
+    {
+        f"{WWW}/robots.txt": names(ROUND),
+        INDEX: (302, {"location": f"{WWW}/i.xml"}),
+        f"{WWW}/i.xml": index(ROUND),
+        ROUND: (301, {"location": f"{WWW}/i.xml"}),
+    },
+], ids=["at once", "in two steps", "from below", "to the other parent", "on another host"])
 def test_an_index_that_leads_to_itself_by_a_redirect_is_noted(pages: Pages) -> None:
     seen = walk(INDEX, pages, scope="domain")
     problem = seen.problem("S05")
@@ -685,7 +678,7 @@ def test_robots_txt_listed_by_an_index_is_requested_once_and_its_sitemaps_are_re
 ) -> None:
     pages: Pages = {
         ROBOTS: names(INDEX, A), INDEX: index(ROBOTS, B), A: urlset(f"{SITE}/1"), B: urlset(f"{SITE}/2"),
-    }  # fmt: skip
+    }
     seen = walk(target, pages, obey_robots=obey_robots)
     assert sorted(seen.requested) == sorted([ROBOTS, INDEX, A, B])
     assert sorted(seen.locs) == [f"{SITE}/1", f"{SITE}/2"]
@@ -931,10 +924,9 @@ def test_skipped_host_is_reported_even_without_a_named_sitemap(first: str) -> No
     assert seen.requested == ([ROBOTS] if first == ROBOTS else [ROBOTS, MAP])
 
 
-@pytest.mark.parametrize(
-    ("rules", "own", "apart"),
-    [("Crawl-delay: 10", 0.0, 10), ("Crawl-delay: 10", 5.0, 10), ("Crawl-delay: 10", 20.0, 20), ("", 5.0, 5)],
-)
+@pytest.mark.parametrize(("rules", "own", "apart"), [
+    ("Crawl-delay: 10", 0.0, 10), ("Crawl-delay: 10", 5.0, 10), ("Crawl-delay: 10", 20.0, 20), ("", 5.0, 5),
+])
 def test_the_longer_delay_makes_it_one_in_flight_and_spaces_the_starts(rules: str, own: float, apart: int) -> None:
     children = [f"{SITE}/{number}.xml" for number in range(4)]
     pages: Pages = {ROBOTS: names(*children, rules=rules)}
@@ -943,19 +935,16 @@ def test_the_longer_delay_makes_it_one_in_flight_and_spaces_the_starts(rules: st
     assert seen.at == [0.0, *(float(apart * number) for number in (1, 2, 3, 4))]
 
 
-@pytest.mark.parametrize(
-    ("delay", "limit", "remedy"),
-    [
-        ("30", 30.0, None),
-        ("30.5", 30.0, "raise max_crawl_delay_seconds (--max-crawl-delay) to wait for it"),
-        ("300", 30.0, "raise max_crawl_delay_seconds (--max-crawl-delay) to wait for it"),
-        ("301", 30.0, "--no-robots (obey_robots=False) reads it without"),
-        ("300", 300.0, None),
-        ("20.5", 20.0, "raise max_crawl_delay_seconds (--max-crawl-delay) to wait for it"),
-        ("0.5", 0.0, "raise max_crawl_delay_seconds (--max-crawl-delay) to wait for it"),
-        ("0", 0.0, None),
-    ],
-)
+@pytest.mark.parametrize(("delay", "limit", "remedy"), [
+    ("30", 30.0, None),
+    ("30.5", 30.0, "raise max_crawl_delay_seconds (--max-crawl-delay) to wait for it"),
+    ("300", 30.0, "raise max_crawl_delay_seconds (--max-crawl-delay) to wait for it"),
+    ("301", 30.0, "--no-robots (obey_robots=False) reads it without"),
+    ("300", 300.0, None),
+    ("20.5", 20.0, "raise max_crawl_delay_seconds (--max-crawl-delay) to wait for it"),
+    ("0.5", 0.0, "raise max_crawl_delay_seconds (--max-crawl-delay) to wait for it"),
+    ("0", 0.0, None),
+])
 def test_a_host_with_a_longer_crawl_delay_is_skipped(delay: str, limit: float, remedy: str | None) -> None:
     pages: Pages = {ROBOTS: names(MAP, rules=f"Crawl-delay: {delay}"), MAP: urlset()}
     seen = walk(SITE, pages, limits=Limits(max_crawl_delay_seconds=limit))

@@ -58,16 +58,12 @@ def wanted(seen: Walk, window: Window) -> set[str]:
 
 @pytest.mark.smoke("frozen-20-20")
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("says", "sites", "equal"),
-    [
-        *((says, 30, 30) for says in ACCURATE),
-        *((says, 20, 20) for says in STALE),
-        (at_random, 25, 25),
-        (partly_stale, 25, 21),
-    ],
-    ids=lambda value: getattr(value, "__name__", None),
-)
+@pytest.mark.parametrize(("says", "sites", "equal"), [
+    *((says, 30, 30) for says in ACCURATE),
+    *((says, 20, 20) for says in STALE),
+    (at_random, 25, 25),
+    (partly_stale, 25, 21),
+], ids=lambda value: getattr(value, "__name__", None))
 def test_since_equals_a_filter_of_everything_or_counts_the_skipped(says, sites: int, equal: int) -> None:  # type: ignore[no-untyped-def]
     """200 sites.
 
@@ -139,23 +135,20 @@ def test_child_newer_than_its_index_date_disables_skipping_and_is_reported_once(
     assert seen.reported.index(reported) < seen.reported.index(seen.outcomes[INDEX])
 
 
-@pytest.mark.parametrize(
-    ("listed", "holds", "is_believed"),
-    [
-        ("2025-06-01", "2025-06-01T23:59:59Z", True),
-        ("2025-06-01", "2025-06-02T23:59:59Z", True),  # the day may have begun elsewhere
-        ("2025-06-01", "2025-06-03", False),
-        ("2025-06-01T10:00:00Z", "2025-06-01T10:09:00Z", True),  # clocks differ
-        ("2025-06-01T10:00:00Z", "2025-06-01T10:11:00Z", False),
-        ("2025-06-01T10:00:00Z", "2025-06-01", True),
-        ("2025-06", "2025-06-30", True),
-        ("2025-06", "2025-07-03", False),
-        ("2026-01-31", "2026-01-31T23:00:00Z", True),
-        ("2026-01-31", "2026-02-01T00:00:00Z", False),  # it is within `since`, whatever the tolerance
-        ("2026-01-31", "2026", False),  # a year that overlaps `since`
-        ("2025-06-01", "2027-01-01", False),  # in the future, and within `since`
-    ],
-)
+@pytest.mark.parametrize(("listed", "holds", "is_believed"), [
+    ("2025-06-01", "2025-06-01T23:59:59Z", True),
+    ("2025-06-01", "2025-06-02T23:59:59Z", True),  # the day may have begun elsewhere
+    ("2025-06-01", "2025-06-03", False),
+    ("2025-06-01T10:00:00Z", "2025-06-01T10:09:00Z", True),  # clocks differ
+    ("2025-06-01T10:00:00Z", "2025-06-01T10:11:00Z", False),
+    ("2025-06-01T10:00:00Z", "2025-06-01", True),
+    ("2025-06", "2025-06-30", True),
+    ("2025-06", "2025-07-03", False),
+    ("2026-01-31", "2026-01-31T23:00:00Z", True),
+    ("2026-01-31", "2026-02-01T00:00:00Z", False),  # it is within `since`, whatever the tolerance
+    ("2026-01-31", "2026", False),  # a year that overlaps `since`
+    ("2025-06-01", "2027-01-01", False),  # in the future, and within `since`
+])
 def test_date_of_a_url_confirms_or_contradicts_the_index(listed: str, holds: str, is_believed: bool) -> None:
     seen = walk(INDEX, old_site(listed, c7=dated(listed, holds), c0=dated(listed), c4=dated(listed)), selection=since())
     assert seen.frontier.pruned == ({"since": 5} if is_believed else {})
@@ -168,11 +161,9 @@ def test_undated_keep_disables_skipping(undated: Undated, pruned: dict[str, int]
     assert not seen.codes  # the index dates are not wrong
 
 
-@pytest.mark.parametrize(
-    ("holds", "is_believed"),
-    [("2026-02-10", True), ("2026-02-20", False), ("2026-03-09", True)],
-    ids=["accurate", "later", "written since the index was read"],
-)
+@pytest.mark.parametrize(("holds", "is_believed"), [
+    ("2026-02-10", True), ("2026-02-20", False), ("2026-03-09", True),
+], ids=["accurate", "later", "written since the index was read"])
 def test_other_reads_also_check_the_index(holds: str, is_believed: bool) -> None:
     pages = {**old_site(), OTHER: dated(holds)}
     pages[INDEX] = listing({**dict.fromkeys(CHILDREN, "2025-06-01"), OTHER: "2026-02-10"})

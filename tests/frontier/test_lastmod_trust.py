@@ -40,30 +40,27 @@ def test_dates_without_signs_are_trusted() -> None:
     assert judge_history(GOOD).reasons == ()
 
 
-@pytest.mark.parametrize(
-    ("seen", "score", "reason"),
-    [
-        ({"dense": 60, "batches": (SAME,)}, 0.4, "60% have the same lastmod, 2026-06-13: a build or an import"),
-        ({"dense": 50, "batches": (NEAR,)}, 0.5, "50% within 2 min on 2026-06-13: a build or an import"),
-        (
-            {"dense": 60, "batches": (SAME, attrs.evolve(NEAR, date="2026-01-02", count=10))},
-            0.4,
-            "60% 2026-06-13, 10% within 2 min on 2026-01-02: builds or imports",
-        ),
-        (
-            {"dense": 90, "batches": (SAME,)},
-            0.1,
-            "90% in the largest batch of their sitemap, such as 60% 2026-06-13: builds or imports",
-        ),
-        ({"dense": 95}, 0.05, "95% within ten minutes: a build or an import"),
-        ({"future": 10}, 0.9, "10% have a lastmod in the future"),
-        ({"at_fetch": 100}, 0.0, "100% have the time of the request as their lastmod"),
-        ({"entry_only": 10}, 0.5, "50% of the changes did not change the lastmod"),
-        ({"lastmod_only": 10}, 0.75, "50% of the changes changed only the lastmod"),
-        ({"lastmod_only": 990}, 0.505, "99% of the changes changed only the lastmod"),
-        ({"dated": 1000, "future": 1}, 0.999, "under 1% have a lastmod in the future"),
-    ],
-)
+@pytest.mark.parametrize(("seen", "score", "reason"), [
+    ({"dense": 60, "batches": (SAME,)}, 0.4, "60% have the same lastmod, 2026-06-13: a build or an import"),
+    ({"dense": 50, "batches": (NEAR,)}, 0.5, "50% within 2 min on 2026-06-13: a build or an import"),
+    (
+        {"dense": 60, "batches": (SAME, attrs.evolve(NEAR, date="2026-01-02", count=10))},
+        0.4,
+        "60% 2026-06-13, 10% within 2 min on 2026-01-02: builds or imports",
+    ),
+    (
+        {"dense": 90, "batches": (SAME,)},
+        0.1,
+        "90% in the largest batch of their sitemap, such as 60% 2026-06-13: builds or imports",
+    ),
+    ({"dense": 95}, 0.05, "95% within ten minutes: a build or an import"),
+    ({"future": 10}, 0.9, "10% have a lastmod in the future"),
+    ({"at_fetch": 100}, 0.0, "100% have the time of the request as their lastmod"),
+    ({"entry_only": 10}, 0.5, "50% of the changes did not change the lastmod"),
+    ({"lastmod_only": 10}, 0.75, "50% of the changes changed only the lastmod"),
+    ({"lastmod_only": 990}, 0.505, "99% of the changes changed only the lastmod"),
+    ({"dated": 1000, "future": 1}, 0.999, "under 1% have a lastmod in the future"),
+])
 def test_each_sign_lowers_the_score_and_says_why(seen: dict[str, Any], score: float, reason: str) -> None:
     verdict = judge_history(attrs.evolve(GOOD, **seen))
     assert verdict.score == pytest.approx(score)
@@ -102,17 +99,14 @@ def test_a_score_lies_between_0_and_1(seen: History) -> None:
     assert 0.0 <= score <= 1.0
 
 
-@pytest.mark.parametrize(
-    ("seen", "expected"),
-    [
-        ({"both": 2}, False),
-        ({"both": 3}, True),
-        ({"both": 3, "entry_only": 1}, False),
-        ({"both": 30, "entry_only": 1}, True),
-        ({"both": 3, "lastmod_only": 3}, False),
-        ({"both": 3, "dated": 0}, False),
-    ],
-)
+@pytest.mark.parametrize(("seen", "expected"), [
+    ({"both": 2}, False),
+    ({"both": 3}, True),
+    ({"both": 3, "entry_only": 1}, False),
+    ({"both": 30, "entry_only": 1}, True),
+    ({"both": 3, "lastmod_only": 3}, False),
+    ({"both": 3, "dated": 0}, False),
+])
 def test_index_is_trusted_after_three_correct_changes(seen: dict[str, int], expected: bool) -> None:
     assert is_proven(attrs.evolve(History(entries=5, dated=5), **seen)) is expected
 
@@ -132,18 +126,15 @@ def counted(
     return evidence
 
 
-@pytest.mark.parametrize(
-    ("seconds", "precision", "future"),
-    [
-        (600, SECOND, 0),
-        (601, SECOND, 1),
-        (601, MINUTE, 1),
-        (601, DAY, 0),
-        (86_400, DAY, 0),
-        (86_401, DAY, 1),
-        (86_401, PRECISIONS.index("year"), 1),
-    ],
-)
+@pytest.mark.parametrize(("seconds", "precision", "future"), [
+    (600, SECOND, 0),
+    (601, SECOND, 1),
+    (601, MINUTE, 1),
+    (601, DAY, 0),
+    (86_400, DAY, 0),
+    (86_401, DAY, 1),
+    (86_401, PRECISIONS.index("year"), 1),
+])
 def test_the_future_begins_when_no_clock_and_no_zone_can_explain_it(seconds: int, precision: int, future: int) -> None:
     evidence = counted([READ_AT + seconds, READ_AT - 86_400], precision)
     assert evidence.history().future == future
@@ -151,16 +142,13 @@ def test_the_future_begins_when_no_clock_and_no_zone_can_explain_it(seconds: int
     assert counted([READ_AT + seconds], precision, None).history().future == 0  # without a time to compare with
 
 
-@pytest.mark.parametrize(
-    ("seconds", "at_fetch"),
-    [
-        (-100 - 61, 0),  # before the request
-        (-100 - 60, 5),
-        (-30, 5),
-        (60, 5),
-        (61, 0),
-    ],
-)
+@pytest.mark.parametrize(("seconds", "at_fetch"), [
+    (-100 - 61, 0),  # before the request
+    (-100 - 60, 5),
+    (-30, 5),
+    (60, 5),
+    (61, 0),
+])
 def test_dates_near_the_request(seconds: int, at_fetch: int) -> None:
     """A margin of a minute, for clocks that are wrong; the response took 100 seconds."""
     date = READ_AT + seconds
@@ -177,19 +165,16 @@ def test_date_without_a_time_is_no_request_time() -> None:
     assert evidence.history() == History(entries=6, dated=5)
 
 
-@pytest.mark.parametrize(
-    ("numbers", "batch"),
-    [
-        ([7] * 9, None),
-        ([7] * 10, Batch("1970-01-01T00:00:07Z", 7, 7, 10)),
-        ([7] * 10 + [607], Batch("1970-01-01T00:00:07Z", 7, 7, 10)),
-        ([7] * 10 + [606], Batch("1970-01-01", 7, 606, 11)),
-        ([*range(0, 599 * 10, 599)], None),
-        ([*range(0, 600, 60)], Batch("1970-01-01", 0, 540, 10)),
-        ([*range(0, 610, 61)], Batch("1970-01-01", 0, 549, 10)),
-        ([*range(0, 670, 67)], None),
-    ],
-)
+@pytest.mark.parametrize(("numbers", "batch"), [
+    ([7] * 9, None),
+    ([7] * 10, Batch("1970-01-01T00:00:07Z", 7, 7, 10)),
+    ([7] * 10 + [607], Batch("1970-01-01T00:00:07Z", 7, 7, 10)),
+    ([7] * 10 + [606], Batch("1970-01-01", 7, 606, 11)),
+    ([*range(0, 599 * 10, 599)], None),
+    ([*range(0, 600, 60)], Batch("1970-01-01", 0, 540, 10)),
+    ([*range(0, 610, 61)], Batch("1970-01-01", 0, 549, 10)),
+    ([*range(0, 670, 67)], None),
+])
 def test_dates_of_a_batch_are_less_than_ten_minutes_apart(numbers: list[int], batch: Batch | None) -> None:
     history = counted(numbers).history()
     assert history.batches == (() if batch is None else (batch,))

@@ -40,29 +40,26 @@ def memory(known: CachedDocument = READ, trust: str = "auto", **more: object) ->
     return DocumentCache(TODAY, trust, {MAP: known}, frozenset({MAP}), **more)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("change", "trust", "expected"),
-    [
-        ({}, "auto", True),
-        ({}, "always", True),
-        ({}, "never", False),
-        ({"index_is_accurate": False}, "auto", False),
-        ({"index_is_accurate": False}, "always", True),
-        ({"listed": None}, "always", False),
-        ({"listed": (TODAY, "second")}, "always", False),
-        ({"listed": (STATED[0], "day")}, "always", False),
-        ({"authorities": frozenset({f"{SITE}/"})}, "always", False),
-        ({"authorities": None}, "always", False),
-        # At least 12 hours after the end of the period.
-        ({"read_at": STATED[0] + timedelta(seconds=1, hours=12)}, "auto", False),
-        ({"read_at": STATED[0] + timedelta(seconds=2, hours=12)}, "auto", True),
-        # At least once a day; a request time in the future does not count.
-        ({"looked_at": TODAY - DAY}, "auto", False),
-        ({"looked_at": TODAY - DAY + timedelta(seconds=1)}, "auto", True),
-        ({"looked_at": TODAY + DAY}, "auto", False),
-        ({"looked_at": TODAY - 9 * DAY}, "always", True),
-    ],
-)
+@pytest.mark.parametrize(("change", "trust", "expected"), [
+    ({}, "auto", True),
+    ({}, "always", True),
+    ({}, "never", False),
+    ({"index_is_accurate": False}, "auto", False),
+    ({"index_is_accurate": False}, "always", True),
+    ({"listed": None}, "always", False),
+    ({"listed": (TODAY, "second")}, "always", False),
+    ({"listed": (STATED[0], "day")}, "always", False),
+    ({"authorities": frozenset({f"{SITE}/"})}, "always", False),
+    ({"authorities": None}, "always", False),
+    # At least 12 hours after the end of the period.
+    ({"read_at": STATED[0] + timedelta(seconds=1, hours=12)}, "auto", False),
+    ({"read_at": STATED[0] + timedelta(seconds=2, hours=12)}, "auto", True),
+    # At least once a day; a request time in the future does not count.
+    ({"looked_at": TODAY - DAY}, "auto", False),
+    ({"looked_at": TODAY - DAY + timedelta(seconds=1)}, "auto", True),
+    ({"looked_at": TODAY + DAY}, "auto", False),
+    ({"looked_at": TODAY - 9 * DAY}, "always", True),
+])
 def test_when_a_document_is_not_requested(change: dict[str, object], trust: str, expected: bool) -> None:
     known = attrs.evolve(READ, **change)  # type: ignore[arg-type]
     skipped = memory(known, trust).skipped(MAP, STATED, HOST)  # type: ignore[arg-type]
@@ -80,31 +77,25 @@ def test_undated_child_is_requested() -> None:
     assert memory(trust="always").skipped(MAP, None, HOST) is None
 
 
-@pytest.mark.parametrize(
-    ("known", "headers"),
-    [
-        (READ, {"If-None-Match": '"1"'}),
-        (attrs.evolve(READ, etag=None, last_modified="x"), {"If-Modified-Since": "x"}),
-        (attrs.evolve(READ, last_modified="x"), {"If-None-Match": '"1"', "If-Modified-Since": "x"}),
-        (attrs.evolve(READ, etag=None), {}),
-    ],
-)
+@pytest.mark.parametrize(("known", "headers"), [
+    (READ, {"If-None-Match": '"1"'}),
+    (attrs.evolve(READ, etag=None, last_modified="x"), {"If-Modified-Since": "x"}),
+    (attrs.evolve(READ, last_modified="x"), {"If-None-Match": '"1"', "If-Modified-Since": "x"}),
+    (attrs.evolve(READ, etag=None), {}),
+])
 def test_conditions(known: CachedDocument, headers: dict[str, str]) -> None:
     assert conditions(known) == headers
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("Sun, 01 Mar 2026 11:58:59 GMT", True),
-        ("Sun, 01 Mar 2026 11:59:00 GMT", True),
-        ("Sun, 01 Mar 2026 11:59:01 GMT", False),
-        ("Sun, 01 Mar 2026 13:00:00 GMT", False),
-        ("Sun, 01 Mar 2026 11:58:59 -0000", True),
-        ("yesterday", False),
-        ("", False),
-    ],
-)
+@pytest.mark.parametrize(("text", "expected"), [
+    ("Sun, 01 Mar 2026 11:58:59 GMT", True),
+    ("Sun, 01 Mar 2026 11:59:00 GMT", True),
+    ("Sun, 01 Mar 2026 11:59:01 GMT", False),
+    ("Sun, 01 Mar 2026 13:00:00 GMT", False),
+    ("Sun, 01 Mar 2026 11:58:59 -0000", True),
+    ("yesterday", False),
+    ("", False),
+])
 def test_recent_last_modified_is_not_sent(text: str, expected: bool) -> None:
     """The document may change again in the second of its Last-Modified."""
     assert is_strong(text, TODAY) is expected
@@ -185,16 +176,12 @@ def test_failed_well_known_path_with_an_earlier_sitemap_is_reported() -> None:
     assert (seen.codes, seen.outcomes[guess].complete) == (["F09", "F01"], False)
 
 
-@pytest.mark.parametrize(
-    ("target", "pages"),
-    [
-        (MAP, {}),
-        ("shop.example", {ROBOTS: names(MAP)}),
-        ("shop.example", {ROBOTS: names(INDEX), INDEX: index(MAP)}),
-        ("shop.example", {ROBOTS: names()}),
-    ],
-    ids=["given", "robots", "index", "guess"],
-)
+@pytest.mark.parametrize(("target", "pages"), [
+    (MAP, {}),
+    ("shop.example", {ROBOTS: names(MAP)}),
+    ("shop.example", {ROBOTS: names(INDEX), INDEX: index(MAP)}),
+    ("shop.example", {ROBOTS: names()}),
+], ids=["given", "robots", "index", "guess"])
 def test_unchanged_document_is_not_requested_by_any_parent(target: str, pages: Pages) -> None:
     seen = walk(target, pages, cache=DocumentCache(already_read={MAP: "urlset"}))
     assert MAP not in seen.requested

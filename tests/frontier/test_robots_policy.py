@@ -11,38 +11,32 @@ OURS = "sitemap-reader/0.1.0"
 PAGE = "https://example.com/page"
 
 
-@pytest.mark.parametrize(
-    ("user_agent", "token"),
-    [
-        (OURS, "sitemap-reader"),
-        ("Mozilla/5.0 (compatible; bot/1.0)", "bot"),
-        ("Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; My_Bot/2.1; +https://e.example)", "my_bot"),
-        ("Mozilla/5.0 (X11; Linux)", "mozilla"),
-        ("Bot", "bot"),
-        ("", ""),
-    ],
-)
+@pytest.mark.parametrize(("user_agent", "token"), [
+    (OURS, "sitemap-reader"),
+    ("Mozilla/5.0 (compatible; bot/1.0)", "bot"),
+    ("Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; My_Bot/2.1; +https://e.example)", "my_bot"),
+    ("Mozilla/5.0 (X11; Linux)", "mozilla"),
+    ("Bot", "bot"),
+    ("", ""),
+])
 def test_product_token(user_agent: str, token: str) -> None:
     assert product_token(user_agent) == token
 
 
-@pytest.mark.parametrize(
-    ("group", "ours"),
-    [
-        ("*", True),
-        ("sitemap-reader", True),
-        ("Sitemap-Reader", True),
-        ("sitemap-reader/9.9", True),
-        ("sitemap-reader*", True),
-        ("sitemap-reader # us", True),
-        ("site", False),
-        ("reader", False),
-        ("sitemap-reader-news", False),
-        ("Googlebot", False),
-        ("0.1.0", False),
-        ("", False),
-    ],
-)
+@pytest.mark.parametrize(("group", "ours"), [
+    ("*", True),
+    ("sitemap-reader", True),
+    ("Sitemap-Reader", True),
+    ("sitemap-reader/9.9", True),
+    ("sitemap-reader*", True),
+    ("sitemap-reader # us", True),
+    ("site", False),
+    ("reader", False),
+    ("sitemap-reader-news", False),
+    ("Googlebot", False),
+    ("0.1.0", False),
+    ("", False),
+])
 def test_group_applies_if_its_token_equals_ours(group: str, ours: bool) -> None:
     rules = parse_rules(f"User-agent: {group}\nDisallow: /\nCrawl-delay: 3", OURS)
     assert rules.allows(PAGE) is not ours
@@ -68,19 +62,16 @@ def test_a_browser_name_in_the_header_is_not_ours() -> None:
     assert not parse_rules("User-agent: bot\nDisallow: /", "Mozilla/5.0 (compatible; bot/1.0)").allows(PAGE)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "\ufeffUser-agent: *\nDisallow: /page",
-        "User-agent: *\rDisallow: /page\r",
-        "User-agent: *\r\nDisallow: /page\r\n",
-        "User-agent *\nDisallow /page",
-        "User\0-agent: *\nDis\0allow: /page",
-        "User-agent: *\nSitemap: /s.xml\nDisallow: /page",
-        "User-agent: *\nDisallow: /*ge$",
-        "User-agent: *\nDisallow: /\nAllow: /other",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "\ufeffUser-agent: *\nDisallow: /page",
+    "User-agent: *\rDisallow: /page\r",
+    "User-agent: *\r\nDisallow: /page\r\n",
+    "User-agent *\nDisallow /page",
+    "User\0-agent: *\nDis\0allow: /page",
+    "User-agent: *\nSitemap: /s.xml\nDisallow: /page",
+    "User-agent: *\nDisallow: /*ge$",
+    "User-agent: *\nDisallow: /\nAllow: /other",
+])
 def test_accepted_robots_txt_syntax(text: str) -> None:
     rules = parse_rules(text, OURS)
     assert not rules.allows(PAGE)

@@ -31,7 +31,7 @@ LOW: dict[str, Any] = {
     "max_attributes": 1, "max_gzip_members": 2, "max_entry_elements": 3, "max_entry_problems": 2,
     "max_robots_bytes": 1_100, "max_entry_repairs": 2, "max_repairs": 3, "max_prefixes": 1,
     "max_faults": 2,
-}  # fmt: skip
+}
 OPTIONS: dict[str, dict[str, Any]] = {
     "": {},
     "scope protocol": {"scope": "protocol"},
@@ -155,7 +155,7 @@ def check_outcome(outcome: sr.Outcome, records: Items, problems: list[sr.Problem
     hold(
         not is_all or samples == {code: each[:SAMPLES_PER_CODE] for code, each in first.items()},
         "the samples are the first problems of each code", samples, first,
-    )  # fmt: skip
+    )
     hold(outcome.kept == len(records), "the outcome counts the records", outcome.kept, len(records))
     placed = outcome.kept + sum(outcome.dropped.values())
     hold(placed <= outcome.entries, "an entry is kept, dropped, or has no URL", outcome)

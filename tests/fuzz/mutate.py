@@ -100,4 +100,4 @@ def _recode(data: bytes, tokens: Sequence[bytes], rng: Random) -> bytes:
 
 _CHANGES: tuple[Callable[[bytes, Sequence[bytes], Random], bytes], ...] = (
     _put_in, _put_in, _put_in, _replace, _take_out, _move, _move, _repeat, _drop_bytes, _change_byte, _cut, _recode,
-)  # fmt: skip
+)

@@ -17,7 +17,7 @@ MARKUP = (
     b'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">', b'<?xml version="1.0" encoding="UTF-8"?>',
     b'xmlns:image="http://www.google.com/schemas/sitemap-image/1.1"', b'<!DOCTYPE rss SYSTEM "x.dtd">',
     b"<url><loc>https://example.com/x</loc></url>", b"<sitemap><loc>https://example.com/y.xml</loc></sitemap>",
-)  # fmt: skip
+)
 FEED = (
     *rb"""<rss> </rss> <channel> </channel> <item> </item> <item <link> </link> <link/> <guid> </guid>
     isPermaLink="false" <pubDate> </pubDate> <title> </title> <description> </description> <feed> </feed> <entry>
@@ -27,14 +27,14 @@ FEED = (
     <id>""".split(),
     b'<feed xmlns="http://www.w3.org/2005/Atom">', b'<rdf:RDF xmlns="http://purl.org/rss/1.0/">',
     b"Fri, 20 Nov 2026 08:00:00 GMT", b"2026-11-20T08:00:00Z", b"<content:encoded><![CDATA[<a href='x'>]]>",
-)  # fmt: skip
+)
 TEXT = (
     *rb"""http:// https:// https://example.com/ https://example.com/a?b=c ftp://a/ //a/ www.example.com # % %zz %41 ?
     & < > <loc> " ' [ ] { } | \ ^ ` @ : :80 :443 :65536 .. /../ /./ . xn-- _ [::1] 127.0.0.1""".split(),
     b"\n", b"\r", b"\r\n", b" ", b"\t", b"\0", b"\x0b", b"\x85", b"\xc2\x85", b"\xe2\x80\xa8", b"\xef\xbb\xbf",
     b"\xc3\xbc",
     b"\xed\xa0\x80", b"\xff", b"\xe3\x80\x82", b"\xef\xbc\x8f", b"\xc2\xad", b"\xc3\x9f", b"\xf0\x9f\x98\x80",
-)  # fmt: skip
+)
 ROBOTS = (
     b"Sitemap: ", b"sitemap:", b"Sitemap ", b"Site-map: ", b"sitemap_index: ", b"User-agent: ", b"*", b"sitemap-reader",
     b"bot", b"Disallow: ", b"Allow: ", b"/", b"$", b"Crawl-delay: ", b"1", b"-1", b"1e400", b"nan", b"inf", b"0x1",
@@ -43,10 +43,10 @@ ROBOTS = (
     b"<html>",
     b"<!doctype html>", b"<!--", b"# ", b'"', b"<", b">", b", ", b"https://example.com/sitemap.xml", b"/sitemap.xml",
     b"https://example.com/sitemap.txt", b"\xef\xbc\x9a", b"=",
-)  # fmt: skip
+)
 DATES = (
     *b"""2026 2026-11 2026-11-20 2026-11-20T08:30:00Z T t Z z + - : / . 24:00 24:00:00 23:59:60 :60 +01:00 +0100 +14:00
     +14:01 -00:00 0001 0000 9999 12 31 02 29 02-29 2024 1 0 00 Fri, 20 Nov Nov 26 GMT EST UT A 1700000000 1700000000000
     .123456789 08:30 8:30 AM Monday November 20th""".split(),
     b" ", b"\t", b"\n", b"\r\n", b"\xd9\xa1", b"\xef\xbc\x91", b"\xc2\xa0", b"\0",
-)  # fmt: skip
+)

@@ -49,7 +49,7 @@ _NAMES = (
     b"", b"\xc4", b"\xc3\xa9", b"\xef\xbb\xbf", b"\xef\xbf\xbe", b"u\0rl", b"url\0", b"loc\xef\xbb\xbf",
     b"\xf0\x90\x80\x80",
     b"\xcd\xb0", b"\xcc\x80", b"a\xcc\x80", b"url\xc3\x97",
-)  # fmt: skip
+)
 _SPACES = (
     b" ",
     b" ",
@@ -73,13 +73,13 @@ _VALUES = (
     b"http://www.w3.org/2005/Atom",
     b"http://www.google.com/schemas/sitemap-image/1.1", b"https://example.com/v", b"/v", b"\n", b" ", b"utf-16",
     b"1.0",
-)  # fmt: skip
+)
 _ATTRIBUTES = (
     b"xmlns", b"xmlns:a", b"xmlns:x", b"xmlns:image", b"xmlns:xml", b"xmlns:xmlns", b"xmlns:", b"xml:base",
     b"xml:lang",
     b"xml:", b"href", b"url", b"rel", b"hreflang", b"s", b"a:b", b":", b"x:y", b"\xc4", b"\xc3\xa9", b"1", b"", b"-",
     b"isPermaLink", b"encoding", b"version",
-)  # fmt: skip
+)
 _ENTRIES = (
     b"<url><loc>https://example.com/%d</loc></url>", b"<sitemap><loc>https://example.com/%d.xml</loc></sitemap>",
     b"<url>\n<loc>https://example.com/%d</loc>\n<lastmod>2026-11-20</lastmod>\n<priority>0.5</priority>\n</url>\n",
@@ -87,18 +87,18 @@ _ENTRIES = (
     b'<entry><id>i</id><link href="https://example.com/%d"/></entry>',
     b"<url><loc><![CDATA[https://example.com/%d]]></loc></url>",
     b"<url><loc>https://example.com/%d</loc><image:image><image:loc>https://example.com/%d.png</image:loc></image:image></url>",
-)  # fmt: skip
+)
 _ROOTS = (
     b"<urlset>", b'<urlset xmlns="%s">' % _SITEMAPS, b"<urlset", b"<urlset ", b"<sitemapindex>", b"<rss><channel>",
     b'<rss version="2.0"><channel>', b'<feed xmlns="http://www.w3.org/2005/Atom">', b"<feed",
     b'<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://purl.org/rss/1.0/">',
     b'<x:urlset xmlns:x="%s">' % _SITEMAPS, b"<urlset/>", b"<urlset><urlset>",
-)  # fmt: skip
+)
 _OPENINGS = (
     b"", b"", b"", b'<?xml version="1.0"?>', b'<?xml version="1.0" encoding="utf-8"?>\n', b"\xef\xbb\xbf", b"<?xml",
     b'<?xml version="1.0" encoding="latin-1"?>', b"<!DOCTYPE rss>", b'<!DOCTYPE rss SYSTEM "x.dtd">', b"<!-- c -->",
     b"\n", b"\0",
-)  # fmt: skip
+)
 _MARKS = (
     b"<", b">", b"</", b"/>", b"=", b'"', b"'", b"<!--", b"-->", b"--", b"<!-", b"->", b"<![CDATA[", b"]]>", b"]]",
     b"]>", b"<![",
@@ -107,7 +107,7 @@ _MARKS = (
     b"<!CDATA[", b"< [CDATA[", b"<!ENTITY x 'y'>", b"<?xml version='1.0'?>", b"\xff", b"\xc3", b"\xef\xbb\xbf",
     b"\xef\xbf\xbf", b"<!-->", b"<!--->",
     b"<\\/loc>", b"< loc>", b"<!D", b"<?>", b"x", b"https://example.com/t", b"/t", b"2026-11-20",
-)  # fmt: skip
+)
 _ENCODINGS = ("utf-16", "utf-16-le", "utf-32", "utf-8-sig", "cp1251", "latin-1")
 
 
@@ -245,7 +245,7 @@ _INSERTED = tuple(
     b"?>", b"<uRl>", b"<uRl",
     b"<image:image>", b"</image:image>")
     if not re.search(rb"^<\W*loc|https|^/t|\d-|^&", token)
-)  # fmt: skip
+)
 
 
 def damaged_tags(rng: Random) -> bytes:

@@ -35,7 +35,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--work", type=Path, default=Path(tempfile.gettempdir()) / "sitemap-reader-fuzz",
         help="where inputs that reach new code are kept from run to run (default: %(default)s)",
-    )  # fmt: skip
+    )
     stated = parser.parse_args()
     if unknown := set(stated.targets) - set(NAMES):
         parser.error(f"no target {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")
@@ -56,7 +56,7 @@ def run(name: str, stated: argparse.Namespace) -> tuple[int, int, list[str]]:
             sys.executable, HERE / "child.py", name, stated.work / name, stated.found, f"-max_total_time={left}",
             f"-timeout={stated.timeout}", f"-artifact_prefix={folder}/", "-print_final_stats=1", "-rss_limit_mb=1500",
             f"-seed={stated.seed}", f"-report_slow_units={stated.timeout}",
-        ]  # fmt: skip
+        ]
         folder.mkdir(parents=True, exist_ok=True)
         child = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
         progress = _PROGRESS.findall(child.stderr)
@@ -66,7 +66,7 @@ def run(name: str, stated: argparse.Namespace) -> tuple[int, int, list[str]]:
         findings += [line for line in child.stdout.splitlines() if line.startswith("FOUND ")]
         findings += [
             f"FOUND {name}\t{path}\tslow, or the process died" for path in set(folder.glob("*-*")) - known
-        ]  # fmt: skip
+        ]
         if not progress:
             sys.exit(f"{name} does not run:\n{child.stderr[-3000:]}")
     if not any(folder.iterdir()):

@@ -52,7 +52,7 @@ def pieces_of_documents() -> tuple[bytes, ...]:
         *plain.LOCS, *plain.ODD_GAPS, *plain.EXTRAS, *plain.STARTS, *plain.ENDS, *plain.DAMAGE, *extended.URLS,
         *extended.TEXTS, *extended.ATTRIBUTES, *extended.LINKS, *extended.OTHERS, extended.SHOW, extended.PUBLICATION,
         feeds.NAMES, *feeds.URLS, *feeds.DATES, *feeds.OTHERS, *feeds.GUIDS, *feeds.RELS, *feeds.LINES,
-    ]  # fmt: skip
+    ]
     for values in plain.FIELDS.values():
         texts += values
     texts += (f"<{prefix}:{name}>" for prefix, names in extended.TAGS.items() for name in (*names, prefix))

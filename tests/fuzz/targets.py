@@ -94,4 +94,4 @@ TARGETS: dict[str, Target] = {
         tokens=MARKUP + FEED + pieces_of_documents(),
         max_bytes=MAX_DOCUMENT_BYTES,
     ),
-}  # fmt: skip
+}

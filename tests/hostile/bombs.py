@@ -224,7 +224,7 @@ BOMBS: dict[str, Bomb] = {
                  RSS_TAIL],
         codes(), 1, complete=True,
     ),
-}  # fmt: skip
+}
 
 # Not read in all chunk sizes: where the budget of work ends them depends on the chunks.
 DAMAGED: dict[str, Bomb] = {
@@ -249,7 +249,7 @@ DAMAGED: dict[str, Bomb] = {
                        before=ROOT[:-2] + b' a="'),
         codes("S16", "S01"), 0, taken=2 * MIB, first=False,
     ),
-}  # fmt: skip
+}
 OVER_50_MIB = Bomb(
     lambda: numbered(6000, b"<url><loc>https://example.com/%%d</loc><!--%s--></url>\n" % FILL, HEAD + FIRST, TAIL),
     codes("F08"),

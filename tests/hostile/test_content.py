@@ -93,17 +93,14 @@ def twice(body: bytes) -> bytes:
     return b"".join(packed(packed([body])))
 
 
-@pytest.mark.parametrize(
-    ("body", "encoding", "expected"),
-    [
-        pytest.param(WHOLE, "gzip", Bomb(list, codes(), 2, complete=True), id="Content-Encoding on plain"),
-        pytest.param(gzip.compress(WHOLE), "x-gzip", Bomb(list, codes(), 2, complete=True), id="x-gzip"),
-        pytest.param(twice(WHOLE), "gzip, gzip", Bomb(list, codes(), 2, complete=True), id="gzip, gzip"),
-        pytest.param(gzip.compress(WHOLE), "identity", Bomb(list, codes(), 2, complete=True), id="identity on gzip"),
-        pytest.param(b"\x1b\x9d\x00\xf8\x8d\x94\xee\x52\x3c\xa1\x93\xb5\x1c" * 9, "br",
-                     Bomb(list, codes("S15", "S07"), 0, first=False), id="br unasked"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("body", "encoding", "expected"), [
+    pytest.param(WHOLE, "gzip", Bomb(list, codes(), 2, complete=True), id="Content-Encoding on plain"),
+    pytest.param(gzip.compress(WHOLE), "x-gzip", Bomb(list, codes(), 2, complete=True), id="x-gzip"),
+    pytest.param(twice(WHOLE), "gzip, gzip", Bomb(list, codes(), 2, complete=True), id="gzip, gzip"),
+    pytest.param(gzip.compress(WHOLE), "identity", Bomb(list, codes(), 2, complete=True), id="identity on gzip"),
+    pytest.param(b"\x1b\x9d\x00\xf8\x8d\x94\xee\x52\x3c\xa1\x93\xb5\x1c" * 9, "br",
+                 Bomb(list, codes("S15", "S07"), 0, first=False), id="br unasked"),
+])
 def test_content_encoding_is_detected_from_the_content(body: bytes, encoding: str, expected: Bomb) -> None:
     records, outcome, reading, _ = among_siblings(lambda: [body], {"Content-Encoding": encoding})
     assert_is(expected, [*records, *outcome.samples], outcome)

@@ -137,10 +137,9 @@ def test_interrupt_between_documents_keeps_the_received_ones(
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-@pytest.mark.parametrize(
-    ("command", "path"),
-    [("dump", "/robots.txt"), ("dump", "/map.xml"), ("discover", "/robots.txt"), ("tree", "/robots.txt")],
-)
+@pytest.mark.parametrize(("command", "path"), [
+    ("dump", "/robots.txt"), ("dump", "/map.xml"), ("discover", "/robots.txt"), ("tree", "/robots.txt"),
+])
 def test_interrupt_before_the_first_record_ends_the_command(
     site_server: Serve, start: Callable[..., Process], number: signal.Signals, command: str, path: str
 ) -> None:

@@ -21,13 +21,13 @@ NAMESPACES = {
 ODD_NAMESPACES = ("http://www.sitemaps.org/schemas/sitemap-image/1.1",
                   "http://www.google.com/schemas/sitemap-image/2.0",
                   "https://www.google.com/schemas/sitemap-video/1.1/", plain_documents.CORE, "urn:other",
-                  "http://www.w3.org/1999/xhtml", "http://www.google.com/schemas/sitemap-news/0.84")  # fmt: skip
+                  "http://www.w3.org/1999/xhtml", "http://www.google.com/schemas/sitemap-news/0.84")
 URLS = (*("https://example.com/i/%d.jpg", "https://cdn.example.com/%d?a=1&amp;b=2", "http://example.com/%%20%d") * 4,
         "/i/%d.jpg", "i.jpg", "//example.com/i", "https://EXAMPLE.com/%d", "https://example.com/a b", "mailto:a@b", "",
         "android-app://com.example/a", "javascript:alert('&lt;b&gt;')", " https://example.com/%d\n",
         "https://example.com/a/../%d", "https://example.com/?a&b", "<![CDATA[https://e.com/]]>",
         "https://example.com/\u00e9%d", "https://example.com/" + "x" * 2030, "https://example.com/<b>x</b>",
-        "https://example.com/i.jpg&quot;", "https://example.com/a]]>b", "ftp://example.com/")  # fmt: skip
+        "https://example.com/i.jpg&quot;", "https://example.com/a]]>b", "ftp://example.com/")
 TEXTS = (
     *("A title", "Salt &amp; pepper", "\u00dcber den Fluss", "a, b,, c", "60", "4.5", "yes", "2026-11-20",
     "2026-11-20T10:20:30Z") * 2,
@@ -38,7 +38,7 @@ TEXTS = (
     "<![CDATA[a <b>]]>", "<!-- c -->", "<?p i?>", "https://example.com/a", "https://example.com/a?b&amp;c", "caf\udce9",
     "deny<platform>mobile</platform>", "deny<x:platform>mobile</x:platform>", "deny<video:kind/>", "a <u>b</u> <x:u/>",
     "<image:title>in</image:title>", "<loc>in</loc>", "<x:y>z</x:y>", "\u2028 a \u3000", "DE FR",
-)  # fmt: skip
+)
 URL_TAGS = frozenset(
     {"loc", "license", "thumbnail_loc", "content_loc", "player_loc", "content_segment_loc", "gallery_loc"}
 )
@@ -49,13 +49,13 @@ TAGS = {
               "restriction", "platform", "gallery_loc", "price", "requires_subscription", "uploader", "live", "id"),
     "news": ("title", "publication_date", "keywords", "genres", "stock_tickers", "access", "geo_targeting", "amp",
         "name", "language"),
-}  # fmt: skip
+}
 ATTRIBUTES = ("", "", "", ' allow_embed="yes"', ' autoplay="a=1&amp;b"', ' relationship="allow"',
               ' currency="EUR" type="own"', ' title="T"', ' info="https://example.com/u"', ' info="/u"',
               ' duration="60"', ' type="tms:series"', ' a="1" a="2"', ' xml:lang="de"', ' x:a="b"', ' y:a="b"',
               ' xmlns:image="urn:z"', " type='own'", ' type = "own"', ' type="a<b"', ' type="a\nb"', ' duration="x"',
               ' xmlns="urn:z"', ' type="&quot;"', ' type=" "', ' type="\u00e9"',
-              *("".join(f' {name}="1"' for name in "abcdefghij"[:count]) for count in (7, 8, 9)))  # fmt: skip
+              *("".join(f' {name}="1"' for name in "abcdefghij"[:count]) for count in (7, 8, 9)))
 LINKS = (
     *('<xhtml:link rel="alternate" hreflang="de" href="https://example.com/de/%d"/>',
     '<xhtml:link rel="alternate" hreflang="x-default" href="https://example.com/?a&amp;b=%d" />') * 6,
@@ -77,7 +77,7 @@ LINKS = (
     '<image:image rel="alternate" hreflang="de" href="https://example.com/"/>',
     "<xhtml:link rel='alternate' hreflang='de' href='https://example.com/'/>",
     '<xhtml:link rel="alternate" hreflang="d&amp;e" href="https://example.com/a&b"/>',
-)  # fmt: skip
+)
 OTHERS = ("<mobile:mobile/>", "<mobile:mobile></mobile:mobile>", "<mobile:mobile><b/></mobile:mobile>",
           '<mobile:mobile a="b"/>', '<mobile:mobile a="b" a="c"/>', "<image:image/></x><x>", "</x><x><image:image/>",
           "<image:loc>https://example.com/</image:loc>", "<image:image/>", "<image:image></image:image>",
@@ -88,7 +88,7 @@ OTHERS = ("<mobile:mobile/>", "<mobile:mobile></mobile:mobile>", "<mobile:mobile
           "<x:A>1</x:A>", "<y:z/>", "<image:image><image:image/></image:image>", "<s>t</s>", "<p:>", "<![CDATA[ ]]>",
           "<x:n>" * 20 + "</x:n>" * 20, "<x:n/>" * 30, "<image:image",
           "<image:image><image:loc>https://e.com/</image:loc>", '<x:y xmlns:q="urn:q"><q:z/></x:y>', "\u00e9",
-          "<video:tag>a</video:tag>", "<image:image></video:video>")  # fmt: skip
+          "<video:tag>a</video:tag>", "<image:image></video:video>")
 SHOW = "<video:tvshow><video:show_title>S</video:show_title><video:season_number>2</video:season_number></video:tvshow>"
 PUBLICATION = "<news:publication><news:name>N</news:name> <news:language>en</news:language></news:publication>"
 

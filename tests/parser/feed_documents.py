@@ -29,7 +29,7 @@ URLS = (*("https://example.com/shop/%d", "https://example.com/shop/a?b=%d&amp;c=
         "<![CDATA[https://example.com/shop/%d?a&b]]>", "http://EXAMPLE.com/%d", "https://example.com/%d#a", "/shop/%d",
         "https://example.com/caf\u00e9/%d", "", " ", "urn:uuid:%d", "https://example.com/shop/%d?a=1&b=2",
         "ftp://a.example/%d", "https://example.com/<b>%d</b>", "<![CDATA[https://example.com/<b>]]>", "http",
-        "https://example.com/%d%%2e")  # fmt: skip
+        "https://example.com/%d%%2e")
 DATES = (*("Fri, 20 Nov 2026 10:20:30 +0000", "2026-11-20T10:20:30Z", "20 Nov 2026 10:20:30 GMT") * 4,
          "Fri, 20 Nov 26 10:20 EST", "fri,20 NOV 2026 10:20:30 PDT", "Fri , 2 Nov 49 10:20:3%d Z", "20 Nov 50 10:20 UT",
          "Fri, 20 Nov 2026 10:20:30", "Fri, 20 Nov 2026 24:00:00 GMT", "Fri, 20 Nov 2026 10:20:60 GMT",
@@ -38,7 +38,7 @@ DATES = (*("Fri, 20 Nov 2026 10:20:30 +0000", "2026-11-20T10:20:30Z", "20 Nov 20
          "Fri, 20 Nov 2026  10:20:30  CET", "soon", "", "Fri, 20 Nov 0001 00:00:00 +0100", "2026-11-20",
          "2026-11-20 10:20", "Friday, 20 Nov 2026 10:20:30 GMT", "Fri,\t20 Nov 2026 10:20:30 GMT",
          "Fri, 20 November 2026 10:20:30 GMT", "20 Nov 2026", "20 Nov 20261 10:20 GMT", "20 Nov 202 10:20 GMT",
-         "1 Jan 70 00:00 Z", "Fri, 2", "20 Nov 26 10:20 Z ", "20 Nov 2026 10:20:30 PST8")  # fmt: skip
+         "1 Jan 70 00:00 Z", "Fri, 2", "20 Nov 26 10:20 Z ", "20 Nov 2026 10:20:30 PST8")
 OTHERS = (
     *("<title>A &amp; B</title>", "<description><![CDATA[<p>A & B</p>]]></description>", "<dc:creator>C</dc:creator>",
     "<category>D</category>", '<atom:link rel="self" href="https://example.com/self"/>',
@@ -65,20 +65,20 @@ OTHERS = (
     "<dc:>a</dc:>",
     "<-a/>", "<category>a]]>b</category>", "<link/>", "<guid/>", "<b>" * 17 + "</b>" * 17,
     "<description>\x01</description>",
-)  # fmt: skip
+)
 GUIDS = ("", *(' isPermaLink="true"', ' isPermaLink="false"') * 2, ' ispermalink="False"', ' a="b"',
          ' isPermaLink=" false"')
 RELS = ("", *(' rel="alternate"', ' rel="self"') * 2, ' rel=" Alternate "', ' rel=""', ' rel="edit"',
     ' type="text/html"',
     ' rel="http://www.iana.org/assignments/relation/alternate"', ' rel="alternat&#101;"',
-    ' rel="altern\u00e4te"')  # fmt: skip
+    ' rel="altern\u00e4te"')
 LINES = (*("https://example.com/shop/%d", "http://example.com/shop/%d?a=b&c") * 10, "", "  ",
          " https://example.com/%d ", "/shop/%d", "https://EXAMPLE.com/shop/%d", "https://example.com/caf\u00e9/%d",
          "https://example.com/shop/%d#a", "ftp://a.example/", "https://other.example/%d",
          "\u00a0https://example.com/%d\u3000", "\ufeffhttps://example.com/%d\ufeff", "a\x0bb", "\x0c",
          "https://example.com/%%2e%%2e/%d", "https://example.com/<b>%d", "https://example.com/" + "x" * 2040,
          "https://example.com/\x00", "https://example.com/\u2028%d", "https://example.com", "%d",
-         "https://example.com/%d\x1c", "x" * 700)  # fmt: skip
+         "https://example.com/%d\x1c", "x" * 700)
 
 
 def document(dice: Random) -> bytes:

@@ -19,7 +19,7 @@ ROOTS = (
     f'<urlset\n  xmlns="{CORE}" xml:base="https://other.example/">', f'<URLSET xmlns="{CORE}">',
     "<urlset xmlns:url='u'>",
     f'<sitemapindex xmlns="{CORE}">', "<rss><channel>", f'<x><urlset xmlns="{CORE}">', f'<urlset xmlns="{CORE}"><x>',
-)  # fmt: skip
+)
 GAPS = ("", "\n", "\n  ", "\r\n\t", "  ", "\n\n")
 ODD_GAPS = ("\r", "\r\r\n", "<!-- a -->", "<!-- a\n-- b -->", "<?p i?>", "text", "&amp;", "&", "\x01", "]]>",
     "<group>", "</group>",
@@ -28,7 +28,7 @@ ODD_GAPS = ("\r", "\r\r\n", "<!-- a -->", "<!-- a\n-- b -->", "<?p i?>", "text",
     "<![CDATA[", "<!--", "\u00a0", " " * 300, "\n" * 700, "<url/>", "<url></url>", "<p:a/>", "&eacute;",
     "\ufdd0", "<sitemap/>",
     "<!DOCTYPE a>", "<?xml version='1.0'?>", "</url>", "<url>",
-)  # fmt: skip
+)
 LOCS = (
     *("https://example.com/shop/%d", "https://example.com/shop/a?b=%d&amp;c=d",
     "https://example.com/shop/%d.html") * 6,
@@ -52,7 +52,7 @@ LOCS = (
     "https://example.com/shop/" + "y" * 200 + "%d",
     "https://example.com/shop/%d?a&b<lastmod>2026", "https://example.com/shop/a&amp;amp;%d",
     "https://example.com/shop/%d?&amp;.&amp;/.a",
-)  # fmt: skip
+)
 FIELDS = {
     "lastmod": (*("2026-11-20", "2026-11-20T10:20:30+00:00", "2026-11-20T10:20:30Z", "2026-11-%d") * 4, "2026-02-31",
                 "2026-02-31T00:00:00Z", "2026-11-20T10:20:30+02:00", "2026-11-20T10:20Z", "2026-11-20T10:20:30.123Z",
@@ -64,12 +64,12 @@ FIELDS = {
     "<![CDATA[daily]]>", "d\u00e4ily"),
     "priority": (*("0.5", "1.0", "0.%d") * 4, "1", "0", "0.80", ".5", "-0", "1.5", "0,5", "", " 0.5 ", "\n0.5\n",
     "5e-1", "+1", "0.5<", "0.5000"),
-}  # fmt: skip
+}
 EXTRAS = ("<image:image><image:loc>https://e.com/i</image:loc></image:image>", "<x/>", "<priority>0.1</priority>",
           "<loc>https://example.com/shop/2</loc>", "text", "<!-- a -->",
           "<xhtml:link rel='alternate' hreflang='de' href='/de'/>", "&", "\x02", "<url>", "</loc>", "<lastmod>",
           "<news:news xmlns:news='n'/>", "<changefreq/>", "<LOC>https://example.com/shop/3</LOC>", "<?p i?>", "\u00e9",
-          "<![CDATA[ ]]>", "<b>" * 3 + "</b>" * 3)  # fmt: skip
+          "<![CDATA[ ]]>", "<b>" * 3 + "</b>" * 3)
 STARTS = ("<url >", "<url a='b'>", "<s:url>", "<URL>", "<url", "<sitemap>", "")
 ENDS = ("</url >", "</url", "</URL>", "", "</s:url>", "</sitemap>", "</url>]]>")
 DAMAGE = ("</url>", "<url>", "<loc>", "</loc>", "&", "<", ">", "\x00", "</urlset>", "<!--", "-->", "]]>",
@@ -79,7 +79,7 @@ LIMITS = {"max_entries": (0, 1, 2, 3, 5, 9, 20), "max_entry_bytes": (1500, 2048,
           "max_token_bytes": (500, 1024, 2048, 2100, 3000), "max_entry_elements": (3, 4), "max_xml_depth": (2, 3),
           "max_attributes": (0, 1), "max_entry_problems": (0, 1, 2), "max_entry_repairs": (1, 3),
           "max_repairs": (0, 1, 2, 5), "max_faults": (1, 2, 5), "max_prefixes": (0, 1),
-          "max_decoded_bytes": (900, 3000, 9000)}  # fmt: skip
+          "max_decoded_bytes": (900, 3000, 9000)}
 
 
 def entry(dice: Random, number: int, oddity: float, gaps: tuple[str, ...]) -> str:

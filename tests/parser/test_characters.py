@@ -133,15 +133,12 @@ def add(log: RepairLog, count: int, error: int = 0) -> None:
         log.add("S01", "repaired", place, severity="error" if place == error else "warning", kind="stray tag skipped")
 
 
-@pytest.mark.parametrize(
-    ("count", "error", "severity", "messages"),
-    [
-        (3, 0, "warning", ["repaired"] * 3),
-        (4, 0, "warning", ["repaired"] * 2 + ["2 more places were repaired; raise max_entry_problems to see each"]),
-        (9, 3, "error", ["repaired"] * 2 + ["7 more places were repaired; raise max_entry_problems to see each"]),
-        (9, 9, "error", ["repaired"] * 2 + ["7 more places were repaired; raise max_entry_problems to see each"]),
-    ],
-)
+@pytest.mark.parametrize(("count", "error", "severity", "messages"), [
+    (3, 0, "warning", ["repaired"] * 3),
+    (4, 0, "warning", ["repaired"] * 2 + ["2 more places were repaired; raise max_entry_problems to see each"]),
+    (9, 3, "error", ["repaired"] * 2 + ["7 more places were repaired; raise max_entry_problems to see each"]),
+    (9, 9, "error", ["repaired"] * 2 + ["7 more places were repaired; raise max_entry_problems to see each"]),
+])
 def test_repairs_above_the_limit_of_an_entry_are_counted(
     count: int, error: int, severity: str, messages: list[str]
 ) -> None:

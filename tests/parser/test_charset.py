@@ -141,7 +141,7 @@ PRECEDENCE = {
                              ["declared utf-16, which it is not; read as UTF-8"]),
     "utf-32 by http, that is ascii": (b"<loc>a</loc>", "utf-32", "<loc>a</loc>",
                                       ['unknown charset "utf-32", read as UTF-8']),
-}  # fmt: skip
+}
 
 WESTERN = {
     "declared truly": (xml("iso-8859-1").encode("cp1252"), None, xml("iso-8859-1"), declared("iso-8859-1")),
@@ -170,7 +170,7 @@ WESTERN = {
     "a German headline in utf-8": ("\u201eSpa\u00df\u201c".encode(), "latin1", "\u201eSpa\u00df\u201c",
                                    lies("latin1", 3)),
     "a capital before a sign is taken for utf-8": (b"NESCAF\xc9\xae", "latin1", "NESCAF\u026e", lies("latin1", 1)),
-}  # fmt: skip
+}
 
 # In other charsets one word that is UTF-8 too is as declared.
 OTHERS = {
@@ -201,7 +201,7 @@ OTHERS = {
                                       begins("utf-16-le")),
     "half a bom": (b"\xef\xbb<a>", None, "\u00ef\u00bb<a>", invalid("utf-8", 2)),
     "a bom behind a blank": (b" \xef\xbb\xbf<a>", None, " \ufeff<a>", []),
-}  # fmt: skip
+}
 
 ISO_2022_JP = {
     "Kanji": (f"<a>{JAPANESE}</a>~\\".encode("iso2022_jp"), f"<a>{JAPANESE}</a>~\\", 0),
@@ -401,7 +401,7 @@ def test_held_text_of_a_truncated_document_is_returned() -> None:
     items = parser.feed(b"https://example.com/\xe0\nhttps://example.com/b\nhttps://exam") + parser.close(cut=True)
     assert [item.loc for item in items if isinstance(item, sr.UrlRecord)] == [
         "https://example.com/%D0%B0", "https://example.com/b",
-    ]  # fmt: skip
+    ]
 
 
 LEGACY = sorted({codec_of(label) for label in LABELS} - {"", "utf-8", "cp1252", "iso8859-15", "utf-16-le", "utf-16-be"})
@@ -421,22 +421,19 @@ def test_the_decision_does_not_depend_on_the_chunks(codec: str, words: list[byte
 # --- labels ---
 
 
-@pytest.mark.parametrize(
-    ("label", "codec", "text"),
-    [
-        ("latin1", "cp1252", "caf\u00e9 \u20ac"),
-        ("ISO-8859-1", "cp1252", "caf\u00e9 \u20ac"),
-        ("us-ascii", "cp1252", "caf\u00e9"),
-        ("windows-1251", "cp1251", RUSSIAN),
-        ("koi8-r", "koi8-r", RUSSIAN),
-        ("gb2312", "gb18030", "\u65e5\u672c \U0001f600"),
-        ("Shift_JIS", "cp932", JAPANESE),
-        ("euc-jp", "euc_jp", JAPANESE),
-        ("csISO2022JP", "iso2022_jp", JAPANESE),
-        ("ks_c_5601-1987", "cp949", "\ud55c\uad6d"),
-        ("big5", "big5hkscs", "\u4e2d\u6587"),
-    ],
-)
+@pytest.mark.parametrize(("label", "codec", "text"), [
+    ("latin1", "cp1252", "caf\u00e9 \u20ac"),
+    ("ISO-8859-1", "cp1252", "caf\u00e9 \u20ac"),
+    ("us-ascii", "cp1252", "caf\u00e9"),
+    ("windows-1251", "cp1251", RUSSIAN),
+    ("koi8-r", "koi8-r", RUSSIAN),
+    ("gb2312", "gb18030", "\u65e5\u672c \U0001f600"),
+    ("Shift_JIS", "cp932", JAPANESE),
+    ("euc-jp", "euc_jp", JAPANESE),
+    ("csISO2022JP", "iso2022_jp", JAPANESE),
+    ("ks_c_5601-1987", "cp949", "\ud55c\uad6d"),
+    ("big5", "big5hkscs", "\u4e2d\u6587"),
+])
 def test_whatwg_labels_name_the_codec(label: str, codec: str, text: str) -> None:
     body = xml(label, text)
     out, decoder = decode(body.encode(codec))
@@ -480,34 +477,28 @@ def test_the_declaration_stands_in_the_first_1024_bytes() -> None:
 # --- invalid bytes ---
 
 
-@pytest.mark.parametrize(
-    ("data", "text", "count"),
-    [
-        (b"caf\xe9", "caf\u00e9", 1),
-        (b"caf\xe9!", "caf\u00e9!", 1),
-        (b"\xe2\x82A", "\u00e2\u201aA", 2),
-        (b"\xc3\xc3\xa9", "\u00c3\u00e9", 1),
-        (b"\xc0\xaf", "\u00c0\u00af", 2),  # an overlong form
-        (b"\xed\xa0\x80", "\u00ed\u00a0\u20ac", 3),  # a surrogate
-        (b"\xf5\x90", "\u00f5\u0090", 2),
-        (b"\x81\x8d\x8f\x90\x9d", "\x81\x8d\x8f\x90\x9d", 5),
-        (b"nul\0 and \x1b", "nul\0 and \x1b", 0),
-    ],
-)
+@pytest.mark.parametrize(("data", "text", "count"), [
+    (b"caf\xe9", "caf\u00e9", 1),
+    (b"caf\xe9!", "caf\u00e9!", 1),
+    (b"\xe2\x82A", "\u00e2\u201aA", 2),
+    (b"\xc3\xc3\xa9", "\u00c3\u00e9", 1),
+    (b"\xc0\xaf", "\u00c0\u00af", 2),  # an overlong form
+    (b"\xed\xa0\x80", "\u00ed\u00a0\u20ac", 3),  # a surrogate
+    (b"\xf5\x90", "\u00f5\u0090", 2),
+    (b"\x81\x8d\x8f\x90\x9d", "\x81\x8d\x8f\x90\x9d", 5),
+    (b"nul\0 and \x1b", "nul\0 and \x1b", 0),
+])
 def test_bytes_invalid_in_utf_8_are_read_as_windows_1252(data: bytes, text: str, count: int) -> None:
     check(b"." * 1024 + data, None, "." * 1024 + text, invalid("utf-8", count) if count else [])
 
 
-@pytest.mark.parametrize(
-    ("label", "data", "text", "noted"),
-    [
-        ("shift_jis", b"a\x81 b", "a\x81 b", invalid("cp932", 1)),
-        ("gb18030", b"\x81\x30\x81!", "\x810\x81!", invalid("gb18030", 2)),
-        ("euc-kr", b"\xff\xb0\xa1", "\u00ff\uac00", invalid("cp949", 1)),
-        ("windows-1253", b"\xe1\xd2", "\u03b1\u00d2", invalid("cp1253", 1)),
-        ("windows-1252", b"\x81\x80", "\x81\u20ac", []),
-    ],
-)
+@pytest.mark.parametrize(("label", "data", "text", "noted"), [
+    ("shift_jis", b"a\x81 b", "a\x81 b", invalid("cp932", 1)),
+    ("gb18030", b"\x81\x30\x81!", "\x810\x81!", invalid("gb18030", 2)),
+    ("euc-kr", b"\xff\xb0\xa1", "\u00ff\uac00", invalid("cp949", 1)),
+    ("windows-1253", b"\xe1\xd2", "\u03b1\u00d2", invalid("cp1253", 1)),
+    ("windows-1252", b"\x81\x80", "\x81\u20ac", []),
+])
 def test_bytes_invalid_in_another_charset_are_read_as_windows_1252(
     label: str, data: bytes, text: str, noted: list[str]
 ) -> None:

@@ -34,7 +34,7 @@ ROWS = {
         for over in (range(-7, 8) if is_full() else (-7, -1, 0, 1, 7))
         for opening, ending in ((b"", b""), (b"<!--", b"-->"), (b"&", b""), (b"</b>", b""), (b"&<![CDATA[", b"]]>"))
     },
-}  # fmt: skip
+}
 
 
 @pytest.mark.slow
@@ -65,10 +65,9 @@ ITEM = MEDIA + b"<channel><item><link>https://example.com/a</link>%s</item></cha
 SITEMAP = b'<urlset xmlns:image="http://www.google.com/schemas/sitemap-image/1.1">' + A + b"%s</url></urlset>"
 
 
-@pytest.mark.parametrize(
-    ("document", "image"),
-    [(SITEMAP, b"<image:image><image:loc>https://example.com/%d/%s</image:loc></image:image>"), (ITEM, IMAGE)],
-)
+@pytest.mark.parametrize(("document", "image"), [
+    (SITEMAP, b"<image:image><image:loc>https://example.com/%d/%s</image:loc></image:image>"), (ITEM, IMAGE),
+])
 def test_limit_of_a_text_is_for_each_element_by_itself(document: bytes, image: bytes) -> None:
     images = b"".join(image % (number, b"x" * 1_000) for number in range(1_100))
     (url,) = sr.parse(document % images).urls

@@ -79,7 +79,7 @@ REPAIRED = [
     # numbers
     ("0000000000", "1970-01-01T00:00:00Z", "second", "epoch seconds"),
     ("9999999999", "2286-11-20T17:46:39Z", "second", "epoch seconds"),
-]  # fmt: skip
+]
 
 RFC822 = [
     ("Wed, 03 Jun 2014 10:30:15 GMT", "2014-06-03T10:30:15Z", "second"),  # it was a Tuesday
@@ -114,7 +114,7 @@ NO_DATE = [
     "2014−06−03", "2014-06-03\x00", "3 ſep 2014 10:30 GMT",
     "\u200b", "\ufeff\u200b \u200e", "2014-06-\u200b03",
     "2014-06-03\n", " 2014-06-03",  # the text arrives stripped; other white space belongs to it
-]  # fmt: skip
+]
 
 
 def form(date: Date | None) -> tuple[str | None, str, str | None] | None:
@@ -125,7 +125,7 @@ def form(date: Date | None) -> tuple[str | None, str, str | None] | None:
 
 MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 LONG_MONTHS = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
-               "November", "December"]  # fmt: skip
+               "November", "December"]
 SPACE, OFFSET, RFC_822 = "space instead of T", "offset not written as +hh:mm", "RFC 822 form"
 NAMED, BY_NAME = "month by name", "zone by name"
 GO = f"{SPACE}; space before the zone; {OFFSET}; {BY_NAME}"
@@ -286,7 +286,7 @@ DIALECTS: dict[str, list[tuple[str, str | None, str | None, str | None]]] = {
     "repaired": REPAIRED,
     "clean in RSS": [(*row, RFC_822) for row in RFC822],
     "no date": [(text, None, None, None) for text in NO_DATE],
-}  # fmt: skip
+}
 ROWS = [pytest.param(*row, id=f"{group}: {row[0][:40]}") for group, rows in DIALECTS.items() for row in rows]
 
 
@@ -302,16 +302,15 @@ def test_each_variant_of_each_dialect(text, moment, precision, repair):
 # --- the zeros of clocks ---
 
 
-@pytest.mark.parametrize(
-    ("text", "is_zero"),
-    [("0001-01-01", True), ("0001-01-01T00:00:00Z", True), ("1601-01-01T00:00Z", True), ("1753-01-01", True),
-     ("1899-12-30", True), ("1900-01-01", True), ("1970-01-01", True), ("1970-01-01T00:00:00+02:00", True),
-     ("1970-01-01T01:00:00+01:00", True), ("1969-12-31T16:00:00-08:00", True), ("1970-01-01T00:00:01Z", True),
-     ("1969-12-31", True), ("Thu, 01 Jan 1970 00:00:00 +0000", True), ("1970-01-01 00:00:00", True),
-     ("0000000000", True), ("1970-01-01T14:00Z", True), ("1970-01-01T14:01Z", False), ("1969-12-31T10:00Z", False),
-     ("1970-01-02", False), ("1969-12-30", False), ("1970", False), ("1970-01", False),
-     ("1951-12-17T12:00:00+00:00", False), ("2026-01-01", False)],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "is_zero"), [
+    ("0001-01-01", True), ("0001-01-01T00:00:00Z", True), ("1601-01-01T00:00Z", True), ("1753-01-01", True),
+    ("1899-12-30", True), ("1900-01-01", True), ("1970-01-01", True), ("1970-01-01T00:00:00+02:00", True),
+    ("1970-01-01T01:00:00+01:00", True), ("1969-12-31T16:00:00-08:00", True), ("1970-01-01T00:00:01Z", True),
+    ("1969-12-31", True), ("Thu, 01 Jan 1970 00:00:00 +0000", True), ("1970-01-01 00:00:00", True),
+    ("0000000000", True), ("1970-01-01T14:00Z", True), ("1970-01-01T14:01Z", False), ("1969-12-31T10:00Z", False),
+    ("1970-01-02", False), ("1969-12-30", False), ("1970", False), ("1970-01", False),
+    ("1951-12-17T12:00:00+00:00", False), ("2026-01-01", False),
+])
 def test_the_zero_of_a_clock_is_no_date_of_a_page(text, is_zero):
     assert dates.is_zero_of_clock(parse_date(text)) is is_zero
 
@@ -375,24 +374,21 @@ def test_dates_written_by_python_are_read_back(moment, minutes):
     assert (date and date.moment) == expected
 
 
-@pytest.mark.parametrize(
-    ("start", "precision", "end"),
-    [
-        ("2014", "year", "2015-01-01T00:00:00Z"),
-        ("2014-06", "month", "2014-07-01T00:00:00Z"),
-        ("2014-12", "month", "2015-01-01T00:00:00Z"),
-        ("2016-02-28", "day", "2016-02-29T00:00:00Z"),
-        ("2014-12-31", "day", "2015-01-01T00:00:00Z"),
-        ("2014-06-03T10:30Z", "minute", "2014-06-03T10:31:00Z"),
-        ("2014-06-03T10:30:59Z", "second", "2014-06-03T10:31:00Z"),
-        ("2014-06-03T10:30:59.5Z", "subsecond", "2014-06-03T10:30:59.500001Z"),
-        # no year 10000: the last representable instant
-        ("9999", "year", "9999-12-31T23:59:59.999999Z"),
-        ("9999-12", "month", "9999-12-31T23:59:59.999999Z"),
-        ("9999-12-31", "day", "9999-12-31T23:59:59.999999Z"),
-        ("9999-12-31T23:59:59Z", "second", "9999-12-31T23:59:59.999999Z"),
-    ],
-)
+@pytest.mark.parametrize(("start", "precision", "end"), [
+    ("2014", "year", "2015-01-01T00:00:00Z"),
+    ("2014-06", "month", "2014-07-01T00:00:00Z"),
+    ("2014-12", "month", "2015-01-01T00:00:00Z"),
+    ("2016-02-28", "day", "2016-02-29T00:00:00Z"),
+    ("2014-12-31", "day", "2015-01-01T00:00:00Z"),
+    ("2014-06-03T10:30Z", "minute", "2014-06-03T10:31:00Z"),
+    ("2014-06-03T10:30:59Z", "second", "2014-06-03T10:31:00Z"),
+    ("2014-06-03T10:30:59.5Z", "subsecond", "2014-06-03T10:30:59.500001Z"),
+    # no year 10000: the last representable instant
+    ("9999", "year", "9999-12-31T23:59:59.999999Z"),
+    ("9999-12", "month", "9999-12-31T23:59:59.999999Z"),
+    ("9999-12-31", "day", "9999-12-31T23:59:59.999999Z"),
+    ("9999-12-31T23:59:59Z", "second", "9999-12-31T23:59:59.999999Z"),
+])
 def test_a_period_ends_where_the_next_begins(start, precision, end):
     date = parse_date(start)
     assert date.precision == precision

@@ -84,15 +84,12 @@ def test_scope_drops_are_counted_and_noted() -> None:
     assert (len(widened.urls), widened.outcome.dropped) == (2, {})
 
 
-@pytest.mark.parametrize(
-    ("body", "url", "found"),
-    [
-        (b"https://example.com/a\nhttps://example.com/ab", "https://example.com/list.txt", ["https://example.com/a"]),
-        (b"Sitemap: /a.xml\nSitemap: /b.x", "https://example.com/robots.txt", ["https://example.com/a.xml"]),
-        (b"https://example.com/a\nhttps://example.com/b\r", "https://example.com/list.txt",
-         ["https://example.com/a", "https://example.com/b"]),
-    ],
-)
+@pytest.mark.parametrize(("body", "url", "found"), [
+    (b"https://example.com/a\nhttps://example.com/ab", "https://example.com/list.txt", ["https://example.com/a"]),
+    (b"Sitemap: /a.xml\nSitemap: /b.x", "https://example.com/robots.txt", ["https://example.com/a.xml"]),
+    (b"https://example.com/a\nhttps://example.com/b\r", "https://example.com/list.txt",
+     ["https://example.com/a", "https://example.com/b"]),
+])
 def test_last_line_of_bytes_that_broke_off_is_left_out(body: bytes, url: str, found: list[str]) -> None:
     parser = sr.SitemapParser(url=url)
     items = parser.feed(body) + parser.close(cut=True)
@@ -141,14 +138,11 @@ def test_more_bytes_than_the_protocol_allows_are_read_and_reported(size: int, co
 # --- usage ---
 
 
-@pytest.mark.parametrize(
-    ("options", "names"),
-    [
-        ({"url": "sitemap.xml"}, "sitemap.xml"),
-        ({"url": "ftp://example.com/sitemap.xml"}, "ftp"),
-        ({"scope": "strict"}, "protocol, host, domain, any"),
-    ],
-)
+@pytest.mark.parametrize(("options", "names"), [
+    ({"url": "sitemap.xml"}, "sitemap.xml"),
+    ({"url": "ftp://example.com/sitemap.xml"}, "ftp"),
+    ({"scope": "strict"}, "protocol, host, domain, any"),
+])
 def test_bad_options_are_usage_errors_that_name_them(options: dict[str, Any], names: str) -> None:
     with pytest.raises(sr.UsageError, match=names):
         sr.parse(BODY, **options)

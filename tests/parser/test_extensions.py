@@ -469,7 +469,7 @@ RULES = {
     "Mobile": ("<mobile:Mobile/>", {"mobile": True}, [("S10", "mobile:Mobile", None)]),
     "a Link": (f'<xhtml:Link rel="alternate" href="{HTTPS}"/>', {"alternates": [{"href": HTTPS}]},
                [("S10", "xhtml:Link", None)]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("inside", "expected", "faults"), RULES.values(), ids=RULES)
@@ -481,66 +481,63 @@ def test_an_element_is_read_by_its_rule(inside: str, expected: dict[str, Any], f
 AN_X = {"namespace": "urn:example:f", "name": "x"}
 
 
-@pytest.mark.parametrize(
-    ("inside", "extras"),
-    [
-        ("<f:x/>", [AN_X]),
-        (
-            '<f:x a="1" f:b="2" xml:lang="de"> t </f:x>',
-            [
-                {
-                    "namespace": "urn:example:f",
-                    "name": "x",
-                    "text": "t",
-                    "attributes": [
-                        {"name": "a", "value": "1"},
-                        {"name": "{urn:example:f}b", "value": "2"},
-                        {"name": "{http://www.w3.org/XML/1998/namespace}lang", "value": "de"},
-                    ],
-                }
-            ],
-        ),
-        (
-            "<f:x>a<f:y>b</f:y> <f:z/></f:x>",
-            [
-                {"namespace": "urn:example:f", "name": "x", "text": "a"},
-                {"namespace": "urn:example:f", "name": "y", "text": "b"},
-                {"namespace": "urn:example:f", "name": "z"},
-            ],
-        ),
-        (
-            "<f:x>a<f:y>b<f:z>c</f:z>d</f:y>e</f:x>",
-            [
-                {"namespace": "urn:example:f", "name": "x", "text": "abcde"},
-                {"namespace": "urn:example:f", "name": "y"},
-                {"namespace": "urn:example:f", "name": "z", "text": "c"},
-            ],
-        ),
-        ("<video:video><f:x/></video:video>", [AN_X]),
-        ("<video:video><video:tvshow><f:x/></video:tvshow></video:video>", [AN_X]),
-        ("<news:news><news:publication><f:x/></news:publication></news:news>", [AN_X]),
-        ("<image:image><f:x/></image:image>", [AN_X]),
-        ("<video:video><video:title>A <f:x>t</f:x></video:title></video:video>", [{**AN_X, "text": "t"}]),
-        (
-            '<xhtml:link rel="amphtml" href="https://example.com/amp"/>',
-            [
-                {
-                    "namespace": NAMESPACES["xhtml"],
-                    "name": "link",
-                    "attributes": [
-                        {"name": "rel", "value": "amphtml"},
-                        {"name": "href", "value": "https://example.com/amp"},
-                    ],
-                }
-            ],
-        ),
-        ("<video:video><video:studio>S</video:studio></video:video>",
-         [{"namespace": NAMESPACES["video"], "name": "studio", "text": "S"}]),
-        ('<PageMap xmlns="http://www.google.com/schemas/sitemap-pagemap/1.0"><x/></PageMap>', None),
-        (IMAGE, None),
-        (link('rel="alternate" hreflang="de"'), None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("inside", "extras"), [
+    ("<f:x/>", [AN_X]),
+    (
+        '<f:x a="1" f:b="2" xml:lang="de"> t </f:x>',
+        [
+            {
+                "namespace": "urn:example:f",
+                "name": "x",
+                "text": "t",
+                "attributes": [
+                    {"name": "a", "value": "1"},
+                    {"name": "{urn:example:f}b", "value": "2"},
+                    {"name": "{http://www.w3.org/XML/1998/namespace}lang", "value": "de"},
+                ],
+            }
+        ],
+    ),
+    (
+        "<f:x>a<f:y>b</f:y> <f:z/></f:x>",
+        [
+            {"namespace": "urn:example:f", "name": "x", "text": "a"},
+            {"namespace": "urn:example:f", "name": "y", "text": "b"},
+            {"namespace": "urn:example:f", "name": "z"},
+        ],
+    ),
+    (
+        "<f:x>a<f:y>b<f:z>c</f:z>d</f:y>e</f:x>",
+        [
+            {"namespace": "urn:example:f", "name": "x", "text": "abcde"},
+            {"namespace": "urn:example:f", "name": "y"},
+            {"namespace": "urn:example:f", "name": "z", "text": "c"},
+        ],
+    ),
+    ("<video:video><f:x/></video:video>", [AN_X]),
+    ("<video:video><video:tvshow><f:x/></video:tvshow></video:video>", [AN_X]),
+    ("<news:news><news:publication><f:x/></news:publication></news:news>", [AN_X]),
+    ("<image:image><f:x/></image:image>", [AN_X]),
+    ("<video:video><video:title>A <f:x>t</f:x></video:title></video:video>", [{**AN_X, "text": "t"}]),
+    (
+        '<xhtml:link rel="amphtml" href="https://example.com/amp"/>',
+        [
+            {
+                "namespace": NAMESPACES["xhtml"],
+                "name": "link",
+                "attributes": [
+                    {"name": "rel", "value": "amphtml"},
+                    {"name": "href", "value": "https://example.com/amp"},
+                ],
+            }
+        ],
+    ),
+    ("<video:video><video:studio>S</video:studio></video:video>",
+     [{"namespace": NAMESPACES["video"], "name": "studio", "text": "S"}]),
+    ('<PageMap xmlns="http://www.google.com/schemas/sitemap-pagemap/1.0"><x/></PageMap>', None),
+    (IMAGE, None),
+    (link('rel="alternate" hreflang="de"'), None),
+])
 def test_elements_without_a_field_are_extras_on_request(inside: str, extras: list[dict[str, Any]] | None) -> None:
     assert fields(entry(inside, extras=True)[0]).get("extras") == extras
     assert "extras" not in entry(inside)[0]
@@ -669,19 +666,16 @@ def test_an_extension_inside_of_loc_is_no_part_of_it() -> None:
     assert items[-1]["problems"] == {"S10": 1}
 
 
-@pytest.mark.parametrize(
-    ("inside", "value", "raws"),
-    [
-        ("deny<platform>mobile</platform>", "deny", ["denymobile"]),
-        ("deny<f:platform>mobile</f:platform>", "deny", ["denymobile"]),
-        ("deny<video:kind>mobile</video:kind>", "deny", ["mobile"]),
-        ("deny<video:title>mobile</video:title> more", None, ["denymobile more"]),
-        ("deny<platform/><kind/>", "deny", ["deny", "deny"]),
-        ("<platform>mobile</platform>", None, ["mobile"]),
-        ("A <b>bold</b> <a><i>claim</i></a>", "A bold claim", []),
-        ("deny<f:platform/>", "deny", []),
-    ],
-)
+@pytest.mark.parametrize(("inside", "value", "raws"), [
+    ("deny<platform>mobile</platform>", "deny", ["denymobile"]),
+    ("deny<f:platform>mobile</f:platform>", "deny", ["denymobile"]),
+    ("deny<video:kind>mobile</video:kind>", "deny", ["mobile"]),
+    ("deny<video:title>mobile</video:title> more", None, ["denymobile more"]),
+    ("deny<platform/><kind/>", "deny", ["deny", "deny"]),
+    ("<platform>mobile</platform>", None, ["mobile"]),
+    ("A <b>bold</b> <a><i>claim</i></a>", "A bold claim", []),
+    ("deny<f:platform/>", "deny", []),
+])
 def test_an_element_inside_of_a_value_is_no_part_of_it(inside: str, value: str | None, raws: list[str]) -> None:
     record, faults = entry(f"<video:video><video:category>{inside}</video:category></video:video>")
     assert record["videos"][0]["category"] == value

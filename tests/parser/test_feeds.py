@@ -277,7 +277,7 @@ WRONG_ROOTS = [
         for namespace in ("https://www.w3.org/2005/Atom", f"{ATOM}/", "http://www.w3.org/2005/atom",
                           "http://w3.org/2005/Atom", "https://purl.org/atom/ns#", "urn:example:any", "")
     ],
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("document", "name"), DOCUMENTS)
@@ -475,14 +475,11 @@ def test_kind_of_a_media_content(attributes: str, expected: tuple[str, str] | No
     assert ("content" in [extra.name for extra in record.extras]) == (expected is None)
 
 
-@pytest.mark.parametrize(
-    "inside",
-    [
-        '<media:content medium="video">{}</media:content>',
-        '<media:group>{}<media:content medium="video"/></media:group>',
-        '<media:content medium="video"/>{}',
-    ],
-)
+@pytest.mark.parametrize("inside", [
+    '<media:content medium="video">{}</media:content>',
+    '<media:group>{}<media:content medium="video"/></media:group>',
+    '<media:content medium="video"/>{}',
+])
 def test_a_player_locates_a_video_without_a_url(inside: str) -> None:
     record, faults = media(inside.format(f'<media:player url="{A}"/>'))
     (video,) = record.videos
@@ -537,7 +534,7 @@ UNREADABLE = [
     (CONTENT.format('<media:price price="1,99"/>'), ("V05", "video:price", "1,99")),
     (IMAGE.format('<media:license href="mailto:a@example.com"/>'), ("U02", "image:license", "mailto:a@example.com")),
     (IMAGE.replace(SITE, "/"), ("U01", "image:loc", "/i.jpg")),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("content", "fault"), UNREADABLE)
@@ -593,16 +590,13 @@ def test_media_of_a_truncated_item_are_dropped() -> None:
         assert (record.images, record.videos, record.extras) == ((), (), ())
 
 
-@pytest.mark.parametrize(
-    ("namespace", "codes"),
-    [
-        ("http://search.yahoo.com/mrss/", []),
-        ("http://search.yahoo.com/mrss", []),
-        ("https://search.yahoo.com/mrss/", ["S02"]),
-        ("http://www.rssboard.org/media-rss", ["S02"]),
-        ("https://video.search.yahoo.com/mrss", ["S02"]),
-    ],
-)
+@pytest.mark.parametrize(("namespace", "codes"), [
+    ("http://search.yahoo.com/mrss/", []),
+    ("http://search.yahoo.com/mrss", []),
+    ("https://search.yahoo.com/mrss/", ["S02"]),
+    ("http://www.rssboard.org/media-rss", ["S02"]),
+    ("https://video.search.yahoo.com/mrss", ["S02"]),
+])
 def test_media_rss_is_read_in_namespaces_that_are_wrong_too(namespace: str, codes: list[str]) -> None:
     declared = f'xmlns:m="{namespace}"'
     image = f'<m:content url="{B}" medium="image"/>'
@@ -647,7 +641,7 @@ EXTRAS = [
     (CONTENT.format("<title>core</title><dc:type>t</dc:type>"), [(DC_SPACE, "type", "t")]),
     (f'<loc xmlns="http://www.google.com/schemas/sitemap-image/1.1">{B}</loc>',
      [("http://www.google.com/schemas/sitemap-image/1.1", "loc", B)]),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("inside", "expected"), EXTRAS)
@@ -666,7 +660,7 @@ def test_extras_of_an_atom_entry_are_none_of_atoms_own_elements_but_its_title() 
     record, _ = record_and_faults(atom(f"{entry}<author><name>y</name></author><dc:rights>z</dc:rights>"), extras=True)
     assert [(extra.name, extra.text, extra.get("type")) for extra in record.extras] == [
         ("title", "a b", "xhtml"), ("rights", "z", None),
-    ]  # fmt: skip
+    ]
 
 
 MEDIA_OF_THE_DAMAGED = f"<media:title>Q&A</media:title>{CONTENT.format('')}"

@@ -43,12 +43,11 @@ def test_data_that_is_not_gzip_passes_unchanged(data: bytes) -> None:
         assert (out, faults, layer.opened) == (data, [], False)
 
 
-@pytest.mark.parametrize(
-    ("flags", "fields"),
-    [(FEXTRA, b"\x03\x00abc"), (FEXTRA, b"\x00\x00"), (FNAME, b"sitemap.xml\0"), (FCOMMENT, b"\0"),
-     (FHCRC, b"\x12\x34"), (FEXTRA | FNAME | FCOMMENT | FHCRC, b"\x01\x00xname\0comment\0\x00\x00"),
-     (FNAME, b"n" * 1_000_000 + b"\0")],
-)
+@pytest.mark.parametrize(("flags", "fields"), [
+    (FEXTRA, b"\x03\x00abc"), (FEXTRA, b"\x00\x00"), (FNAME, b"sitemap.xml\0"), (FCOMMENT, b"\0"),
+    (FHCRC, b"\x12\x34"), (FEXTRA | FNAME | FCOMMENT | FHCRC, b"\x01\x00xname\0comment\0\x00\x00"),
+    (FNAME, b"n" * 1_000_000 + b"\0"),
+])
 def test_optional_header_fields_are_stepped_over(flags: int, fields: bytes) -> None:
     out, faults, layer = unpack(member(TEXT, flags, fields))
     assert (out, faults, layer.opened) == (TEXT, [], True)
@@ -96,18 +95,14 @@ def test_the_units_hold_nothing(unit: bytes) -> None:
     assert zlib.decompressobj(-15).decompress(unit * 10) == b""
 
 
-@pytest.mark.parametrize(
-    ("front", "unit", "severity"),
-    [
-        (member(TEXT), b"\0", "warning"),
-        (begun(TEXT), STORED, None),
-        (begun(TEXT), FIXED, None),
-        (member(TEXT) + member(b"", FNAME)[:10], b"n", None),
-        (member(TEXT) + member(b"", FCOMMENT)[:10], b"c", None),
-        (member(TEXT), member(b"", FEXTRA, b"\xff\xff" + bytes(0xFFFF)), None),
-    ],
-    ids=["padding", "stored", "fixed", "name", "comment", "extra"],
-)
+@pytest.mark.parametrize(("front", "unit", "severity"), [
+    (member(TEXT), b"\0", "warning"),
+    (begun(TEXT), STORED, None),
+    (begun(TEXT), FIXED, None),
+    (member(TEXT) + member(b"", FNAME)[:10], b"n", None),
+    (member(TEXT) + member(b"", FCOMMENT)[:10], b"c", None),
+    (member(TEXT), member(b"", FEXTRA, b"\xff\xff" + bytes(0xFFFF)), None),
+], ids=["padding", "stored", "fixed", "name", "comment", "extra"])
 def test_a_mebibyte_that_gives_nothing_ends_the_data(front: bytes, unit: bytes, severity: str | None) -> None:
     lossy = severity is None
     for idle, stops in ((IDLE_BYTES - SLICE_BYTES, False), (IDLE_BYTES + 2 * SLICE_BYTES, True)):

@@ -34,15 +34,12 @@ def inflate(data: bytes, size: int = 0, limits: sr.Limits | None = None) -> tupl
     return out, [fault.message for fault in decoder.faults], decoder
 
 
-@pytest.mark.parametrize(
-    ("data", "text"),
-    [
-        (zlib.compress(BODY), BODY), (zlib.compress(BODY, 0), BODY), (zlib.compress(SHORT), SHORT),
-        (raw(BODY), BODY), (raw(BODY, 0), BODY), (raw(BODY, 1), BODY), (raw(SHORT), SHORT), (raw(b""), b""),
-        (gzip.compress(zlib.compress(BODY)), zlib.compress(BODY)),  # an inner layer is not declared
-        (zlib.compress(gzip.compress(BODY)), BODY),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("data", "text"), [
+    (zlib.compress(BODY), BODY), (zlib.compress(BODY, 0), BODY), (zlib.compress(SHORT), SHORT),
+    (raw(BODY), BODY), (raw(BODY, 0), BODY), (raw(BODY, 1), BODY), (raw(SHORT), SHORT), (raw(b""), b""),
+    (gzip.compress(zlib.compress(BODY)), zlib.compress(BODY)),  # an inner layer is not declared
+    (zlib.compress(gzip.compress(BODY)), BODY),
+])
 def test_both_forms_are_read(data: bytes, text: bytes) -> None:
     for size in (9, 63, 64, 0):
         out, faults, decoder = inflate(data, size)
@@ -112,17 +109,14 @@ def test_parser_takes_the_content_encoding(encoding: str) -> None:
     assert outcome.bytes_wire < outcome.bytes_decoded
 
 
-@pytest.mark.parametrize(
-    ("encoding", "ends"),
-    [
-        ("compress", "not a sitemap; Content-Encoding compress is not read"),
-        ("br, AES128GCM", "not a sitemap; Content-Encoding aes128gcm is not read"),
-        ("br, br, br", "not a sitemap; Content-Encoding br, br, br is not read"),
-        ("br", "not a sitemap"),
-        ("gzip", "not a sitemap"),
-        ("", "not a sitemap"),
-    ],
-)
+@pytest.mark.parametrize(("encoding", "ends"), [
+    ("compress", "not a sitemap; Content-Encoding compress is not read"),
+    ("br, AES128GCM", "not a sitemap; Content-Encoding aes128gcm is not read"),
+    ("br, br, br", "not a sitemap; Content-Encoding br, br, br is not read"),
+    ("br", "not a sitemap"),
+    ("gzip", "not a sitemap"),
+    ("", "not a sitemap"),
+])
 def test_another_encoding_is_named_where_it_cannot_be_read(encoding: str, ends: str) -> None:
     problems = read(b"\x00\x02\x80\x03" * 100, encoding).samples
     reported = [problem.message for problem in problems if problem.code == "S15"]

@@ -94,14 +94,11 @@ def test_truncated_entry_is_returned_with_its_complete_fields(size: int) -> None
             assert [problem.severity for problem in cut.problems] == ["error"]
 
 
-@pytest.mark.parametrize(
-    ("begun", "message"),
-    [
-        (b"<!-- old: ", "a comment never ends: what is behind its beginning is lost"),
-        (b"<?php old: ", "a processing instruction never ends: what is behind its beginning is lost"),
-        (b"", "the end of the root element was not reached"),
-    ],
-)
+@pytest.mark.parametrize(("begun", "message"), [
+    (b"<!-- old: ", "a comment never ends: what is behind its beginning is lost"),
+    (b"<?php old: ", "a processing instruction never ends: what is behind its beginning is lost"),
+    (b"", "the end of the root element was not reached"),
+])
 def test_endless_construct_is_named(begun: bytes, message: str) -> None:
     ends = b"" if not begun else b"</urlset>"
     document = sr.parse(b"<urlset>" + entry(1) + begun + entry(2) + ends)
@@ -137,11 +134,10 @@ def test_no_more_names_are_remembered_than_a_real_document_has() -> None:
     assert len(names) == NAMES
 
 
-@pytest.mark.parametrize(
-    ("name", "tag"),
-    [("url", "url"), ("urn:root}url", "url"), ("urn:image}loc", "image:loc"), ("urn:foreign}url", "urn:foreign}url"),
-     ("urn:root}known", "known")],
-)
+@pytest.mark.parametrize(("name", "tag"), [
+    ("url", "url"), ("urn:root}url", "url"), ("urn:image}loc", "image:loc"), ("urn:foreign}url", "urn:foreign}url"),
+    ("urn:root}known", "known"),
+])
 def test_a_name_means_the_same_when_no_more_are_remembered(name: str, tag: str) -> None:
     names = vocabulary()
     assert names["urn:root}known"] == "known"
@@ -243,18 +239,15 @@ def test_text_in_an_entry_outside_of_its_fields_is_reported_once(name: str, text
         assert line > 3 * len(plain)
 
 
-@pytest.mark.parametrize(
-    ("name", "inner"),
-    [
-        ("url", "\ufeff<loc>{}</loc>\u200b"),
-        ("url", "<loc>{}</loc><x>a<y/>b</x>"),
-        ("sitemap", "{}"),
-        ("sitemap", "{}<lastmod>2026-01-02</lastmod>"),
-        ("item", "<link>{}</link><description>a <b>b</b> c</description>"),
-        ("entry", "<link>{}</link>"),
-        ("entry", '<link href="{}"/><content type="xhtml"><div>a <b>b</b> c</div></content>'),
-    ],
-)
+@pytest.mark.parametrize(("name", "inner"), [
+    ("url", "\ufeff<loc>{}</loc>\u200b"),
+    ("url", "<loc>{}</loc><x>a<y/>b</x>"),
+    ("sitemap", "{}"),
+    ("sitemap", "{}<lastmod>2026-01-02</lastmod>"),
+    ("item", "<link>{}</link><description>a <b>b</b> c</description>"),
+    ("entry", "<link>{}</link>"),
+    ("entry", '<link href="{}"/><content type="xhtml"><div>a <b>b</b> c</div></content>'),
+])
 def test_text_that_is_read_or_belongs_to_a_field_is_not_stray(name: str, inner: str) -> None:
     assert stray_of(entries_with(name, *[inner] * 3)) == []
 

@@ -136,10 +136,9 @@ BAIDU = "http://www.baidu.com/schemas/sitemap-mobile/1/"
 
 
 @pytest.mark.parametrize("scans", [True, False])
-@pytest.mark.parametrize(
-    ("kind", "is_mobile"),
-    [("mobile", True), ("pc,mobile", True), ("htmladapt", True), ("autoadapt", True), ("pc", False)],
-)
+@pytest.mark.parametrize(("kind", "is_mobile"), [
+    ("mobile", True), ("pc,mobile", True), ("htmladapt", True), ("autoadapt", True), ("pc", False),
+])
 def test_the_devices_of_baidu_are_read(kind: str, is_mobile: bool, scans: bool) -> None:
     one = f'<url><loc>https://example.com/a</loc><mobile:mobile type="{kind}"/></url>'
     root = f'xmlns="{CORE}" xmlns:mobile="{BAIDU}"'
@@ -152,14 +151,11 @@ def test_the_devices_of_baidu_are_read(kind: str, is_mobile: bool, scans: bool) 
     ]
 
 
-@pytest.mark.parametrize(
-    "namespace",
-    [
-        "http://www.google.com/geo/schemas/sitemap/1.0",
-        "http://www.google.com/codesearch/schemas/sitemap/1.0",
-        "http://www.google.com/schemas/sitemap-pagemap/1.0",
-    ],
-)
+@pytest.mark.parametrize("namespace", [
+    "http://www.google.com/geo/schemas/sitemap/1.0",
+    "http://www.google.com/codesearch/schemas/sitemap/1.0",
+    "http://www.google.com/schemas/sitemap-pagemap/1.0",
+])
 def test_other_documented_extensions_are_no_problem(namespace: str) -> None:
     inside = "<x:geo><x:format>kml</x:format></x:geo>"
     items = listed(f"<url><loc>https://example.com/a</loc>{inside}</url>", root=f'xmlns="{CORE}" xmlns:x="{namespace}"')

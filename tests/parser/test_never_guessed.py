@@ -151,7 +151,7 @@ ROWS: list[tuple[str, str, str, bool]] = [
     # truncated documents
     ("nothing but damage in capitals",
      f"<urlset><Url><lastmod><lastmod></stmo><loc>{A}</loc></url></urlset>", "a", True),
-]  # fmt: skip
+]
 
 
 def reported(body: bytes, size: int) -> tuple[str, bool]:

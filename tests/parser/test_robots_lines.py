@@ -14,37 +14,33 @@ from sitemap_reader.parser import is_html, robots_body, sitemap_lines
 URL = "https://example.com/sitemap.xml"
 
 
-@pytest.mark.parametrize(
-    "line",
-    [f"Sitemap: {URL}", f"SITEMAP:{URL}", f"  sitemap : \t{URL}  ", f"\ufeffSitemap: {URL}",
-     f"Sitemap: {URL} # the main one", f"Sitemap: {URL}\t#", f"\0Sitemap:\0 {URL}\0", "\0".join(f"Sitemap: {URL}"),
-     f"\u00a0Sitemap:\u2003{URL}\u2028"],
-)
+@pytest.mark.parametrize("line", [
+    f"Sitemap: {URL}", f"SITEMAP:{URL}", f"  sitemap : \t{URL}  ", f"\ufeffSitemap: {URL}",
+    f"Sitemap: {URL} # the main one", f"Sitemap: {URL}\t#", f"\0Sitemap:\0 {URL}\0", "\0".join(f"Sitemap: {URL}"),
+    f"\u00a0Sitemap:\u2003{URL}\u2028",
+])
 def test_clean_lines(line: str) -> None:
     assert [(found.loc, found.line, found.fault) for found in sitemap_lines(line)] == [(URL, 1, None)]
 
 
-@pytest.mark.parametrize(
-    ("line", "wording"),
-    [
-        (f"Site-map: {URL}", '"Site-map:" in place of'),
-        (f"sitemaps: {URL}", '"sitemaps:" in place of'),
-        (f"Sitemap_index: {URL}", '"Sitemap_index:" in place of'),
-        (f"Sitemap={URL}", '"Sitemap=" in place of'),
-        (f"Sitemap\uff1a{URL}", "in place of"),
-        (f"Sitemap:: {URL}", "in place of"),
-        (f"Sitemap {URL}", 'no colon behind "Sitemap"'),
-        (f'Sitemap "{URL}"', 'no colon behind "Sitemap"'),
-        (f'Sitemap: "{URL}"', "quotes or brackets"),
-        (f"Sitemap: <{URL}>", "quotes or brackets"),
-        (f"Sitemap: '{URL} '", "quotes or brackets"),
-        (f"Sitemap: \u201c{URL}\u201d", "quotes or brackets"),
-        (f"Sitemap: <{URL}", "quotes or brackets"),
-        (URL, "without a Sitemap key"),
-        (f"<{URL}>", "without a Sitemap key"),
-        (f"{URL}  # ours", "without a Sitemap key"),
-    ],
-)
+@pytest.mark.parametrize(("line", "wording"), [
+    (f"Site-map: {URL}", '"Site-map:" in place of'),
+    (f"sitemaps: {URL}", '"sitemaps:" in place of'),
+    (f"Sitemap_index: {URL}", '"Sitemap_index:" in place of'),
+    (f"Sitemap={URL}", '"Sitemap=" in place of'),
+    (f"Sitemap\uff1a{URL}", "in place of"),
+    (f"Sitemap:: {URL}", "in place of"),
+    (f"Sitemap {URL}", 'no colon behind "Sitemap"'),
+    (f'Sitemap "{URL}"', 'no colon behind "Sitemap"'),
+    (f'Sitemap: "{URL}"', "quotes or brackets"),
+    (f"Sitemap: <{URL}>", "quotes or brackets"),
+    (f"Sitemap: '{URL} '", "quotes or brackets"),
+    (f"Sitemap: \u201c{URL}\u201d", "quotes or brackets"),
+    (f"Sitemap: <{URL}", "quotes or brackets"),
+    (URL, "without a Sitemap key"),
+    (f"<{URL}>", "without a Sitemap key"),
+    (f"{URL}  # ours", "without a Sitemap key"),
+])
 def test_malformed_lines_are_read_and_reported(line: str, wording: str) -> None:
     (found,) = sitemap_lines(line)
     assert found.loc == URL
@@ -56,35 +52,32 @@ A, B = "https://example.com/a.xml", "https://example.com/b.xml"
 BREAK, SEVERAL, OPEN, TWICE = "line break is missing", "several URLs in", "where the URL ends", "written twice"
 
 
-@pytest.mark.parametrize(
-    ("line", "found", "wording"),
-    [
-        (f"Sitemap: Sitemap: {A}", [A], TWICE),
-        ("Sitemap: sitemap : /a.xml", ["/a.xml"], TWICE),
-        *((f"Sitemap: {A}{sep}{B}", [A, B], SEVERAL) for sep in (",", ";", "|", " | ", " ;", ",  ", " ", "\u2028")),
-        (f"Sitemap: {A}?x=1, {B}", [f"{A}?x=1", B], SEVERAL),
-        (f'Sitemap: "{A}","{B}"', [A, B], "quotes"),
-        # a line break is missing
-        (f"Sitemap: {A} Sitemap: {B}", [A, B], BREAK),
-        (f"Sitemap: Sitemap: {A} Sitemap: {B}", [A, B], BREAK),
-        ("Sitemap: /a.xml Sitemap: /b.xml", ["/a.xml", "/b.xml"], BREAK),
-        (f"User-agent: * Disallow: /x Sitemap: {A}", [A], BREAK),
-        (f"Disallow: Sitemap: {A}", [A], BREAK),
-        (f"Disallow: /xSitemap: {A}", [A], BREAK),
-        (f"Sitemap: {A} User-agent: * Disallow: /x", [A], BREAK),
-        (f"Sitemap: {A}User-agent: *", [A], BREAK),
-        (f"Sitemap: {A}Sitemap: {B}", [A, B], BREAK),
-        (f"Sitemap: {A}Sitemap:{B}", [A, B], BREAK),
-        (f"Sitemap: {A} Sitemap:", [A, ""], BREAK),
-        # two readings
-        (f"Sitemap: https://example.com/fooSitemap: {B}", ["", B], OPEN),
-        (f"Sitemap: https://example.com/post-sitemap: {B}", ["", B], OPEN),
-        (f"Sitemap: https://example.com/s?u=x,{B}", [f"https://example.com/s?u=x,{B}"], "may be several"),
-        # characters that are not seen
-        *((f"{hidden}Sitemap: {A}", [A], "stray characters before it")
-          for hidden in ("\xef\xbb\xbf", *"\u200b\u200e\u200f\xad\u2060\u202a", " \u200b \ufeff\u200e ")),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("line", "found", "wording"), [
+    (f"Sitemap: Sitemap: {A}", [A], TWICE),
+    ("Sitemap: sitemap : /a.xml", ["/a.xml"], TWICE),
+    *((f"Sitemap: {A}{sep}{B}", [A, B], SEVERAL) for sep in (",", ";", "|", " | ", " ;", ",  ", " ", "\u2028")),
+    (f"Sitemap: {A}?x=1, {B}", [f"{A}?x=1", B], SEVERAL),
+    (f'Sitemap: "{A}","{B}"', [A, B], "quotes"),
+    # a line break is missing
+    (f"Sitemap: {A} Sitemap: {B}", [A, B], BREAK),
+    (f"Sitemap: Sitemap: {A} Sitemap: {B}", [A, B], BREAK),
+    ("Sitemap: /a.xml Sitemap: /b.xml", ["/a.xml", "/b.xml"], BREAK),
+    (f"User-agent: * Disallow: /x Sitemap: {A}", [A], BREAK),
+    (f"Disallow: Sitemap: {A}", [A], BREAK),
+    (f"Disallow: /xSitemap: {A}", [A], BREAK),
+    (f"Sitemap: {A} User-agent: * Disallow: /x", [A], BREAK),
+    (f"Sitemap: {A}User-agent: *", [A], BREAK),
+    (f"Sitemap: {A}Sitemap: {B}", [A, B], BREAK),
+    (f"Sitemap: {A}Sitemap:{B}", [A, B], BREAK),
+    (f"Sitemap: {A} Sitemap:", [A, ""], BREAK),
+    # two readings
+    (f"Sitemap: https://example.com/fooSitemap: {B}", ["", B], OPEN),
+    (f"Sitemap: https://example.com/post-sitemap: {B}", ["", B], OPEN),
+    (f"Sitemap: https://example.com/s?u=x,{B}", [f"https://example.com/s?u=x,{B}"], "may be several"),
+    # characters that are not seen
+    *((f"{hidden}Sitemap: {A}", [A], "stray characters before it")
+      for hidden in ("\xef\xbb\xbf", *"\u200b\u200e\u200f\xad\u2060\u202a", " \u200b \ufeff\u200e ")),
+])
 def test_lines_that_were_joined_or_begin_with_other_characters(line: str, found: list[str], wording: str) -> None:
     lines = sitemap_lines(f"User-agent: *\n{line}\nDisallow: /a")
     assert [each.loc for each in lines] == found
@@ -113,27 +106,23 @@ def test_a_binary_file_is_no_robots_txt_with_holes() -> None:
     assert (document.problems, document.outcome.complete) == ([], True)
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "http://example.com/Sitemap_Index.XML.gz",
-        "https://example.com/post-sitemap1.xml",
-        "https://example.com/sitemaps/shop.xml?page=2",
-        "https://example.com/site-map.txt",
-        "https://example.com/sitemap",
-    ],
-)
+@pytest.mark.parametrize("url", [
+    "http://example.com/Sitemap_Index.XML.gz",
+    "https://example.com/post-sitemap1.xml",
+    "https://example.com/sitemaps/shop.xml?page=2",
+    "https://example.com/site-map.txt",
+    "https://example.com/sitemap",
+])
 def test_a_bare_url_that_names_a_sitemap_counts(url: str) -> None:
     assert [found.loc for found in sitemap_lines(url)] == [url]
 
 
-@pytest.mark.parametrize(
-    "line",
-    ["", f"# Sitemap: {URL}", f"#{URL}", "https://example.com/", "https://example.com/about.xml",
-     "https://sitemap.example/", "https://example.com/sitemap.html", f"see {URL}", f"{URL} is ours",
-     "Disallow: /sitemap.xml", f"Allow: {URL}", "Sitemap and more", f"My-Sitemap: {URL}", f"My Sitemap: {URL}",
-     f"Disallow: /a # Sitemap: {URL}", f"\u200b# Sitemap: {URL}"],
-)
+@pytest.mark.parametrize("line", [
+    "", f"# Sitemap: {URL}", f"#{URL}", "https://example.com/", "https://example.com/about.xml",
+    "https://sitemap.example/", "https://example.com/sitemap.html", f"see {URL}", f"{URL} is ours",
+    "Disallow: /sitemap.xml", f"Allow: {URL}", "Sitemap and more", f"My-Sitemap: {URL}", f"My Sitemap: {URL}",
+    f"Disallow: /a # Sitemap: {URL}", f"\u200b# Sitemap: {URL}",
+])
 def test_lines_that_name_no_sitemap(line: str) -> None:
     assert sitemap_lines(line) == []
 
@@ -174,10 +163,9 @@ def test_other_separators_end_no_line(separator: str) -> None:
     assert sitemap_lines(f"# comment{separator}Sitemap: {URL}") == []
 
 
-@pytest.mark.parametrize(
-    "page",
-    ["<!DOCTYPE html>", "\ufeff\n <HTML lang=en>", "<head>", "<!-- x --><html>", '<?xml version="1.0"?>\n<html>'],
-)
+@pytest.mark.parametrize("page", [
+    "<!DOCTYPE html>", "\ufeff\n <HTML lang=en>", "<head>", "<!-- x --><html>", '<?xml version="1.0"?>\n<html>',
+])
 def test_html_has_no_lines(page: str) -> None:
     assert is_html(page)
     assert sitemap_lines(f"{page}\nSitemap: {URL}\n{URL}\n") == []
@@ -196,11 +184,10 @@ def test_fifty_thousand_lines_are_read() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "unit",
-    ["sitemap", "sitemap ", " ", " \0", "\0\ufeff", "#", " #", "<", '"', "https://e/s", "?,", "\u200b",
-     "sitemap: ", "sitemap: /", "host: ", ".xmlhost:", "a ", ",https://e/s"],
-)  # fmt: skip
+@pytest.mark.parametrize("unit", [
+    "sitemap", "sitemap ", " ", " \0", "\0\ufeff", "#", " #", "<", '"', "https://e/s", "?,", "\u200b",
+    "sitemap: ", "sitemap: /", "host: ", ".xmlhost:", "a ", ",https://e/s",
+])
 def test_hostile_lines_take_linear_time(unit: str) -> None:
     text = unit * (500_000 // len(unit))
     start = time.process_time()

@@ -202,23 +202,20 @@ def test_entities_of_html_are_read_as_by_the_exact_reader(place: bytes) -> None:
 # --- its use ---
 
 
-@pytest.mark.parametrize(
-    "entry",
-    [
-        ENTRY,
-        ENTRY.replace(b"\n", b""),
-        ENTRY.replace(b"\n", b"\r\n"),
-        ENTRY.replace(b"  ", b"\t"),
-        ENTRY.replace(b"<loc>", b"<loc>\n\t").replace(b"</loc>", b" </loc>"),
-        ENTRY.replace(b"?a=1&amp;b=2", b"%%20caf%%C3%%A9.html"),
-        ENTRY.replace(b"?a=1&amp;b=2", "café".encode()),
-        ENTRY.replace(b"<loc>", b"<loc ><![CDATA[").replace(b"</loc>", b"]]></loc\n>"),
-        b"<url id='%d'><lastmod>2026-11-%02d</lastmod><loc>https://example.com/&#97;</loc></url>",
-        b"<url><loc>https://example.com/shop/%d</loc><lastmod>2026-11-%02d</lastmod></url>",
-        b"<url><loc>http://EXAMPLE.com/shop/%d#a</loc><lastmod>soon %d</lastmod></url>",
-        ENTRY.replace(b"?a=1&amp;b=2", b"?a=1&b=2&eacute;"),
-    ],
-)
+@pytest.mark.parametrize("entry", [
+    ENTRY,
+    ENTRY.replace(b"\n", b""),
+    ENTRY.replace(b"\n", b"\r\n"),
+    ENTRY.replace(b"  ", b"\t"),
+    ENTRY.replace(b"<loc>", b"<loc>\n\t").replace(b"</loc>", b" </loc>"),
+    ENTRY.replace(b"?a=1&amp;b=2", b"%%20caf%%C3%%A9.html"),
+    ENTRY.replace(b"?a=1&amp;b=2", "café".encode()),
+    ENTRY.replace(b"<loc>", b"<loc ><![CDATA[").replace(b"</loc>", b"]]></loc\n>"),
+    b"<url id='%d'><lastmod>2026-11-%02d</lastmod><loc>https://example.com/&#97;</loc></url>",
+    b"<url><loc>https://example.com/shop/%d</loc><lastmod>2026-11-%02d</lastmod></url>",
+    b"<url><loc>http://EXAMPLE.com/shop/%d#a</loc><lastmod>soon %d</lastmod></url>",
+    ENTRY.replace(b"?a=1&amp;b=2", b"?a=1&b=2&eacute;"),
+])
 def test_plain_entries_are_scanned(entry: bytes, scanned: list[int]) -> None:
     body = entries(1000, entry)
     check_same(body, 65_536, url=URL)
@@ -267,17 +264,14 @@ def test_a_link_with_an_attribute_twice_is_damage_as_it_is_for_expat() -> None:
     check_same(with_extensions(twice), url=URL)
 
 
-@pytest.mark.parametrize(
-    "extensions",
-    [
-        LINK.replace(b"https://example.com", b""),
-        IMAGE.replace(b">A<", b">A&#39;s &quot;B&quot;<"),
-        NEWS.replace(b"2026", b"soon, 2026"),
-        VIDEO.replace(b">60<", b">60000<"),
-        b"<x:y>z</x:y>" + IMAGE,
-        IMAGE.replace(b">A<", b">a <b>bold</b> text<"),
-    ],
-)
+@pytest.mark.parametrize("extensions", [
+    LINK.replace(b"https://example.com", b""),
+    IMAGE.replace(b">A<", b">A&#39;s &quot;B&quot;<"),
+    NEWS.replace(b"2026", b"soon, 2026"),
+    VIDEO.replace(b">60<", b">60000<"),
+    b"<x:y>z</x:y>" + IMAGE,
+    IMAGE.replace(b">A<", b">a <b>bold</b> text<"),
+])
 def test_uncommon_extensions_give_the_same(extensions: bytes) -> None:
     body = with_extensions(LINK).replace(LINK, extensions, 3)
     check_same(body, url=URL, extras=True)

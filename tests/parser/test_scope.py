@@ -117,46 +117,37 @@ BOTH = ("http://example.com/", "https://example.com/")
 WWW = ("http://www.example.com/", "https://www.example.com/")
 
 
-@pytest.mark.parametrize(
-    ("url", "authorities"),
-    [
-        ("https://example.com/robots.txt", BOTH),
-        ("http://example.com/a/b?c", BOTH),
-        ("https://me:secret@example.com/robots.txt", BOTH),
-        ("http://example.com:8080/robots.txt", (*BOTH, "http://example.com:8080/")),
-        ("http://[::1]:81/robots.txt", ("http://[::1]/", "https://[::1]/", "http://[::1]:81/")),
-    ],
-)
+@pytest.mark.parametrize(("url", "authorities"), [
+    ("https://example.com/robots.txt", BOTH),
+    ("http://example.com/a/b?c", BOTH),
+    ("https://me:secret@example.com/robots.txt", BOTH),
+    ("http://example.com:8080/robots.txt", (*BOTH, "http://example.com:8080/")),
+    ("http://[::1]:81/robots.txt", ("http://[::1]/", "https://[::1]/", "http://[::1]:81/")),
+])
 def test_host_is_verified_on_both_schemes_and_the_requested_port(url, authorities):
     assert host_prefixes(url) == authorities
 
 
-@pytest.mark.parametrize(
-    ("requested", "final", "authorities"),
-    [
-        ("https://example.com/robots.txt", "https://example.com/robots.txt", BOTH),
-        ("http://example.com/robots.txt", "https://example.com/robots.txt", BOTH),
-        ("https://example.com/robots.txt", "https://www.example.com/robots.txt", (*BOTH, *WWW)),
-        ("https://www.example.com/robots.txt", "https://example.com/robots.txt", (*WWW, *BOTH)),
-        ("https://example.com/robots.txt", "https://example.com:8443/robots.txt", (*BOTH, "https://example.com:8443/")),
-        # anyone can redirect to a file of another site
-        ("https://example.com/robots.txt", "https://victim.example/upload.txt", BOTH),
-        ("https://a.github.io/robots.txt", "https://b.github.io/robots.txt",
-         ("http://a.github.io/", "https://a.github.io/")),
-        ("http://192.0.2.1/robots.txt", "http://192.0.2.9/robots.txt", ("http://192.0.2.1/", "https://192.0.2.1/")),
-    ],
-)
+@pytest.mark.parametrize(("requested", "final", "authorities"), [
+    ("https://example.com/robots.txt", "https://example.com/robots.txt", BOTH),
+    ("http://example.com/robots.txt", "https://example.com/robots.txt", BOTH),
+    ("https://example.com/robots.txt", "https://www.example.com/robots.txt", (*BOTH, *WWW)),
+    ("https://www.example.com/robots.txt", "https://example.com/robots.txt", (*WWW, *BOTH)),
+    ("https://example.com/robots.txt", "https://example.com:8443/robots.txt", (*BOTH, "https://example.com:8443/")),
+    # anyone can redirect to a file of another site
+    ("https://example.com/robots.txt", "https://victim.example/upload.txt", BOTH),
+    ("https://a.github.io/robots.txt", "https://b.github.io/robots.txt",
+     ("http://a.github.io/", "https://a.github.io/")),
+    ("http://192.0.2.1/robots.txt", "http://192.0.2.9/robots.txt", ("http://192.0.2.1/", "https://192.0.2.1/")),
+])
 def test_redirect_extends_verification_within_one_registrable_domain(requested, final, authorities):
     assert verified_prefixes(requested, final) == authorities
 
 
-@pytest.mark.parametrize(
-    ("given", "authority"),
-    [
-        ("https://example.com", "https://example.com/"),
-        ("HTTPS://Example.com:443/shop", "https://example.com/shop/"),
-        ("https://me:secret@example.com/shop/", "https://example.com/shop/"),
-    ],
-)
+@pytest.mark.parametrize(("given", "authority"), [
+    ("https://example.com", "https://example.com/"),
+    ("HTTPS://Example.com:443/shop", "https://example.com/shop/"),
+    ("https://me:secret@example.com/shop/", "https://example.com/shop/"),
+])
 def test_authority_given_by_a_user_is_a_folder(given, authority):
     assert clean_prefix(given) == authority

@@ -56,11 +56,9 @@ def test_bytes_at_the_end_of_the_window_count(tail: bytes, kind: str) -> None:
         assert verdict.kind == kind
 
 
-@pytest.mark.parametrize(
-    ("data", "kind"),
-    [(b"", "empty"), (b" \r\n", "empty"), (BLANKS * WINDOW_BYTES, "empty"), (BLANKS * (WINDOW_BYTES + 1), "xml")],
-    ids=["nothing", "blanks", "a window of blanks", "a blank more"],
-)
+@pytest.mark.parametrize(("data", "kind"), [
+    (b"", "empty"), (b" \r\n", "empty"), (BLANKS * WINDOW_BYTES, "empty"), (BLANKS * (WINDOW_BYTES + 1), "xml"),
+], ids=["nothing", "blanks", "a window of blanks", "a blank more"])
 def test_emptiness_is_judged_within_the_window(data: bytes, kind: str) -> None:
     verdict = sniff(data, final=True)
     assert verdict.kind == kind
@@ -89,11 +87,10 @@ def test_a_sitemap_behind_much_junk_is_judged_the_same_in_any_chunks(junk: int) 
     assert whole.locs == ["https://example.com/1"] * is_within
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["example.com/sitemap.xml was not found on this server.\nTry later.\n", "// (c)\nexample.com/foo\nvar a=1;\n",
-     "Not Found\nexample.com/sitemap.xml\n", "example.com/x\n<html><body>no</body></html>\n"],
-)  # fmt: skip
+@pytest.mark.parametrize("text", [
+    "example.com/sitemap.xml was not found on this server.\nTry later.\n", "// (c)\nexample.com/foo\nvar a=1;\n",
+    "Not Found\nexample.com/sitemap.xml\n", "example.com/x\n<html><body>no</body></html>\n",
+])
 def test_a_message_that_names_its_host_is_no_list_of_urls(text: str) -> None:
     document = sr.parse(text, url="https://example.com/sitemap.xml")
     assert (document.urls, document.outcome.complete) == ([], False)

@@ -146,7 +146,7 @@ KINDS = [
 TOKENS = ["<a b='c>d'/><e:f>", "<a b='c>d' e<f>", "<a b=c/ d><e>", "< loc >x", "< 5 <b>", "</ a ><b>", "<\\/a>",
           "</a <b>", "<!-- a --><b>", "<!- a -><b>", "<![CDATA[a]]><b>", "<?a b?><c>", '<?xml a="b"?><c>',
           "<!DOCTYPE a [<b>]>", "<xml a=b><c>", "]]>a", "<//>a", "<!>a<b>", "<%=a%><b>", "<![endif]>a",
-          "< \u00e9t\u00e9 ", "</ /a"]  # fmt: skip
+          "< \u00e9t\u00e9 ", "</ /a"]
 PIECES = ["<", ">", "!", "-", "[", "/", "?", "a", " ", '"', "=", "\\", "%", "1", "\u00e9"]
 
 
@@ -217,82 +217,77 @@ def test_opening_of_a_section_is_no_other_token_while_it_is_incomplete(opening: 
     assert [next_token(opening[:count], 0) for count in range(1, len(opening))] == [None] * (len(opening) - 1)
 
 
-@pytest.mark.parametrize(
-    ("written", "kind", "length"),
-    [
-        (b"<loc>x", "start", 5),
-        (b"<loc", None, 0),
-        (b"<loc>", None, 0),  # the following bytes are not known yet
-        (b"<loc> ", None, 0),
-        (b"<loc> <", None, 0),
-        (b"<loc> </", None, 0),
-        (b"<loc> </loc", None, 0),
-        (b"<loc> </loc>", "start", 5),
-        (b"<loc <x>y", "start", 5),
-        (b'<a b="c>d">x', "start", 11),
-        (b'<a b="c>d<e f="g">x', "start", 8),
-        (b"<a b='c>d'>x", "start", 11),
-        (b"< loc>x", "start", 6),
-        (b"< lic>x", "stray", 1),
-        (b"< x:loc>x", "start", 8),
-        (b"< ", None, 0),
-        (b"< lo", None, 0),
-        (b"</loc>", "stop", 6),
-        (b"</loc", None, 0),
-        (b"</loc<", "stop", 5),
-        (b"</loc x>", "stop", 8),
-        (b"< / loc >", "stop", 9),
-        (b"<\\loc>", "stop", 6),
-        (b"</>", "stray", 2),
-        (b"<3", "stray", 1),
-        (b"<<", "stray", 1),
-        (b"<", None, 0),
-        (b"<?", None, 0),
-        (b"<?x ?>", "instruction", 6),
-        (b"<?x ?", None, 0),
-        (b"<?= ?>", "instruction", 6),
-        (b'<?xml version="1.0"?>', "declaration", 21),
-        (b"<?xml-stylesheet a?>", "instruction", 20),
-        (b'<?XML version="1.0"?>', "declaration", 21),
-        (b"<!DOCTYPE x>", "declaration", 12),
-        (b"<!DOCTYPE x<", "stray", 2),
-        (b"<!", None, 0),
-        (b"<!-", None, 0),
-        (b"<!-- <a> --> <b>", "comment", 12),
-        (b"<!-- <a>", None, 0),
-        (b"<![CDATA[ <a> ]]>", "section", 9),
-        (b"<![CDATA", None, 0),
-        (b"]]>", "stray", 3),
-        (b"]]", None, 0),
-        (b"&amp;", None, 0),
-        (b"no markup", None, 0),
-    ],
-)
+@pytest.mark.parametrize(("written", "kind", "length"), [
+    (b"<loc>x", "start", 5),
+    (b"<loc", None, 0),
+    (b"<loc>", None, 0),  # the following bytes are not known yet
+    (b"<loc> ", None, 0),
+    (b"<loc> <", None, 0),
+    (b"<loc> </", None, 0),
+    (b"<loc> </loc", None, 0),
+    (b"<loc> </loc>", "start", 5),
+    (b"<loc <x>y", "start", 5),
+    (b'<a b="c>d">x', "start", 11),
+    (b'<a b="c>d<e f="g">x', "start", 8),
+    (b"<a b='c>d'>x", "start", 11),
+    (b"< loc>x", "start", 6),
+    (b"< lic>x", "stray", 1),
+    (b"< x:loc>x", "start", 8),
+    (b"< ", None, 0),
+    (b"< lo", None, 0),
+    (b"</loc>", "stop", 6),
+    (b"</loc", None, 0),
+    (b"</loc<", "stop", 5),
+    (b"</loc x>", "stop", 8),
+    (b"< / loc >", "stop", 9),
+    (b"<\\loc>", "stop", 6),
+    (b"</>", "stray", 2),
+    (b"<3", "stray", 1),
+    (b"<<", "stray", 1),
+    (b"<", None, 0),
+    (b"<?", None, 0),
+    (b"<?x ?>", "instruction", 6),
+    (b"<?x ?", None, 0),
+    (b"<?= ?>", "instruction", 6),
+    (b'<?xml version="1.0"?>', "declaration", 21),
+    (b"<?xml-stylesheet a?>", "instruction", 20),
+    (b'<?XML version="1.0"?>', "declaration", 21),
+    (b"<!DOCTYPE x>", "declaration", 12),
+    (b"<!DOCTYPE x<", "stray", 2),
+    (b"<!", None, 0),
+    (b"<!-", None, 0),
+    (b"<!-- <a> --> <b>", "comment", 12),
+    (b"<!-- <a>", None, 0),
+    (b"<![CDATA[ <a> ]]>", "section", 9),
+    (b"<![CDATA", None, 0),
+    (b"]]>", "stray", 3),
+    (b"]]", None, 0),
+    (b"&amp;", None, 0),
+    (b"no markup", None, 0),
+])
 def test_token_is_returned_once_no_further_byte_can_change_it(written: bytes, kind: str | None, length: int) -> None:
     token = next_token(written, 0)
     assert (token and token.kind, len(token.written) if token else 0) == (kind, length)
 
 
-@pytest.mark.parametrize(
-    ("written", "read"),
-    [(b' a="1"', b' a="1"'), (b' a="1" b=\'2\'', b' a="1" b=\'2\''), (b" a=1", b' a="1"'),
-     (b" a=1 b=2 /", b' a="1" b="2"'), (b" a=1/", b""), (b' b="2" a=1/', b' b="2"'), (b' a="1"/', b' a="1"'),
-     (b' a="1"b="2"', b' a="1" b="2"'), (b' a="1" a="2"', b' a="1"'), (b" a", b""), (b" a=", b""),
-     (b' a b="2"', b' b="2"'), (b' "', b""), (b' a = "1"', b' a = "1"'), (b" a = 1 b", b' a="1"'),
-     (b'\na="x\ny"\tb=2', b' a="x\ny" b="2"'), (b' a="x>y" b=2', b' a="x>y" b="2"'), (b"", b""), (b" ", b" "),
-     (b" /", b" ")],
-)
+@pytest.mark.parametrize(("written", "read"), [
+    (b' a="1"', b' a="1"'), (b' a="1" b=\'2\'', b' a="1" b=\'2\''), (b" a=1", b' a="1"'),
+    (b" a=1 b=2 /", b' a="1" b="2"'), (b" a=1/", b""), (b' b="2" a=1/', b' b="2"'), (b' a="1"/', b' a="1"'),
+    (b' a="1"b="2"', b' a="1" b="2"'), (b' a="1" a="2"', b' a="1"'), (b" a", b""), (b" a=", b""),
+    (b' a b="2"', b' b="2"'), (b' "', b""), (b' a = "1"', b' a = "1"'), (b" a = 1 b", b' a="1"'),
+    (b'\na="x\ny"\tb=2', b' a="x\ny" b="2"'), (b' a="x>y" b=2', b' a="x>y" b="2"'), (b"", b""), (b" ", b" "),
+    (b" /", b" "),
+])
 def test_attributes_are_quoted_each_once(written: bytes, read: bytes) -> None:
     assert attributes(written).written == read
 
 
-@pytest.mark.parametrize(
-    ("name", "meant", "slip"),
-    [(b"lok", b"loc", True), (b"Loc", b"loc", True), (b"LOC", b"loc", True), (b"lo", b"loc", True),
-     (b"lc", b"loc", True), (b"locc", b"loc", True), (b"x:loc", b"loc", True), (b"loc", b"x:loc", True),
-     (b"ulr", b"url", True), (b"lastmd", b"lastmod", True), (b"b", b"loc", False), (b"link", b"lock", False),
-     (b"url", b"loc", False), (b"lastmod", b"loc", False), (b"title", b"lastmod", False),
-     (b"changefreq", b"priority", False)],
-)
+@pytest.mark.parametrize(("name", "meant", "slip"), [
+    (b"lok", b"loc", True), (b"Loc", b"loc", True), (b"LOC", b"loc", True), (b"lo", b"loc", True),
+    (b"lc", b"loc", True), (b"locc", b"loc", True), (b"x:loc", b"loc", True), (b"loc", b"x:loc", True),
+    (b"ulr", b"url", True), (b"lastmd", b"lastmod", True), (b"b", b"loc", False), (b"link", b"lock", False),
+    (b"url", b"loc", False), (b"lastmod", b"loc", False), (b"title", b"lastmod", False),
+    (b"changefreq", b"priority", False),
+])
 def test_misspelled_name_is_similar_and_another_name_is_not(name: bytes, meant: bytes, slip: bool) -> None:
     assert is_misspelling(name, meant) is slip

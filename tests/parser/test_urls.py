@@ -213,7 +213,7 @@ KEPT: dict[str, list[Row]] = {
         (LONG.ljust(2047, "a") + "#", LONG.ljust(2047, "a"), ["U03", "U08"]),
         (LONG.ljust(1 << 20, "a"), LONG.ljust(1 << 20, "a"), ["U03"]),
     ],
-}  # fmt: skip
+}
 
 # Code of the refusal, which is the last problem -> rule -> texts.
 REFUSED: dict[str, dict[str, list[str]]] = {
@@ -302,7 +302,7 @@ UNSET = ["None", "none", "NULL", "null", "undefined", "NaN", "nan", "nil", "fals
          "https://example.com/%7b%7b%20page.url%20%7d%7d", "%7B%7Bsite.url%7D%7D/a", "https://example.com/$%7Bslug%7D",
          "https://example.com/%24%7Bslug%7D", "https://example.com/?a=%7B%25%20url%20%25%7D",
          "https://example.com/%3C%25=%20slug%20%25%3E", "https://example.com/%5Bobject%20Object%5D",
-         "https://example.com/a/%5bobject+Object%5d"]  # fmt: skip
+         "https://example.com/a/%5bobject+Object%5d"]
 TWICE = [
     "https://example.com/https://example.com/a", "https://example.com/HTTP://EXAMPLE.com/a",
     "https://www.example.com/https://example.com/a", "https://example.com/http://www.example.com:80/a",
@@ -314,7 +314,7 @@ TWICE = [
     "https://example.com/1 https://other.example/2", "https://example.com/a/https://example.com/b/",
     "https://example.com/?id=1https://example.com/?id=2", "//example.com//example.com/a",
     "https://example.com//www.example.com/a", "https://www.example.com//Example.com",
-]  # fmt: skip
+]
 MEANT = [
     "https://example.com/undefined", "https://example.com/docs/null/a", "https://example.com/none?nan",
     "https://undefined.com/", "https://null.example.com/", "https://none-such.example/", "https://phone.example.zone/",
@@ -325,7 +325,7 @@ MEANT = [
     "https://example.com/?u=https://example.com/", "https://example.com/a?b/https://example.com/",
     "https://example.com/https%3A%2F%2Fexample.com%2F", "https://example.com/%41https://other.example/",
     "https://example.com/a:b/c:d", "https://https.example/", "https://example.com/https:/", "https://example.com/a:",
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("raw", UNSET + TWICE)
@@ -343,7 +343,7 @@ def test_what_may_be_a_page_is_a_listed_url(raw):
 
 
 @pytest.mark.parametrize("raw", ["/None", "none.html", "%FCber%20uns", "%C3%A4/%E4%FC%", "n/a/b", "nonesuch/a",
-                                 "nullable", "{id}", "[id]", "//example.com/9%s"])  # fmt: skip
+                                 "nullable", "{id}", "[id]", "//example.com/9%s"])
 def test_relative_pages_and_single_braces_are_kept(raw):
     assert listed_url(raw, BASE) == clean_url(raw, BASE)
     assert listed_url(raw, BASE).url
@@ -356,7 +356,7 @@ def test_relative_pages_and_single_braces_are_kept(raw):
     ("https://example.com/1,https://example.com/2", "another URL follows: https://example.com"),
     ("https://example.com/1|https://example.com/2", "another URL follows: https://example.com"),
     ("https://example.com/https://example.com/2", "the base is written twice: https://example.com"),
-])  # fmt: skip
+])
 def test_the_reason_says_what_is_written_around_a_second_url(raw, fault):
     ((code, message),) = listed_url(raw, BASE).notes
     assert code == "U15"
@@ -514,30 +514,24 @@ def test_existing_escapes_are_kept(raw, base):
     assert all(escape in after for escape in before)
 
 
-@pytest.mark.parametrize(
-    "raw",
-    [
-        "https://www.example.com/a/b-c_d.html?e=f&g=%20h",
-        "http://example.com:8080/",
-        "http://127.0.0.1:54321/sitemap.xml",
-        "http://127.0.0.1:60219/sitemap.xml",
-        "https://example.com/@a/~b",
-    ],
-)
+@pytest.mark.parametrize("raw", [
+    "https://www.example.com/a/b-c_d.html?e=f&g=%20h",
+    "http://example.com:8080/",
+    "http://127.0.0.1:54321/sitemap.xml",
+    "http://127.0.0.1:60219/sitemap.xml",
+    "https://example.com/@a/~b",
+])
 def test_usual_urls_take_the_fast_path(raw):
     assert urls.is_clean(raw)
 
 
-@pytest.mark.parametrize(
-    ("url", "origin", "directory", "host"),
-    [
-        ("https://example.com/", "https://example.com", "https://example.com/", "example.com"),
-        ("http://example.com:8080/a/b?c=/d", "http://example.com:8080", "http://example.com:8080/a/", "example.com"),
-        ("https://me:x@example.com/a/", "https://example.com", "https://example.com/a/", "example.com"),
-        ("http://[::1]:81/a", "http://[::1]:81", "http://[::1]:81/", "[::1]"),
-        ("https://example.com/a/@b:c", "https://example.com", "https://example.com/a/", "example.com"),
-    ],
-)
+@pytest.mark.parametrize(("url", "origin", "directory", "host"), [
+    ("https://example.com/", "https://example.com", "https://example.com/", "example.com"),
+    ("http://example.com:8080/a/b?c=/d", "http://example.com:8080", "http://example.com:8080/a/", "example.com"),
+    ("https://me:x@example.com/a/", "https://example.com", "https://example.com/a/", "example.com"),
+    ("http://[::1]:81/a", "http://[::1]:81", "http://[::1]:81/", "[::1]"),
+    ("https://example.com/a/@b:c", "https://example.com", "https://example.com/a/", "example.com"),
+])
 def test_parts_of_a_clean_url(url, origin, directory, host):
     assert (urls.origin(url), urls.directory(url), urls.host(url)) == (origin, directory, host)
 
@@ -547,21 +541,18 @@ def test_userinfo_is_taken_out_and_nothing_else():
     assert urls.without_userinfo("https://example.com/@a?b@c") == "https://example.com/@a?b@c"
 
 
-@pytest.mark.parametrize(
-    ("host", "domain"),
-    [
-        ("example.com", "example.com"),
-        ("a.b.example.com", "example.com"),
-        ("www.example.co.uk", "example.co.uk"),
-        ("www.example.com.", "example.com"),
-        ("xn--bcher-kva.example", "xn--bcher-kva.example"),
-        ("a.github.io", "a.github.io"),  # the list's private section
-        ("github.io", "github.io"),  # a suffix itself
-        ("localhost", "localhost"),
-        ("192.0.2.1", "192.0.2.1"),
-        ("[2001:db8::1]", "[2001:db8::1]"),
-    ],
-)
+@pytest.mark.parametrize(("host", "domain"), [
+    ("example.com", "example.com"),
+    ("a.b.example.com", "example.com"),
+    ("www.example.co.uk", "example.co.uk"),
+    ("www.example.com.", "example.com"),
+    ("xn--bcher-kva.example", "xn--bcher-kva.example"),
+    ("a.github.io", "a.github.io"),  # the list's private section
+    ("github.io", "github.io"),  # a suffix itself
+    ("localhost", "localhost"),
+    ("192.0.2.1", "192.0.2.1"),
+    ("[2001:db8::1]", "[2001:db8::1]"),
+])
 def test_registrable_domain(host, domain):
     assert urls.registrable_domain(host) == domain
 

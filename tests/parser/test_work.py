@@ -100,7 +100,7 @@ SHAPES = {
     "bare &": (b"<urlset><url><loc>https://a.example/</loc><x>", b"&", b"</x></url></urlset>"),
     "comments in comments": (b"<urlset>&", b"<!-- --", b"-->"),
     "lines of nothing": (LIST, b"x\n", b""),
-}  # fmt: skip
+}
 
 
 @pytest.mark.smoke("bare &")
@@ -230,7 +230,7 @@ UNITS = st.lists(st.sampled_from([*MARKUP, *FEED, *TEXT, *ROBOTS]), max_size=6).
 @settings(max_examples=examples(150), deadline=None)
 @given(head=st.sampled_from([URLSET, BROKEN, RDF, LIST, b"", ATOM, b"<rss><channel>"]),
        units=st.lists(UNITS, min_size=1, max_size=2), tail=UNITS, repeated=st.integers(1, 300),
-       limit=st.integers(0, 5))  # fmt: skip
+       limit=st.integers(0, 5))
 def test_work_stays_within_the_budget(head: bytes, units: list[bytes], tail: bytes, repeated: int, limit: int) -> None:
     data = head + b"".join(units) * repeated + tail
     steps, parser, locs = read(data, max_work_per_byte=limit)

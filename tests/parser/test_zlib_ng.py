@@ -23,9 +23,7 @@ def decoded(library: object, data: bytes, size: int, *, content_encoding: str = 
     """All that comes out, with this library in place of zlib."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(layer, "zlib", library)
-        out, decoder = decode(
-            data, size=size, limits=Limits(max_gzip_members=4), content_encoding=content_encoding
-        )
+        out, decoder = decode(data, size=size, limits=Limits(max_gzip_members=4), content_encoding=content_encoding)
     counters = (decoder.bytes_wire, decoder.bytes_decoded, decoder.sha256)
     return out, decoder.faults, decoder.complete, decoder.stopped, counters
 

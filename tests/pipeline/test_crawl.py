@@ -95,16 +95,12 @@ def cut_member(body: bytes) -> bytes:
     return packer.compress(body) + packer.flush(zlib.Z_FULL_FLUSH)
 
 
-@pytest.mark.parametrize(
-    ("head", "unit", "code", "complete", "taken"),
-    [
-        (gzip.compress(many(20)), b"\0", "F07", True, 20),
-        (gzip.compress(many(20)), b"junk", "F07", True, 2),
-        (cut_member(many(20)[:-9]), b"\0\0\0\xff\xff", "F07", False, 20),
-        (many(20), b" ", "S16", False, 50),
-    ],
-    ids=["NUL behind gzip", "junk behind gzip", "empty blocks", "blanks"],
-)
+@pytest.mark.parametrize(("head", "unit", "code", "complete", "taken"), [
+    (gzip.compress(many(20)), b"\0", "F07", True, 20),
+    (gzip.compress(many(20)), b"junk", "F07", True, 2),
+    (cut_member(many(20)[:-9]), b"\0\0\0\xff\xff", "F07", False, 20),
+    (many(20), b" ", "S16", False, 50),
+], ids=["NUL behind gzip", "junk behind gzip", "empty blocks", "blanks"])
 def test_endless_body_is_abandoned(head: bytes, unit: bytes, code: str, complete: bool, taken: int) -> None:
     chunk = unit * (65536 // len(unit))
     endless = page(head, *[chunk] * 1000)
@@ -154,13 +150,10 @@ def test_bytes_on_the_wire_are_counted() -> None:
     assert run.bytes_wire == len(many(3)) + len(fetcher.pages[ROBOTS][0].pieces[0])
 
 
-@pytest.mark.parametrize(
-    ("length", "is_small"),
-    [
-        *(("1", True), ("400", True), ("16383", True), ("16384", False), (None, False)),
-        *(("9" * 5000, False), ("-1", False), ("x", False), ("", False), ("٣", False)),
-    ],
-)
+@pytest.mark.parametrize(("length", "is_small"), [
+    *(("1", True), ("400", True), ("16383", True), ("16384", False), (None, False)),
+    *(("9" * 5000, False), ("-1", False), ("x", False), ("", False), ("٣", False)),
+])
 def test_next_request_starts_before_a_small_body_is_parsed(length: str | None, is_small: bool) -> None:
     """A body is small by its Content-Length; its records come when it is complete."""
     first, second = f"{SITE}/1.xml", f"{SITE}/2.xml"
@@ -354,16 +347,13 @@ def test_retry_with_another_body_keeps_what_was_read(second: bytes) -> None:
     assert "between two tries" in problem.message
 
 
-@pytest.mark.parametrize(
-    "second",
-    [
-        Page(status=404),
-        Page(status=304),
-        Page([many(3000)], status=206),
-        Page([b"<!DOCTYPE html><html><body>Log in</body></html>"]),
-        Page(error=FetchError("refused", transient=False)),
-    ],
-)
+@pytest.mark.parametrize("second", [
+    Page(status=404),
+    Page(status=304),
+    Page([many(3000)], status=206),
+    Page([b"<!DOCTYPE html><html><body>Log in</body></html>"]),
+    Page(error=FetchError("refused", transient=False)),
+])
 def test_failed_retry_keeps_what_was_read(second: Page) -> None:
     items, _ = read(MAP, {MAP: [*page(many(3000)[:100_000], error=FetchError("reset")), second]})
     outcome = outcome_of(MAP, items)
@@ -371,16 +361,13 @@ def test_failed_retry_keeps_what_was_read(second: Page) -> None:
     assert outcome.kept > 1000
 
 
-@pytest.mark.parametrize(
-    "broken",
-    [
-        Page(error=FetchError("refused")),
-        Page([b"<"], error=FetchError("reset")),
-        Page([b"<urlset>\n<url><loc>https://shop"], error=FetchError("reset")),
-        Page([b"<urlset>\n" + b" " * 40_000 + b"<url><loc>https://shop"], error=FetchError("reset")),
-        Page(status=503),
-    ],
-)
+@pytest.mark.parametrize("broken", [
+    Page(error=FetchError("refused")),
+    Page([b"<"], error=FetchError("reset")),
+    Page([b"<urlset>\n<url><loc>https://shop"], error=FetchError("reset")),
+    Page([b"<urlset>\n" + b" " * 40_000 + b"<url><loc>https://shop"], error=FetchError("reset")),
+    Page(status=503),
+])
 def test_retry_before_the_first_entry_starts_anew(broken: Page) -> None:
     """Problems of a document that is tried twice are reported once, by the last try."""
     body = urlset(*(f"{SITE}/page/{number}" for number in range(3)), ns="")
@@ -553,17 +540,13 @@ def test_fetcher_without_a_response_times_out() -> None:
 AGENT = "another User-Agent (-A, user_agent=...)"
 
 
-@pytest.mark.parametrize(
-    ("error", "message"),
-    [
-        (FetchError("reset"), f"reset; try again later, or with {AGENT}"),
-        (FetchError("no TLS", transient=False), f"no TLS; try {AGENT}, or have this one allow-listed"),
-        (FetchError("10.0.0.1: not listed", code="F13", transient=False), "10.0.0.1: not listed"),
-        (FetchError("not listed", transient=False, remedy="see the wiki"), "not listed; see the wiki"),
-        (FetchError("not listed; try it", transient=False, remedy=""), "not listed; try it"),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize(("error", "message"), [
+    (FetchError("reset"), f"reset; try again later, or with {AGENT}"),
+    (FetchError("no TLS", transient=False), f"no TLS; try {AGENT}, or have this one allow-listed"),
+    (FetchError("10.0.0.1: not listed", code="F13", transient=False), "10.0.0.1: not listed"),
+    (FetchError("not listed", transient=False, remedy="see the wiki"), "not listed; see the wiki"),
+    (FetchError("not listed; try it", transient=False, remedy=""), "not listed; try it"),
+], ids=str)
 def test_a_remedy_is_that_of_the_error_or_fits_it(error: FetchError, message: str) -> None:
     target = "https://other.example/robots.txt"
     redirect = page(status=302, headers={"location": target})

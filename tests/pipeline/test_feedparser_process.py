@@ -185,7 +185,7 @@ DATES_OF_MARKUP = ("Mon, 3 Jun 2019", "2020-01-02", "1998-11-05")
 DEBRIS = (
     "<", ">", "</", "/>", '"', "'", "&", "&amp", ";", "<!--", "-->", "<![CDATA[", "]]>", "<?", "?>", "<b>", "</b>",
     "<link>", "</link>", "</item>", "<item>", "=", " ", "\0", "\x1f", "<br/>", "&lt;", "&copy", "é", "</entry>", "<!x",
-)  # fmt: skip
+)
 _TOKEN = re.compile(r"<[^>]*>|\w+|\s+|.", re.DOTALL)
 
 
@@ -195,7 +195,7 @@ def damaged(chance: random.Random, feed: str, links: list[str]) -> str:
     Sometimes the debris is within a location.
     """
     pieces = [piece for part in re.split(f"({'|'.join(map(re.escape, links))})", feed)
-              for piece in ([part] if part in links else _TOKEN.findall(part))]  # fmt: skip
+              for piece in ([part] if part in links else _TOKEN.findall(part))]
     for _ in range(chance.randint(1, 6)):
         at = chance.randrange(len(pieces))
         action = chance.randrange(5)
@@ -378,15 +378,12 @@ def test_long_base_before_many_links_is_bounded():
         feedparser_fallback(body, URL, limits=Limits(fallback_seconds=60))  # CPU time, as the machine may be busy
 
 
-@pytest.mark.parametrize(
-    ("program", "message"),
-    [
-        ("/nowhere/python", "could not be started"),
-        ("/bin/false", "gave up: exit 1"),
-        ("", "could not be started"),
-        (None, "could not be started"),
-    ],
-)
+@pytest.mark.parametrize(("program", "message"), [
+    ("/nowhere/python", "could not be started"),
+    ("/bin/false", "gave up: exit 1"),
+    ("", "could not be started"),
+    (None, "could not be started"),
+])
 def test_child_that_does_not_run_is_an_error_of_ours(monkeypatch, program, message):
     monkeypatch.setattr(sys, "executable", program)
     with pytest.raises(FallbackFailed, match=message) as caught:

@@ -133,16 +133,13 @@ def test_robots_txt_is_obeyed_also_at_the_end_of_a_redirect() -> None:
     assert network.requests[-1] == f"{SITE}/private/a"
 
 
-@pytest.mark.parametrize(
-    ("robots", "expected"),
-    [
-        (b"User-agent: *\nDisallow: /b", None),
-        (status(404), 200),
-        (refusal("F04", "no byte"), None),
-        (to("https://www.e.example/robots.txt"), 200),
-        (to("/robots.txt"), 200),
-    ],
-)
+@pytest.mark.parametrize(("robots", "expected"), [
+    (b"User-agent: *\nDisallow: /b", None),
+    (status(404), 200),
+    (refusal("F04", "no byte"), None),
+    (to("https://www.e.example/robots.txt"), 200),
+    (to("/robots.txt"), 200),
+])
 def test_the_robots_txt_of_another_host_is_read_first(robots: Any, expected: int | None) -> None:
     network = Network({"/robots.txt": robots, "/b": PAGE})
     assert fetched(network, ["/b"], lambda url: None)["/b"].status == expected
@@ -219,7 +216,7 @@ def test_a_host_that_asks_to_wait_for_too_long_is_skipped(number: int) -> None:
     ([refusal("F04", transient=True), PAGE], 2, 200),
     ([refusal("F04", transient=True)], 3, None),
     ([refusal("F13")], 1, None),
-])  # fmt: skip
+])
 def test_only_what_may_pass_is_tried_again(answer: list[Any], requests: int, expected: int | None) -> None:
     network = Network({"/1": answer})
     response = fetched(network, ["/1"], polite=False)["/1"]
@@ -267,15 +264,11 @@ def test_a_coding_that_cannot_be_read_is_no_body(sent: bytes, coding: str) -> No
     assert response.undecodable == coding
 
 
-@pytest.mark.parametrize(
-    ("number", "kind", "sent", "coding"),
-    [
-        (404, "text/html", b"x", "br"), (200, "application/pdf", b"x", "br"), (200, "text/html", b"x", "identity"),
-        (200, "text/html", gzip.compress(b"<p>text</p>" * 100, mtime=0), "gzip"),
-        (200, "text/html", gzip.compress(b"<p>text</p>" * 100, mtime=0)[:-20], "gzip"),
-    ],
-    ids=["status", "type", "identity", "gzip", "cut gzip"],
-)  # fmt: skip
+@pytest.mark.parametrize(("number", "kind", "sent", "coding"), [
+    (404, "text/html", b"x", "br"), (200, "application/pdf", b"x", "br"), (200, "text/html", b"x", "identity"),
+    (200, "text/html", gzip.compress(b"<p>text</p>" * 100, mtime=0), "gzip"),
+    (200, "text/html", gzip.compress(b"<p>text</p>" * 100, mtime=0)[:-20], "gzip"),
+], ids=["status", "type", "identity", "gzip", "cut gzip"])
 def test_a_body_that_is_decoded_or_not_wanted_is_not_undecodable(
     number: int, kind: str, sent: bytes, coding: str
 ) -> None:

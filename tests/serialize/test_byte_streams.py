@@ -121,10 +121,7 @@ class Full(io.BytesIO):
         return taken
 
 
-@pytest.mark.parametrize(
-    ("space", "half"),
-    [(0, 0), (1, 1), (3, 3), (4, 0), (5, 1), (9, 5), (10, 0), (13, 3)],
-)
+@pytest.mark.parametrize(("space", "half"), [(0, 0), (1, 1), (3, 3), (4, 0), (5, 1), (9, 5), (10, 0), (13, 3)])
 def test_partly_written_record_is_reported(space: int, half: int) -> None:
     reported: list[int] = []
     stream = Full(space)

@@ -101,15 +101,11 @@ def test_a_gzip_file_cut_at_the_end_of_a_line_says_that_it_is_cut() -> None:
     assert reported == f"old.jsonl:{len(LINES) + 1}: here the gzip file is cut; the lines before are whole"
 
 
-@pytest.mark.parametrize(
-    "damaged",
-    [
-        gzip.compress(SHOP, 1)[:-8] + b"\0" * 8,
-        gzip.compress(SHOP, 1) + b"junk",
-        gzip.compress(SHOP, 1)[:3_000] + b"\xff" * 300,
-    ],
-    ids=["a wrong sum", "junk behind it", "damage within"],
-)
+@pytest.mark.parametrize("damaged", [
+    gzip.compress(SHOP, 1)[:-8] + b"\0" * 8,
+    gzip.compress(SHOP, 1) + b"junk",
+    gzip.compress(SHOP, 1)[:3_000] + b"\xff" * 300,
+], ids=["a wrong sum", "junk behind it", "damage within"])
 def test_a_damaged_gzip_file_gives_the_lines_before(damaged: bytes) -> None:
     found, reported = by_line(damaged)
     assert place(reported) == f"old.jsonl:{len(found) + 1}"

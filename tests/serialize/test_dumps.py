@@ -63,18 +63,15 @@ def given_before(data: bytes) -> list[str]:
 # --- JSON lines ---
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"\n".join([A, B, C]),
-        b"\n".join([A, B, C, b""]),
-        b"\r\n".join([A, B, C, b""]),
-        b"\xef\xbb\xbf" + b"\n".join([A, B, C]),
-        b"\xef\xbb\xbf\n" + b"\n".join([A, B, C]),
-        A + b"\n\n \n\t\r\n" + B + b"\n" + b"\xef\xbb\xbf" + C + b"\n\n",  # cat of two files
-        b"  " + A + b"  \n" + B + b"\n" + C,
-    ],
-)
+@pytest.mark.parametrize("data", [
+    b"\n".join([A, B, C]),
+    b"\n".join([A, B, C, b""]),
+    b"\r\n".join([A, B, C, b""]),
+    b"\xef\xbb\xbf" + b"\n".join([A, B, C]),
+    b"\xef\xbb\xbf\n" + b"\n".join([A, B, C]),
+    A + b"\n\n \n\t\r\n" + B + b"\n" + b"\xef\xbb\xbf" + C + b"\n\n",  # cat of two files
+    b"  " + A + b"  \n" + B + b"\n" + C,
+])
 @pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
 def test_line_ends_blank_lines_and_marks_are_harmless(data: bytes, pack: Callable[[bytes], bytes]) -> None:
     assert locs(pack(data)) == LOCS
@@ -181,7 +178,7 @@ NO_DUMPS: dict[str, tuple[bytes, str]] = {
     "a gzip file with a wrong sum": (gzip.compress(A)[:-8] + b"\0" * 8, "the gzip file is damaged (CRC check failed"),
     "damaged gzip": (gzip.compress(A)[:10] + b"\xff" * 30, "the gzip file is damaged ("),
     "junk behind gzip": (gzip.compress(A + b"\n") + b"junk", ":2: the gzip file is damaged (Not a gzipped file"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", NO_DUMPS)
@@ -332,15 +329,12 @@ def test_many_row_groups_are_read_in_order_and_numbered() -> None:
     assert rows == [(number + 1, {"loc": str(number)}) for number in range(5000)]
 
 
-@pytest.mark.parametrize(
-    ("data", "reported"),
-    [
-        (parquet_of({"url": ["a"], "n": [1]}), "old.parquet has no column loc, so it is no dump; it has url, n"),
-        (parquet_of({"loc": ["a", None]}), 'old.parquet:2: a line without "type" is a URL, and this one has no "loc"'),
-        (parquet_of({"loc": ["a"]})[:-10], "old.parquet: damaged Parquet: "),
-        (b"PAR1", "old.parquet: damaged Parquet: "),
-    ],
-)
+@pytest.mark.parametrize(("data", "reported"), [
+    (parquet_of({"url": ["a"], "n": [1]}), "old.parquet has no column loc, so it is no dump; it has url, n"),
+    (parquet_of({"loc": ["a", None]}), 'old.parquet:2: a line without "type" is a URL, and this one has no "loc"'),
+    (parquet_of({"loc": ["a"]})[:-10], "old.parquet: damaged Parquet: "),
+    (b"PAR1", "old.parquet: damaged Parquet: "),
+])
 def test_parquet_that_is_no_dump_is_reported(data: bytes, reported: str) -> None:
     assert failure(data, "old.parquet").startswith(reported)
 
@@ -421,22 +415,19 @@ def test_a_file_is_closed_also_when_it_is_left(mixed: Path) -> None:
     del forms
 
 
-@pytest.mark.parametrize(
-    ("name", "reported"),
-    [
-        (
-            "nothing.jsonl",
-            "there is no file {}; `sitemap-reader dump HOST > urls.jsonl` (or sr.Snapshot.to_parquet) makes a dump",
-        ),
-        (
-            "",
-            "{} is a folder, and a dump is a file: `sitemap-reader dump {} > urls.jsonl` (or sr.Snapshot.to_parquet) "
-            "makes one",
-        ),
-        ("a\0b", "cannot read {}: embedded null byte; give a file that you may read"),
-        ("urls.jsonl/inside", "cannot read {}: Not a directory; give a file that you may read"),
-    ],
-)
+@pytest.mark.parametrize(("name", "reported"), [
+    (
+        "nothing.jsonl",
+        "there is no file {}; `sitemap-reader dump HOST > urls.jsonl` (or sr.Snapshot.to_parquet) makes a dump",
+    ),
+    (
+        "",
+        "{} is a folder, and a dump is a file: `sitemap-reader dump {} > urls.jsonl` (or sr.Snapshot.to_parquet) "
+        "makes one",
+    ),
+    ("a\0b", "cannot read {}: embedded null byte; give a file that you may read"),
+    ("urls.jsonl/inside", "cannot read {}: Not a directory; give a file that you may read"),
+])
 def test_unreadable_dump_is_reported_at_once(name: str, reported: str, tmp_path: Path) -> None:
     (tmp_path / "urls.jsonl").write_bytes(A)
     path = str(tmp_path / name)
@@ -468,14 +459,11 @@ def test_memory_stays_flat(tmp_path: Path) -> None:
     assert peak(DumpFile(path).dicts()) < 2 << 20
 
 
-@pytest.mark.parametrize(
-    ("column", "values"),
-    [
-        ("lastmod", pa.array([10**15], pa.timestamp("ms"))),
-        ("loc", pa.array([b"https://a.example/"], pa.binary())),
-        ("extras", pa.array([timedelta(1)], pa.duration("s"))),
-    ],
-)
+@pytest.mark.parametrize(("column", "values"), [
+    ("lastmod", pa.array([10**15], pa.timestamp("ms"))),
+    ("loc", pa.array([b"https://a.example/"], pa.binary())),
+    ("extras", pa.array([timedelta(1)], pa.duration("s"))),
+])
 def test_parquet_of_other_tools_is_refused_by_name(tmp_path: Path, column: str, values: Any) -> None:
     path = tmp_path / "urls.parquet"
     columns = {"loc": pa.array(["https://a.example/"])} | {column: values}
@@ -491,13 +479,10 @@ def test_a_decimal_is_a_number(tmp_path: Path) -> None:
     assert [record.priority for record in DumpFile(path)] == [0.8]
 
 
-@pytest.mark.parametrize(
-    ("name", "is_dump"),
-    [
-        ("-", True), ("none.jsonl", True), ("none.jsonl.gz", True), ("none.xml", True), ("a.example/x.parquet", True),
-        ("example.com/sitemap.xml", False), ("example.com/sitemap.xml.gz", False), ("example.com", False),
-        ("https://example.com/urls.jsonl", False), ("site.warc.gz", False), ("a\0b", False),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "is_dump"), [
+    ("-", True), ("none.jsonl", True), ("none.jsonl.gz", True), ("none.xml", True), ("a.example/x.parquet", True),
+    ("example.com/sitemap.xml", False), ("example.com/sitemap.xml.gz", False), ("example.com", False),
+    ("https://example.com/urls.jsonl", False), ("site.warc.gz", False), ("a\0b", False),
+])
 def test_missing_files_are_recognised_as_dumps_by_suffix(name: str, is_dump: bool) -> None:
     assert is_dump_name(name) is is_dump

@@ -183,7 +183,7 @@ def test_problems_of_a_record_come_back_with_the_words_of_the_catalogue() -> Non
     problem = report(
         "D06", 'lastmod "2024-1-2": one-digit month or day', sitemap="https://example.com/s.xml", line=3,
         field="lastmod", raw="2024-1-2", url="https://example.com/", severity="info",
-    )  # fmt: skip
+    )
     record = sr.UrlRecord("https://example.com/", sitemap="https://example.com/s.xml", line=3, problems=(problem,))
     (read,) = sr.from_json(sr.json_line(record)).problems  # type: ignore[union-attr, misc]
     assert read == attrs.evolve(problem, severity="warning", message=sr.model.CATALOGUE["D06"].title)
@@ -213,10 +213,10 @@ def test_change_key_is_first_and_previous_key_is_last() -> None:
     assert list(sr.to_dict(change, site="example.com")) == [
         "type", "change", "loc", "lastmod", "lastmod_precision", "changefreq", "priority", "sitemap", "line",
         "changed", "previous_lastmod", "previous_lastmod_precision", "site",
-    ]  # fmt: skip
+    ]
     assert list(sr.to_dict(attrs.evolve(change, change="new"))) == [
         "type", "change", "loc", "lastmod", "lastmod_precision", "changefreq", "priority", "sitemap", "line",
-    ]  # fmt: skip
+    ]
 
 
 # --- lines of other tools ---
@@ -298,7 +298,7 @@ WRONG = [
     ('{"type": "change", "loc": "a", "change": "moved"}', "line of type \"change\": Invalid enum value 'moved'"),
     (f'{{{LOC}, "lastmod_precision": "hour"}}', "URL record: Invalid enum value 'hour' - at `$.lastmod_precision`"),
     (f'{{{LOC}, "problems": [{{"code": "D01"}}, {{"code": "Z99"}}]}}', "problems: 'Z99' is no problem code"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("line", "finding"), WRONG)
@@ -308,10 +308,9 @@ def test_a_bad_line_is_a_usage_error_that_says_what_is_wrong(line: bytes | str, 
     assert str(failure.value).startswith(finding)
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["2024-01-31T08:30:00+00:00", "2024-01-31 08:30:00Z", "2024-01-31T10:30:00+02:00", "2024-01-31T08:30:00.0000000Z"],
-)
+@pytest.mark.parametrize("text", [
+    "2024-01-31T08:30:00+00:00", "2024-01-31 08:30:00Z", "2024-01-31T10:30:00+02:00", "2024-01-31T08:30:00.0000000Z",
+])
 def test_dates_of_other_tools_are_read_in_utc(text: str) -> None:
     moment = datetime(2024, 1, 31, 8, 30, tzinfo=UTC)
     read: Any = sr.from_json({"loc": "a", "lastmod": text, "news": {"publication_date": text}})
@@ -322,7 +321,7 @@ def test_dates_of_other_tools_are_read_in_utc(text: str) -> None:
 @pytest.mark.slow
 @given(st.recursive(st.none() | st.booleans() | st.integers() | numbers | texts, lambda each: st.lists(each) | (
     st.dictionaries(st.sampled_from(["type", "loc", "lastmod", "problems", "images", "code", "sitemap"]) | texts, each)
-)))  # fmt: skip
+)))
 def test_any_json_is_a_record_or_a_usage_error(value: Any) -> None:
     for form in (value, {"loc": "a", "videos": [value], "news": value, "problems": value}):
         try:
@@ -341,18 +340,15 @@ def test_values_that_are_no_records_have_no_line(item: object) -> None:
         sr.to_dict(item)
 
 
-@pytest.mark.parametrize(
-    ("moment", "text"),
-    [
-        (datetime(2024, 1, 31, tzinfo=UTC), "2024-01-31T00:00:00Z"),
-        (datetime(2024, 1, 31, 8, 30, 0, 250000, tzinfo=UTC), "2024-01-31T08:30:00.25Z"),
-        (datetime(2024, 1, 31, 8, 30, 0, 1, tzinfo=UTC), "2024-01-31T08:30:00.000001Z"),
-        (datetime(1, 1, 1, tzinfo=UTC), "0001-01-01T00:00:00Z"),
-        (datetime(2024, 1, 31, 8, 30, tzinfo=timezone(timedelta(hours=2))), "2024-01-31T06:30:00Z"),
-        (datetime(2024, 1, 31, 8, 30, tzinfo=timezone(timedelta(0), "Z")), "2024-01-31T08:30:00Z"),
-        (None, None),
-    ],
-)
+@pytest.mark.parametrize(("moment", "text"), [
+    (datetime(2024, 1, 31, tzinfo=UTC), "2024-01-31T00:00:00Z"),
+    (datetime(2024, 1, 31, 8, 30, 0, 250000, tzinfo=UTC), "2024-01-31T08:30:00.25Z"),
+    (datetime(2024, 1, 31, 8, 30, 0, 1, tzinfo=UTC), "2024-01-31T08:30:00.000001Z"),
+    (datetime(1, 1, 1, tzinfo=UTC), "0001-01-01T00:00:00Z"),
+    (datetime(2024, 1, 31, 8, 30, tzinfo=timezone(timedelta(hours=2))), "2024-01-31T06:30:00Z"),
+    (datetime(2024, 1, 31, 8, 30, tzinfo=timezone(timedelta(0), "Z")), "2024-01-31T08:30:00Z"),
+    (None, None),
+])
 def test_a_date_is_always_a_full_stamp_in_utc(moment: datetime | None, text: str | None) -> None:
     assert stamp(moment) == text
 
@@ -383,18 +379,15 @@ def test_lines_are_those_that_each_record_has_by_itself(drawn: list[tuple[Any, A
     assert encode_changes(batch, site=site) == encode_changes(new, site=site) == expected
 
 
-@pytest.mark.parametrize(
-    "moment",
-    [
-        datetime(1, 1, 1, tzinfo=UTC),
-        datetime(999, 12, 31, 23, 59, 59, tzinfo=UTC),
-        datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC),
-        datetime(2024, 1, 31, 8, 30, 0, 250_000, tzinfo=UTC),
-        datetime(2024, 1, 31, 8, 30, 0, 1, tzinfo=UTC),
-        datetime(2024, 1, 31, 8, 30, tzinfo=timezone(timedelta(hours=2))),
-        datetime(2024, 1, 31, 8, 30, tzinfo=timezone(timedelta(0), "Z")),
-    ],
-)
+@pytest.mark.parametrize("moment", [
+    datetime(1, 1, 1, tzinfo=UTC),
+    datetime(999, 12, 31, 23, 59, 59, tzinfo=UTC),
+    datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC),
+    datetime(2024, 1, 31, 8, 30, 0, 250_000, tzinfo=UTC),
+    datetime(2024, 1, 31, 8, 30, 0, 1, tzinfo=UTC),
+    datetime(2024, 1, 31, 8, 30, tzinfo=timezone(timedelta(hours=2))),
+    datetime(2024, 1, 31, 8, 30, tzinfo=timezone(timedelta(0), "Z")),
+])
 def test_a_date_stands_in_lines_as_it_does_in_a_line(moment: datetime) -> None:
     record = sr.UrlRecord("https://example.com/", moment)
     batch = UrlBatch(None, records=[record])

@@ -36,16 +36,12 @@ def test_the_lines_are_those_of_their_version() -> None:
     assert not broken_promises(PUBLISHED, now), "read docs/versions.md, and raise JSONL_VERSION if it must be"
 
 
-@pytest.mark.parametrize(
-    ("change", "broken"),
-    [
-        (lambda url: url["properties"].pop("line"), ["UrlRecord.line is None in place of"]),
-        (lambda url: url["required"].remove("loc"), ["UrlRecord.loc may be absent"]),
-        (lambda url: url["properties"]["priority"].update(type="number"), ["UrlRecord.priority is {'type': 'number'}"]),
-        (lambda url: url["properties"].update(added={"type": "string"}), []),
-    ],
-    ids=["removed", "optional", "retyped", "added"],
-)
+@pytest.mark.parametrize(("change", "broken"), [
+    (lambda url: url["properties"].pop("line"), ["UrlRecord.line is None in place of"]),
+    (lambda url: url["required"].remove("loc"), ["UrlRecord.loc may be absent"]),
+    (lambda url: url["properties"]["priority"].update(type="number"), ["UrlRecord.priority is {'type': 'number'}"]),
+    (lambda url: url["properties"].update(added={"type": "string"}), []),
+], ids=["removed", "optional", "retyped", "added"])
 def test_changes_of_a_line_are_found(change: Any, broken: list[str]) -> None:
     now = json.loads(schema("json"))
     change(now["$defs"]["UrlRecord"])

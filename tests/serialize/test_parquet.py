@@ -215,16 +215,13 @@ def test_memory_does_not_grow_with_the_rows() -> None:
 # --- wrong values ---
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "reported"),
-    [
-        ("lastmod", "2024-01-31", "Invalid RFC3339 encoded datetime"),
-        ("priority", True, "Expected `float | null`, got `bool`"),
-        ("line", 2**63, "Expected `int` <= 9223372036854775807"),
-        ("images", {}, "Expected `array | null`, got `object`"),
-        ("news", [], "Expected `object | null`, got `array`"),
-    ],
-)
+@pytest.mark.parametrize(("key", "value", "reported"), [
+    ("lastmod", "2024-01-31", "Invalid RFC3339 encoded datetime"),
+    ("priority", True, "Expected `float | null`, got `bool`"),
+    ("line", 2**63, "Expected `int` <= 9223372036854775807"),
+    ("images", {}, "Expected `array | null`, got `object`"),
+    ("news", [], "Expected `object | null`, got `array`"),
+])
 def test_a_value_of_another_type_is_an_error_that_names_the_key(key: str, value: Any, reported: str) -> None:
     stream = io.BytesIO()
     sink = ParquetSink(Blocks(stream), all_fields())
@@ -237,14 +234,11 @@ def test_a_value_of_another_type_is_an_error_that_names_the_key(key: str, value:
     assert pq.read_table(stream).column("loc").to_pylist() == ["a", "c"]
 
 
-@pytest.mark.parametrize(
-    ("form", "place"),
-    [
-        ({"images": [{"loc": "x"}, {"loc": 3}]}, "images[1].loc"),
-        ({"videos": [{"tvshow": {"premier_date": "Mon"}}]}, "videos[0].tvshow.premier_date"),
-        ({"news": {"keywords": ["a", 1]}}, "news.keywords[1]"),
-    ],
-)
+@pytest.mark.parametrize(("form", "place"), [
+    ({"images": [{"loc": "x"}, {"loc": 3}]}, "images[1].loc"),
+    ({"videos": [{"tvshow": {"premier_date": "Mon"}}]}, "videos[0].tvshow.premier_date"),
+    ({"news": {"keywords": ["a", 1]}}, "news.keywords[1]"),
+])
 def test_an_error_says_where_inside_of_a_value(form: Form, place: str) -> None:
     with pytest.raises(UsageError) as failure:
         written([{"loc": "b", **form}])

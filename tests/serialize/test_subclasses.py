@@ -27,15 +27,12 @@ def test_a_change_of_a_watch_is_read_with_its_number_time_and_site() -> None:
     assert sr.from_json(sr.to_dict(change)) == change
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        sr.WatchedChange("removed", sr.UrlRecord("https://a.example/", sitemap="https://a.example/s.xml"), seq=1),
-        sr.WatchedChange(
-            "updated", sr.UrlRecord("https://a.example/", priority=0.5), ("priority",), seq=2, site="a.example"
-        ),
-    ],
-)
+@pytest.mark.parametrize("change", [
+    sr.WatchedChange("removed", sr.UrlRecord("https://a.example/", sitemap="https://a.example/s.xml"), seq=1),
+    sr.WatchedChange(
+        "updated", sr.UrlRecord("https://a.example/", priority=0.5), ("priority",), seq=2, site="a.example"
+    ),
+])
 def test_every_kind_of_change_is_read_back(change: sr.WatchedChange) -> None:
     assert sr.from_json(sr.json_line(change)) == change
 
@@ -46,14 +43,11 @@ def test_a_change_without_a_number_is_a_change() -> None:
         assert type(sr.from_json(line)) is sr.Change
 
 
-@pytest.mark.parametrize(
-    ("stated", "message"),
-    [
-        ({"seq": "7"}, r"Expected `int \| null`, got `str` - at `\$.seq`"),
-        ({"at": "today"}, r"Invalid RFC3339 encoded datetime - at `\$.at`"),
-        ({"site": 3}, r"Expected `str \| null`, got `int` - at `\$.site`"),
-    ],
-)
+@pytest.mark.parametrize(("stated", "message"), [
+    ({"seq": "7"}, r"Expected `int \| null`, got `str` - at `\$.seq`"),
+    ({"at": "today"}, r"Invalid RFC3339 encoded datetime - at `\$.at`"),
+    ({"site": 3}, r"Expected `str \| null`, got `int` - at `\$.site`"),
+])
 def test_a_value_of_a_wrong_type_is_named(stated: dict[str, Any], message: str) -> None:
     with pytest.raises(sr.UsageError, match=f'line of type "change": {message}'):
         sr.from_json({**sr.to_dict(sr.from_json(LINE)), **stated})

@@ -172,7 +172,7 @@ HOSTILE = [
     "=1+1", "=cmd|'/c calc'!A1", "+1", "-1", "@x", " lead", "trail ", "emoji 🎬 世界 Grüße", "\x01\x02\x1b[31m\x7f",
     "\u2028\u2029\x85\x0b\x0c\x1c", '"', '""', "'", "\\", "\\\\", "null", "NULL", "NaN", "true", "1.50", "007", "#x",
     "\ufeffbom", "//comment", "{}", "[]", '"swallow', 'end"', '"=1+1"', ' "=1"', '"a"b', "'\"x", 'a""b',
-]  # fmt: skip
+]
 _UNESCAPED = {r"\t": "\t", r"\n": "\n", r"\r": "\r", "\\\\": "\\"}
 
 
@@ -273,7 +273,7 @@ def test_tsv_says_what_the_jsonl_of_the_corpus_says(tmp_path: Path, reader: str)
 FORMULAS = [
     "=1+1", "+1", "-1+cmd|'/c calc'!A1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "\ta", " =1", "\xa0 +1", "\0=1", "\x1b@x",
     "\ufeff=1", "\u200b-1", "＝1+1", "＋1", "－1", "＠SUM(A1)", "﹦1", "\u3000＝1",
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("text", FORMULAS)

@@ -175,32 +175,29 @@ def test_values_of_wrong_types_are_refused(whole: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("table", "column", "value"),
-    [
-        ("site", "settings", "[]"),
-        ("site", "settings", '{"scope":{}}'),
-        ("site", "first_seen", 2**62),
-        ("run", "started", -(2**62)),
-        ("document", "lastmod", 2**50),
-        ("document", "parents", "{]"),
-        ("document", "parents", '["a",1]'),
-        ("document", "history", '{"entries":"x"}'),
-        ("document", "authorities", "{}"),
-        ("document", "prefix", INVALID),
-        ("document", "read_at", None),
-        ("child", "precision", 9),
-        ("entry", "stated", "[]"),
-        ("entry", "stated", 8191),
-        ("entry", "stated", 2**63 - 1),
-        ("entry", "loc", None),
-        ("entry", "nested", "xyz"),
-        ("unlisted", "stated", "{}"),
-        ("change_log", "lines", b"xyz"),
-        ("response", "body", b"xyz"),
-        ("response", "headers", '{"etag":1}'),
-    ],
-)
+@pytest.mark.parametrize(("table", "column", "value"), [
+    ("site", "settings", "[]"),
+    ("site", "settings", '{"scope":{}}'),
+    ("site", "first_seen", 2**62),
+    ("run", "started", -(2**62)),
+    ("document", "lastmod", 2**50),
+    ("document", "parents", "{]"),
+    ("document", "parents", '["a",1]'),
+    ("document", "history", '{"entries":"x"}'),
+    ("document", "authorities", "{}"),
+    ("document", "prefix", INVALID),
+    ("document", "read_at", None),
+    ("child", "precision", 9),
+    ("entry", "stated", "[]"),
+    ("entry", "stated", 8191),
+    ("entry", "stated", 2**63 - 1),
+    ("entry", "loc", None),
+    ("entry", "nested", "xyz"),
+    ("unlisted", "stated", "{}"),
+    ("change_log", "lines", b"xyz"),
+    ("response", "body", b"xyz"),
+    ("response", "headers", '{"etag":1}'),
+])
 def test_values_that_no_state_has_are_damage(whole: Path, tmp_path: Path, table: str, column: str, value: Any) -> None:
     reported = set()
     for name, use in USES.items():
@@ -228,27 +225,24 @@ ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELEC
 OWN = ", which sitemap-reader did not make; move it away, and use a state of your own"
 
 
-@pytest.mark.parametrize(
-    ("statement", "reported"),
-    [
-        (f"CREATE TRIGGER t AFTER INSERT ON run BEGIN SELECT ({ENDLESS}); END", f"has the trigger 't'{OWN}"),
-        (f"CREATE VIEW v AS {ENDLESS}", f"has the view 'v'{OWN}"),
-        ("CREATE TABLE more (a)", f"has the table 'more'{OWN}"),
-        ("CREATE INDEX more ON run (abs(started))", f"has the index 'more'{OWN}"),
-        ("CREATE VIRTUAL TABLE more USING fts5 (a)", f"has the table 'more'{OWN}"),
-        ("ALTER TABLE run ADD COLUMN more AS (abs(started))", "is damaged"),
-        ("ALTER TABLE run ADD COLUMN more CHECK (more IS NULL)", "is damaged"),
-        ("ALTER TABLE run RENAME COLUMN started TO begun", "is damaged"),
-        ("ALTER TABLE run DROP COLUMN held_back", "is damaged"),
-        ("DROP INDEX entry_key", "is damaged"),
-        ("DROP TABLE child", "is damaged"),
-        (f"DROP TABLE child; CREATE VIEW child AS {ENDLESS}", "is damaged"),
-        ("DELETE FROM log_id", "is damaged"),
-        ("PRAGMA user_version = 0", "is damaged"),
-        ("PRAGMA user_version = -1", "is damaged"),
-        ("PRAGMA user_version = 3", "is damaged"),
-    ],
-)
+@pytest.mark.parametrize(("statement", "reported"), [
+    (f"CREATE TRIGGER t AFTER INSERT ON run BEGIN SELECT ({ENDLESS}); END", f"has the trigger 't'{OWN}"),
+    (f"CREATE VIEW v AS {ENDLESS}", f"has the view 'v'{OWN}"),
+    ("CREATE TABLE more (a)", f"has the table 'more'{OWN}"),
+    ("CREATE INDEX more ON run (abs(started))", f"has the index 'more'{OWN}"),
+    ("CREATE VIRTUAL TABLE more USING fts5 (a)", f"has the table 'more'{OWN}"),
+    ("ALTER TABLE run ADD COLUMN more AS (abs(started))", "is damaged"),
+    ("ALTER TABLE run ADD COLUMN more CHECK (more IS NULL)", "is damaged"),
+    ("ALTER TABLE run RENAME COLUMN started TO begun", "is damaged"),
+    ("ALTER TABLE run DROP COLUMN held_back", "is damaged"),
+    ("DROP INDEX entry_key", "is damaged"),
+    ("DROP TABLE child", "is damaged"),
+    (f"DROP TABLE child; CREATE VIEW child AS {ENDLESS}", "is damaged"),
+    ("DELETE FROM log_id", "is damaged"),
+    ("PRAGMA user_version = 0", "is damaged"),
+    ("PRAGMA user_version = -1", "is damaged"),
+    ("PRAGMA user_version = 3", "is damaged"),
+])
 def test_a_state_with_another_schema_is_refused(whole: Path, tmp_path: Path, statement: str, reported: str) -> None:
     """No trigger, view or generated column is ever evaluated: it might not end."""
     state = copy(whole, tmp_path)

@@ -133,18 +133,15 @@ def test_stated_values_round_trip(records: list[sr.UrlRecord]) -> None:
     db.close()
 
 
-@pytest.mark.parametrize(
-    ("date", "priority", "is_integer"),
-    [
-        ((None, None), None, True),
-        ((-62_135_596_800, "year"), 0.0, True),
-        ((253_402_300_799, "second"), 1.0, True),
-        ((253_402_300_799_999_000, "subsecond"), 0.29, True),
-        ((-62_135_596_800_000_000, "subsecond"), 0.07, True),
-        ((1_700_000_000_000_001, "subsecond"), 0.5, False),
-        ((1_700_000_000, "second"), 0.125, False),
-    ],
-)
+@pytest.mark.parametrize(("date", "priority", "is_integer"), [
+    ((None, None), None, True),
+    ((-62_135_596_800, "year"), 0.0, True),
+    ((253_402_300_799, "second"), 1.0, True),
+    ((253_402_300_799_999_000, "subsecond"), 0.29, True),
+    ((-62_135_596_800_000_000, "subsecond"), 0.07, True),
+    ((1_700_000_000_000_001, "subsecond"), 0.5, False),
+    ((1_700_000_000, "second"), 0.125, False),
+])
 def test_usual_values_are_integers(
     date: tuple[int | None, str | None], priority: float | None, is_integer: bool
 ) -> None:
@@ -210,7 +207,7 @@ DAY = datetime(2026, 1, 1, tzinfo=UTC)
 def test_every_field_that_a_site_states_makes_a_difference(name: str) -> None:
     values: dict[str, object] = {
         "lastmod": DAY, "lastmod_precision": "day", "changefreq": "daily", "priority": 0.5, **NESTED,
-    }  # fmt: skip
+    }
     assert listing().differences(listing(**{name: values[name]})) == (name,)
     assert listing(**values).differences(listing(**values)) == ()
 
@@ -394,10 +391,9 @@ def stated_of(record: sr.UrlRecord) -> tuple[object, ...]:
     return columns_of(batch_of(record)).listing(1, 0)[1:]
 
 
-@pytest.mark.parametrize(
-    ("authorities", "dropped", "stored"),
-    [((), {}, "[]"), (("b", "a"), {}, '["a","b"]'), (("a",), {"path": 1}, None)],
-)
+@pytest.mark.parametrize(("authorities", "dropped", "stored"), [
+    ((), {}, "[]"), (("b", "a"), {}, '["a","b"]'), (("a",), {"path": 1}, None),
+])
 def test_scope_of_a_document_is_stored_even_if_empty(authorities, dropped, stored):
     outcome = sr.Outcome("https://a.example/", authorities=authorities, dropped=dropped)
     assert stored_authorities(outcome) == stored

@@ -71,18 +71,15 @@ def folder(path: Path) -> None:
     path.mkdir()
 
 
-@pytest.mark.parametrize(
-    ("spoil", "reported"),
-    [
-        (text, "is no state file; give one that `sync` has made, or a name that is free"),
-        (short, "is no state file; give one"),
-        (foreign, "is an SQLite database of another program; give a name that is free"),
-        (newer, "was written by a newer version of sitemap-reader"),
-        (truncated, "is damaged; move it away, and the next sync starts anew"),
-        (corrupt, "is damaged; move it away, and the next sync starts anew"),
-        (folder, "is a folder; name a file in it"),
-    ],
-)
+@pytest.mark.parametrize(("spoil", "reported"), [
+    (text, "is no state file; give one that `sync` has made, or a name that is free"),
+    (short, "is no state file; give one"),
+    (foreign, "is an SQLite database of another program; give a name that is free"),
+    (newer, "was written by a newer version of sitemap-reader"),
+    (truncated, "is damaged; move it away, and the next sync starts anew"),
+    (corrupt, "is damaged; move it away, and the next sync starts anew"),
+    (folder, "is a folder; name a file in it"),
+])
 def test_a_file_that_is_no_state_raises_and_is_left_alone(
     state: Path, site: World, spoil: Callable[[Path], None], reported: str
 ) -> None:

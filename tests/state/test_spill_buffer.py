@@ -56,7 +56,7 @@ def test_memory_is_estimated() -> None:
     stated = Columns(
         [f"https://a.example/{number}" for number in range(1000)], [*range(1000, 2000)], [2] * 1000, [None] * 1000,
         [0.5] * 1000, [*range(2000, 3000)],
-    )  # fmt: skip
+    )
     columns = columns_of(UrlBatch("https://a.example/map.xml", columns=stated))
     own = sum(sys.getsizeof(column) for column in columns[:6])
     own += sum(map(sys.getsizeof, [*columns.locs, *columns.lastmods, *columns.lines]))

@@ -169,16 +169,13 @@ def test_on_lastmod_other_fields_are_no_change_but_are_remembered(state: Path) -
     assert change.changed == ("lastmod",)
 
 
-@pytest.mark.parametrize(
-    ("field", "nested"),
-    [
-        ("images", "<i:image><i:loc>https://shop.example/{}.png</i:loc></i:image>"),
-        ("videos", "<v:video><v:title>{}</v:title></v:video>"),
-        ("news", "<n:news><n:title>{}</n:title></n:news>"),
-        ("alternates", '<x:link rel="alternate" hreflang="{}" href="https://shop.example/en"/>'),
-        ("mobile", "<m:mobile/>"),
-    ],
-)
+@pytest.mark.parametrize(("field", "nested"), [
+    ("images", "<i:image><i:loc>https://shop.example/{}.png</i:loc></i:image>"),
+    ("videos", "<v:video><v:title>{}</v:title></v:video>"),
+    ("news", "<n:news><n:title>{}</n:title></n:news>"),
+    ("alternates", '<x:link rel="alternate" hreflang="{}" href="https://shop.example/en"/>'),
+    ("mobile", "<m:mobile/>"),
+])
 def test_nested_values_are_compared(state: Path, field: str, nested: str) -> None:
     head = """<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"
       xmlns:i="http://www.google.com/schemas/sitemap-image/1.1" xmlns:v="http://www.google.com/schemas/sitemap-video/1.1"
