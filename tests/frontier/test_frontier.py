@@ -676,9 +676,7 @@ def test_redirect_to_an_index_that_does_not_list_it_is_no_cycle() -> None:
 def test_robots_txt_listed_by_an_index_is_requested_once_and_its_sitemaps_are_read(
     target: str | list[str], obey_robots: bool
 ) -> None:
-    pages: Pages = {
-        ROBOTS: names(INDEX, A), INDEX: index(ROBOTS, B), A: urlset(f"{SITE}/1"), B: urlset(f"{SITE}/2"),
-    }
+    pages: Pages = {ROBOTS: names(INDEX, A), INDEX: index(ROBOTS, B), A: urlset(f"{SITE}/1"), B: urlset(f"{SITE}/2")}
     seen = walk(target, pages, obey_robots=obey_robots)
     assert sorted(seen.requested) == sorted([ROBOTS, INDEX, A, B])
     assert sorted(seen.locs) == [f"{SITE}/1", f"{SITE}/2"]

@@ -36,13 +36,11 @@ TEXT = (
     b"\xed\xa0\x80", b"\xff", b"\xe3\x80\x82", b"\xef\xbc\x8f", b"\xc2\xad", b"\xc3\x9f", b"\xf0\x9f\x98\x80",
 )
 ROBOTS = (
-    b"Sitemap: ", b"sitemap:", b"Sitemap ", b"Site-map: ", b"sitemap_index: ", b"User-agent: ", b"*", b"sitemap-reader",
-    b"bot", b"Disallow: ", b"Allow: ", b"/", b"$", b"Crawl-delay: ", b"1", b"-1", b"1e400", b"nan", b"inf", b"0x1",
-    b"\n",
-    b"Request-rate: 1/5 1200-1300", b"Visit-time: 1-2", b"Request-rate: ", b"1/0s", b"Host: ", b"Clean-param: ",
-    b"<html>",
-    b"<!doctype html>", b"<!--", b"# ", b'"', b"<", b">", b", ", b"https://example.com/sitemap.xml", b"/sitemap.xml",
-    b"https://example.com/sitemap.txt", b"\xef\xbc\x9a", b"=",
+    b"Sitemap: ", b"sitemap:", b"Sitemap ", b"Site-map: ", b"sitemap_index: ", b"User-agent: ", b"*",
+    b"sitemap-reader", b"bot", b"Disallow: ", b"Allow: ", b"/", b"$", b"Crawl-delay: ", b"1", b"-1", b"1e400", b"nan",
+    b"inf", b"0x1", b"\n", b"Request-rate: 1/5 1200-1300", b"Visit-time: 1-2", b"Request-rate: ", b"1/0s", b"Host: ",
+    b"Clean-param: ", b"<html>", b"<!doctype html>", b"<!--", b"# ", b'"', b"<", b">", b", ",
+    b"https://example.com/sitemap.xml", b"/sitemap.xml", b"https://example.com/sitemap.txt", b"\xef\xbc\x9a", b"=",
 )
 DATES = (
     *b"""2026 2026-11 2026-11-20 2026-11-20T08:30:00Z T t Z z + - : / . 24:00 24:00:00 23:59:60 :60 +01:00 +0100 +14:00

@@ -47,38 +47,22 @@ _NAMES = (
     entry updated id image:image image:loc xhtml:link video:video video:player_loc news:news media:content content
     description rdf:RDF uRl ul ulr Url lok lco x x:y x:url xmlns xmlns:a xml:loc a: :a 1x br p html""".split(),
     b"", b"\xc4", b"\xc3\xa9", b"\xef\xbb\xbf", b"\xef\xbf\xbe", b"u\0rl", b"url\0", b"loc\xef\xbb\xbf",
-    b"\xf0\x90\x80\x80",
-    b"\xcd\xb0", b"\xcc\x80", b"a\xcc\x80", b"url\xc3\x97",
+    b"\xf0\x90\x80\x80", b"\xcd\xb0", b"\xcc\x80", b"a\xcc\x80", b"url\xc3\x97",
 )
 _SPACES = (
-    b" ",
-    b" ",
-    b"\t",
-    b"\n",
-    b"\r",
-    b"\r\n",
-    b"\0",
-    b"\x0b",
-    b"\x0c",
-    b"\x1b",
-    b"\x85",
-    b"\xc2\x85",
-    b"\xc2\xa0",
+    b" ", b" ", b"\t", b"\n", b"\r", b"\r\n", b"\0", b"\x0b", b"\x0c", b"\x1b", b"\x85", b"\xc2\x85", b"\xc2\xa0",
     b"\xef\xbb\xbf",
 )
 _VALUES = (
     b"x", b"", b"u", _SITEMAPS, b"http://www.w3.org/2000/xmlns/", b"http://www.w3.org/XML/1998/namespace",
-    b"\xef\xbb\xbf",
-    b"\0", b"a}b", b"&amp;", b"&", b"&#0;", b"&#x10FFFF;", b"&x;", b"<", b">", b"\xc4",
-    b"http://www.w3.org/2005/Atom",
-    b"http://www.google.com/schemas/sitemap-image/1.1", b"https://example.com/v", b"/v", b"\n", b" ", b"utf-16",
-    b"1.0",
+    b"\xef\xbb\xbf", b"\0", b"a}b", b"&amp;", b"&", b"&#0;", b"&#x10FFFF;", b"&x;", b"<", b">", b"\xc4",
+    b"http://www.w3.org/2005/Atom", b"http://www.google.com/schemas/sitemap-image/1.1", b"https://example.com/v",
+    b"/v", b"\n", b" ", b"utf-16", b"1.0",
 )
 _ATTRIBUTES = (
     b"xmlns", b"xmlns:a", b"xmlns:x", b"xmlns:image", b"xmlns:xml", b"xmlns:xmlns", b"xmlns:", b"xml:base",
-    b"xml:lang",
-    b"xml:", b"href", b"url", b"rel", b"hreflang", b"s", b"a:b", b":", b"x:y", b"\xc4", b"\xc3\xa9", b"1", b"", b"-",
-    b"isPermaLink", b"encoding", b"version",
+    b"xml:lang", b"xml:", b"href", b"url", b"rel", b"hreflang", b"s", b"a:b", b":", b"x:y", b"\xc4", b"\xc3\xa9",
+    b"1", b"", b"-", b"isPermaLink", b"encoding", b"version",
 )
 _ENTRIES = (
     b"<url><loc>https://example.com/%d</loc></url>", b"<sitemap><loc>https://example.com/%d.xml</loc></sitemap>",
@@ -101,12 +85,10 @@ _OPENINGS = (
 )
 _MARKS = (
     b"<", b">", b"</", b"/>", b"=", b'"', b"'", b"<!--", b"-->", b"--", b"<!-", b"->", b"<![CDATA[", b"]]>", b"]]",
-    b"]>", b"<![",
-    b"<?", b"?>", b"<?x", b"<!", b"<!DOCTYPE", b"<!DOCTYPE x [", b"]", b"[", b"&", b"&amp;", b"&#", b"&nbsp;",
-    b"&#xD800;", b"&#0;", b";",
-    b"<!CDATA[", b"< [CDATA[", b"<!ENTITY x 'y'>", b"<?xml version='1.0'?>", b"\xff", b"\xc3", b"\xef\xbb\xbf",
-    b"\xef\xbf\xbf", b"<!-->", b"<!--->",
-    b"<\\/loc>", b"< loc>", b"<!D", b"<?>", b"x", b"https://example.com/t", b"/t", b"2026-11-20",
+    b"]>", b"<![", b"<?", b"?>", b"<?x", b"<!", b"<!DOCTYPE", b"<!DOCTYPE x [", b"]", b"[", b"&", b"&amp;", b"&#",
+    b"&nbsp;", b"&#xD800;", b"&#0;", b";", b"<!CDATA[", b"< [CDATA[", b"<!ENTITY x 'y'>", b"<?xml version='1.0'?>",
+    b"\xff", b"\xc3", b"\xef\xbb\xbf", b"\xef\xbf\xbf", b"<!-->", b"<!--->", b"<\\/loc>", b"< loc>", b"<!D", b"<?>",
+    b"x", b"https://example.com/t", b"/t", b"2026-11-20",
 )
 _ENCODINGS = ("utf-16", "utf-16-le", "utf-32", "utf-8-sig", "cp1251", "latin-1")
 
@@ -242,8 +224,7 @@ _INSERTED = tuple(
     token for token in (*_MARKS, *_SPACES, b"<x>", b"</x>", b"<url>", b"</url>", b"</urlset>", b"</loc>", b"<url",
     b"</url", b"<item>", b"</item>", b"</channel>", b"<lastmod>", b"</lastmod>", b"<lastmod", b"<br>", b"<x:y>",
     b"<x a='b", b'<x a="b', b"<? ", b"<?php ", b"\0" * 40, b"<!-- ", b" -->", b"<![CDATA[ ", b" ]]>", b"<?x ?>",
-    b"?>", b"<uRl>", b"<uRl",
-    b"<image:image>", b"</image:image>")
+    b"?>", b"<uRl>", b"<uRl", b"<image:image>", b"</image:image>")
     if not re.search(rb"^<\W*loc|https|^/t|\d-|^&", token)
 )
 

@@ -116,13 +116,11 @@ def test_interrupt_between_documents_keeps_the_received_ones(
     site_server: Serve, start: Callable[..., Process], number: signal.Signals
 ) -> None:
     site, release = site_server({}), threading.Event()
-    site.pages = Slow(
-        {
-            "/index.xml": (200, {}, kit.index(f"{site.url}/good.xml", f"{site.url}/slow.xml")),
-            "/good.xml": (200, {}, urlset(200, site.url)),
-            "/slow.xml": (release, (404, {}, b"")),
-        }
-    )
+    site.pages = Slow({
+        "/index.xml": (200, {}, kit.index(f"{site.url}/good.xml", f"{site.url}/slow.xml")),
+        "/good.xml": (200, {}, urlset(200, site.url)),
+        "/slow.xml": (release, (404, {}, b"")),
+    })
     process = start("dump", f"{site.url}/index.xml", "--allow-private")
     try:
         first = first_lines(process, 200)  # the command now only waits

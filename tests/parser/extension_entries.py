@@ -41,15 +41,13 @@ WORDS = st.sampled_from(
     ["", " ", "a", "Salt & pepper", "1 < 2 > 0", "]]>", "\"'", "&amp;", "\u9801", "\U0001f375", "\xa0b\u2009", "a,b"]
 )
 TEXTS = WORDS.map(lambda text: (text, text.strip() or None))
-URLS = st.sampled_from(
-    [
-        (HTTPS, HTTPS),
-        (" https://example.com/c?a=1&b=2 ", "https://example.com/c?a=1&b=2"),
-        ("HTTP://Example.com:80", "http://example.com/"),
-        ("https://b\u00fccher.example/\u9801", "https://xn--bcher-kva.example/%E9%A0%81"),
-        ("", None),
-    ]
-)
+URLS = st.sampled_from([
+    (HTTPS, HTTPS),
+    (" https://example.com/c?a=1&b=2 ", "https://example.com/c?a=1&b=2"),
+    ("HTTP://Example.com:80", "http://example.com/"),
+    ("https://b\u00fccher.example/\u9801", "https://xn--bcher-kva.example/%E9%A0%81"),
+    ("", None),
+])
 BOOLEANS = st.sampled_from([("yes", True), ("no", False), (" TRUE ", True), ("0", False), (" ", None)])
 SECONDS = (st.just(28_800) | st.integers(0, 28_800)).map(lambda number: (str(number), number))
 COUNTS = st.integers(0, 10**18 - 1).map(lambda number: (f" {number}\n", number))
@@ -57,17 +55,15 @@ RATINGS = (st.just(500) | st.integers(0, 500)).map(lambda number: (f"{number / 1
 PRICES = st.integers(0, 10**7).map(lambda number: (f"{number / 100:.2f}", number / 100))
 PARTS = st.lists(WORDS.map(lambda text: text.replace(",", "").strip()), max_size=3)
 LISTS = PARTS.map(lambda parts: (" ,".join(parts), [part for part in parts if part]))
-DATES = st.sampled_from(
-    [
-        ("2026", ("2026-01-01T00:00:00Z", "year")),
-        ("2026-11", ("2026-11-01T00:00:00Z", "month")),
-        ("\n2026-11-20 ", ("2026-11-20T00:00:00Z", "day")),
-        ("2026-11-20T06:30+01:00", ("2026-11-20T05:30:00Z", "minute")),
-        ("2026-11-20T06:30:15Z", ("2026-11-20T06:30:15Z", "second")),
-        ("2026-11-20T06:30:15.250-02:00", ("2026-11-20T08:30:15.25Z", "subsecond")),
-        ("", (None, None)),
-    ]
-)
+DATES = st.sampled_from([
+    ("2026", ("2026-01-01T00:00:00Z", "year")),
+    ("2026-11", ("2026-11-01T00:00:00Z", "month")),
+    ("\n2026-11-20 ", ("2026-11-20T00:00:00Z", "day")),
+    ("2026-11-20T06:30+01:00", ("2026-11-20T05:30:00Z", "minute")),
+    ("2026-11-20T06:30:15Z", ("2026-11-20T06:30:15Z", "second")),
+    ("2026-11-20T06:30:15.250-02:00", ("2026-11-20T08:30:15.25Z", "subsecond")),
+    ("", (None, None)),
+])
 
 Values = st.SearchStrategy[tuple[str, Any]]
 
@@ -308,14 +304,12 @@ def foreign(draw: st.DrawFn, depth: int = 0) -> Node:
     if depth < 3:
         inside = st.one_of(
             foreign(depth + 1),
-            st.sampled_from(
-                [
-                    Node("loc", "https://example.com/never", namespace=CORE),
-                    Node("lastmod", "2001-01-01", namespace=CORE),
-                    Node("image:image", children=[Node("image:loc", "https://example.com/never.jpg")]),
-                    Node("video:title", "never"),
-                ]
-            ),
+            st.sampled_from([
+                Node("loc", "https://example.com/never", namespace=CORE),
+                Node("lastmod", "2001-01-01", namespace=CORE),
+                Node("image:image", children=[Node("image:loc", "https://example.com/never.jpg")]),
+                Node("video:title", "never"),
+            ]),
         )
         node.children = draw(st.lists(inside, max_size=2))
     return node

@@ -284,8 +284,7 @@ def test_foreign_elements_anywhere_change_nothing_else_in_the_record(
         strangers = record.pop("extras", [])
         assert bool(strangers) is extras
         assert {each["namespace"] for each in strangers} <= {
-            "urn:example:f",
-            "urn:example:g",
+            "urn:example:f", "urn:example:g",
             *("", CORE),  # the protocol's own, inside of them
             *NAMESPACES.values(),
         }
@@ -544,13 +543,11 @@ def test_elements_without_a_field_are_extras_on_request(inside: str, extras: lis
 
 
 def test_extras_of_one_entry_are_not_those_of_the_next() -> None:
-    first, second, third = records(
-        listed(
-            "<url><loc>https://example.com/1</loc><f:x/></url><url><loc>https://example.com/2</loc></url>"
-            "<url><loc>https://example.com/3</loc><f:y/></url>",
-            extras=True,
-        )
-    )
+    first, second, third = records(listed(
+        "<url><loc>https://example.com/1</loc><f:x/></url><url><loc>https://example.com/2</loc></url>"
+        "<url><loc>https://example.com/3</loc><f:y/></url>",
+        extras=True,
+    ))
     assert [each["name"] for each in first["extras"]] == ["x"]
     assert "extras" not in second
     assert [each["name"] for each in third["extras"]] == ["y"]

@@ -82,19 +82,17 @@ def with_problems(draw: st.DrawFn, records: st.SearchStrategy[Any]) -> Any:
     return record
 
 
-urls = with_problems(
-    st.builds(
-        sr.UrlRecord,
-        loc=texts,
-        lastmod=maybe_moments,
-        lastmod_precision=precisions,
-        changefreq=st.none() | st.sampled_from(get_args(ChangeFreq)),
-        priority=st.none() | st.floats(0, 1),
-        **{name: values(get_type_hints(sr.UrlRecord)[name]) for name in NESTED},
-        sitemap=maybe_texts,
-        line=lines,
-    )
-)
+urls = with_problems(st.builds(
+    sr.UrlRecord,
+    loc=texts,
+    lastmod=maybe_moments,
+    lastmod_precision=precisions,
+    changefreq=st.none() | st.sampled_from(get_args(ChangeFreq)),
+    priority=st.none() | st.floats(0, 1),
+    **{name: values(get_type_hints(sr.UrlRecord)[name]) for name in NESTED},
+    sitemap=maybe_texts,
+    line=lines,
+))
 refs = with_problems(st.builds(sr.SitemapRef, texts, maybe_moments, precisions, maybe_texts, lines))
 reasons = st.sampled_from(["robots", "well-known", "index", "given"])
 outcomes = st.builds(

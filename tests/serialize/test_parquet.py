@@ -107,16 +107,14 @@ def test_types_are_those_of_schema_arrow() -> None:
 
 def test_the_type_of_a_path_over_a_list_is_a_list() -> None:
     fields = parse_fields("images.loc,videos.price.value,videos.publication_date,images.0.loc,videos.0.price,site")
-    assert arrow_schema(fields) == pa.schema(
-        [
-            ("images.loc", pa.list_(pa.string())),
-            ("videos.price.value", pa.list_(pa.list_(pa.float64()))),
-            ("videos.publication_date", pa.list_(pa.timestamp("us", "UTC"))),
-            ("images.0.loc", pa.string()),
-            ("videos.0.price", arrow_schema(all_fields()).field("videos").type.value_type.field("price").type),
-            ("site", pa.string()),
-        ]
-    )
+    assert arrow_schema(fields) == pa.schema([
+        ("images.loc", pa.list_(pa.string())),
+        ("videos.price.value", pa.list_(pa.list_(pa.float64()))),
+        ("videos.publication_date", pa.list_(pa.timestamp("us", "UTC"))),
+        ("images.0.loc", pa.string()),
+        ("videos.0.price", arrow_schema(all_fields()).field("videos").type.value_type.field("price").type),
+        ("site", pa.string()),
+    ])
 
 
 def test_selected_columns_hold_what_the_paths_lead_to() -> None:
