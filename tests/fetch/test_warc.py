@@ -40,16 +40,50 @@ def warc(request, tmp_path):
 # --- answers ----------------------------------------------------------------------------------------------------
 
 
-def test_response_is_what_was_recorded(warc):
-    fetcher = warc(response(BODY, "Content-Type: text/xml", 'ETag: "1"', "X-A: 1", "X-A: 2"))
-    headers = {"content-type": "text/xml", "etag": '"1"', "x-a": "1, 2"}
-    assert fetched(fetcher) == (200, headers, BODY, None)
+BARE = "https://shop.example/other.xml"
+OTHER_KINDS = [
+    record("warcinfo", b"software: other/1\r\n", url=""), record("request", b"GET /sitemap.xml HTTP/1.1\r\n\r\n"),
+    response(BODY), record("metadata", b"via: https://shop.example/\r\n"),
+    record("response", b"20260102 1.2.3.4", url="dns:shop.example"), record("conversion", b"x"),
+    record("unheard-of", b"x"),
+]
+CHUNKED = "Transfer-Encoding: chunked"
+BIG = b"x" * 300_000
+GONE = record("response", b"HTTP/1.1 410 Gone\r\nX: y\r\n", url=ROBOTS)
+NOT_MODIFIED = response(status="304 Not Modified"), response(status="304 x", url=ROBOTS)
 
 
-def test_unrecorded_url_is_404(warc):
-    fetcher = warc(response(BODY))
-    assert fetched(fetcher, "https://shop.example/other.xml")[0] == 404
-    assert fetched(fetcher, "http://shop.example/sitemap.xml")[0] == 404
+def chunked(*chunks: bytes) -> bytes:
+    return b"".join(b"%x;ext=1\r\n%b\r\n" % (len(each), each) for each in chunks) + b"0\r\n\r\n"
+
+
+# The records, the requested URL, the answer.
+ANSWERED = {
+    "as recorded": ([response(BODY, "Content-Type: text/xml", 'ETag: "1"', "X-A: 1", "X-A: 2")], MAP,
+                    (200, {"content-type": "text/xml", "etag": '"1"', "x-a": "1, 2"}, BODY)),
+    "unrecorded": ([response(BODY)], BARE, (404, {}, b"")),
+    "unrecorded scheme": ([response(BODY)], "http://shop.example/sitemap.xml", (404, {}, b"")),
+    **{f"written {url}": ([response(BODY, url=url)], MAP, (200, {}, BODY))
+       for url in (f"<{MAP}>", "HTTPS://SHOP.example:443/sitemap.xml", f"{MAP}#top")},
+    "the last counts": ([response(b"<urlset>"), response(BODY)], MAP, (200, {}, BODY)),
+    "among other records": (OTHER_KINDS, MAP, (200, {}, BODY)),
+    "redirect": ([response(BODY), response(b"", "Location: /r", status="301 Moved", url=ROBOTS)], ROBOTS,
+                 (301, {"location": "/r"}, b"")),
+    "refusal": ([response(status="404 Not Found"), response(BODY, url=ROBOTS)], MAP, (404, {}, b"")),
+    "304 behind the document": ([response(BODY), *NOT_MODIFIED], MAP, (200, {}, BODY)),
+    "304 alone": ([response(BODY), *NOT_MODIFIED], ROBOTS, (304, {}, b"")),
+    "head without a body": ([response(BODY), GONE], ROBOTS, (410, {"x": "y"}, b"")),
+    "chunks": ([response(chunked(b"<urlset", b">", BIG), CHUNKED)], MAP, (200, {}, b"<urlset>" + BIG)),
+    "stored without its chunks": ([response(BODY, CHUNKED)], MAP, (200, {}, BODY)),
+}
+
+
+@pytest.mark.parametrize("name", ANSWERED)
+def test_a_recorded_response_is_the_answer(warc, name):
+    records, url, answer = ANSWERED[name]
+    status, headers, body, error = fetched(warc(*records), url)
+    headers.pop("transfer-encoding", None)
+    assert (status, headers, body, error) == (*answer, None)
 
 
 def test_a_url_with_the_hash_of_an_indexed_one_is_not_found(warc):
@@ -62,15 +96,6 @@ def test_only_web_urls_are_fetched(warc):
     assert fetched(warc(response(BODY)), "ftp://shop.example/sitemap.xml")[3].code == "U02"
 
 
-@pytest.mark.parametrize("written", [f"<{MAP}>", "HTTPS://SHOP.example:443/sitemap.xml", f"{MAP}#top"])
-def test_a_url_is_found_however_it_was_written(warc, written):
-    assert fetched(warc(response(BODY, url=written)))[2] == BODY
-
-
-def test_the_last_answer_counts(warc):
-    assert fetched(warc(response(b"<urlset>"), response(BODY)))[2] == BODY
-
-
 def test_several_hosts_are_read_from_one_file(warc):
     hosts = [f"https://{name}.example/sitemap.xml" for name in "abc"]
     fetcher = warc(*(response(urlset(f"{url}?1"), url=url) for url in hosts))
@@ -79,35 +104,10 @@ def test_several_hosts_are_read_from_one_file(warc):
         assert fetched(fetcher, url)[2] == urlset(f"{url}?1")
 
 
-def test_records_other_than_responses_are_skipped(warc):
-    fetcher = warc(
-        record("warcinfo", b"software: other/1\r\n", url=""),
-        record("request", b"GET /sitemap.xml HTTP/1.1\r\n\r\n"),
-        response(BODY),
-        record("metadata", b"via: https://shop.example/\r\n"),
-        record("response", b"20260102 1.2.3.4", url="dns:shop.example"),
-        record("conversion", b"x"),
-        record("unheard-of", b"x"),
-    )
-    assert fetched(fetcher)[2] == BODY
-
-
 def test_a_resource_is_an_answer_without_a_head(warc):
     fetcher = warc(record("resource", BODY, Content_Type="text/xml"))
     assert fetched(fetcher) == (200, {"content-type": "text/xml"}, BODY, None)
     assert [seed.origins for seed in fetcher.seeds] == [("https://shop.example",)]
-
-
-def test_redirects_and_refusals_are_answers(warc):
-    fetcher = warc(response(b"", "Location: /r", status="301 Moved", url=ROBOTS), response(status="404 Not Found"))
-    assert fetched(fetcher, ROBOTS)[:2] == (301, {"location": "/r"})
-    assert fetched(fetcher)[:3] == (404, {}, b"")
-
-
-def test_304_does_not_replace_a_document(warc):
-    fetcher = warc(response(BODY), response(status="304 Not Modified"), response(status="304 x", url=ROBOTS))
-    assert fetched(fetcher)[2] == BODY
-    assert fetched(fetcher, ROBOTS)[0] == 304
 
 
 @pytest.mark.parametrize("method", ["POST", "HEAD"])
@@ -121,16 +121,6 @@ def test_only_an_answer_to_get_counts(warc, method, comes_first):
     pair = [requested, answer] if comes_first else [answer, requested]
     assert fetched(warc(response(BODY), *pair))[2] == BODY
     assert fetched(warc(response(b"User-agent: *", url=ROBOTS), *pair))[0] == 404
-
-
-def test_a_head_without_a_body_is_an_answer(warc):
-    fetcher = warc(response(BODY), record("response", b"HTTP/1.1 410 Gone\r\nX: y\r\n", url=ROBOTS))
-    assert fetched(fetcher, ROBOTS) == (410, {"x": "y"}, b"", None)
-
-
-def test_invalid_http_response_is_a_failure(warc):
-    fetcher = warc(response(BODY, url=f"{MAP}?1"), record("response", b"SSH-2.0\r\n\r\n"), response(BODY, url=ROBOTS))
-    assert "holds no HTTP answer" in str(fetched(fetcher)[3])
 
 
 ODD_URLS = ["http://", "http:///x", "http://[::1", "https://a b/", "http://" + "a" * 5_000, "http://é:x/", "", "x"]
@@ -157,46 +147,24 @@ def test_invalid_seed_arguments_are_reported(warc):
         warc(info, response(BODY))
 
 
-@pytest.mark.parametrize("length", ["-5", "x", "", "9" * 19])
-def test_invalid_content_length_is_damage(warc, length):
-    fetcher = warc(response(BODY), record("response", b"x", url=ROBOTS, Content_Length=length))
-    assert "(its record has no Content-Length)" in fetcher.damage
+@pytest.mark.parametrize(("broken", "damage"), [
+    *((record("response", b"x", url=ROBOTS, Content_Length=length), "(its record has no Content-Length)")
+      for length in ("-5", "x", "", "9" * 19)),
+    (record("response", b"x", url=ROBOTS, Content_Length="9" * 18), "(its record is cut off)"),
+    (record("response", X="y" * 1_000_000), "(the head of its record does not end)"),
+], ids=["negative length", "no number", "no length", "huge length", "beyond the file", "endless head"])
+def test_damage_is_reported(warc, broken, damage):
+    assert damage in warc(response(BODY), broken).damage
 
 
-def test_content_length_beyond_the_file_is_damage(warc):
-    fetcher = warc(response(BODY), record("response", b"x", url=ROBOTS, Content_Length="9" * 18))
-    assert "(its record is cut off)" in fetcher.damage
-
-
-def test_endless_http_head_is_bounded(warc):
-    endless = b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 50_000
-    fetcher = warc(response(BODY), record("response", endless, url=ROBOTS))
+@pytest.mark.parametrize("head", [b"SSH-2.0\r\n\r\n", b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 50_000], ids=len)
+def test_invalid_http_response_is_a_failure(warc, head):
+    fetcher = warc(response(BODY), record("response", head, url=ROBOTS))
     assert "holds no HTTP answer" in str(fetched(fetcher, ROBOTS)[3])
     assert fetcher.damage is None
 
 
-def test_a_record_whose_head_does_not_end_is_damage(warc):
-    fetcher = warc(response(BODY), record("response", X="y" * 1_000_000))
-    assert "(the head of its record does not end)" in fetcher.damage
-
-
 # --- bodies -----------------------------------------------------------------------------------------------------
-
-
-def chunked(*chunks: bytes) -> bytes:
-    return b"".join(b"%x;ext=1\r\n%b\r\n" % (len(each), each) for each in chunks) + b"0\r\n\r\n"
-
-
-CHUNKED = "Transfer-Encoding: chunked"
-
-
-def test_chunked_body_is_decoded(warc):
-    big = b"x" * 300_000
-    assert fetched(warc(response(chunked(b"<urlset", b">", big), CHUNKED)))[2:] == (b"<urlset>" + big, None)
-
-
-def test_a_body_that_was_stored_without_its_chunks_is_read(warc):
-    assert fetched(warc(response(BODY, CHUNKED)))[2:] == (BODY, None)
 
 
 @pytest.mark.parametrize("cut", [1, 7, 20])
@@ -204,12 +172,6 @@ def test_truncated_chunked_body_is_a_failure_after_its_bytes(warc, cut):
     body, error = fetched(warc(response(chunked(b"<urlset>", b"<url>")[: -4 - cut], CHUNKED)))[2:]
     assert b"<urlset><url>".startswith(body)
     assert f"its chunks break off after {len(body)} bytes" in str(error)
-
-
-def test_gzip_is_left_to_the_decoder(warc):
-    packed = gzip.compress(BODY)
-    status, headers, body, _ = fetched(warc(response(packed, "Content-Encoding: gzip")))
-    assert (status, headers, body) == (200, {"content-encoding": "gzip"}, packed)
 
 
 def zstd(data: bytes) -> bytes:
@@ -226,7 +188,7 @@ def raw_deflate(data: bytes) -> bytes:
 
 
 LONG = urlset(*(f"https://shop.example/{n}" for n in range(5_000)))
-PACKERS = {"br": brotli_fast, "deflate": zlib.compress, "x-deflate": raw_deflate, "zstd": zstd,
+PACKERS = {"gzip": gzip.compress, "br": brotli_fast, "deflate": zlib.compress, "x-deflate": raw_deflate, "zstd": zstd,
            "br, gzip": lambda data: gzip.compress(brotli_fast(data))}
 
 
