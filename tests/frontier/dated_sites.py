@@ -134,9 +134,7 @@ def _some_sitemap(chance: random.Random, url: str, undated: bool) -> Sitemap:
 
 
 def _stated(
-    chance: random.Random,
-    says: Callable[[random.Random, list[float]], list[float]],
-    sitemaps: list[Sitemap],
+    chance: random.Random, says: Callable[[random.Random, list[float]], list[float]], sitemaps: list[Sitemap],
     digits: int,
 ) -> bytes:
     ages = says(chance, [sitemap.age for sitemap in sitemaps])

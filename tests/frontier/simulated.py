@@ -77,12 +77,8 @@ class Walk:
 
 
 def walk(
-    targets: str | list[str],
-    pages: Mapping[str, Reply | list[Reply]],
-    *,
-    takes: float = 0.0,
-    chance: random.Random | None = None,
-    **plan: object,
+    targets: str | list[str], pages: Mapping[str, Reply | list[Reply]], *, takes: float = 0.0,
+    chance: random.Random | None = None, **plan: object,
 ) -> Walk:
     """Simulates the crawl to its end; each response `takes` so many seconds. Fails if it would wait forever.
 
@@ -126,12 +122,8 @@ def answer(seen: Walk, request: DocumentRequest, reply: Reply, now: float, *, se
     if not frontier.receive(request, Head(status, headers, seconds), now, TODAY):
         return
     parser = SitemapParser(
-        url=request.document.original_url,
-        final_url=request.url,
-        scope=frontier.plan.scope,
-        authorities=request.document.authorities,
-        child_scope="any",
-        limits=frontier.plan.limits,
+        url=request.document.original_url, final_url=request.url, scope=frontier.plan.scope,
+        authorities=request.document.authorities, child_scope="any", limits=frontier.plan.limits,
         _reports_robots_page=False,
     )
     dates, regained = LastmodEvidence(), Counter[str]()

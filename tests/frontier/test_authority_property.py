@@ -48,9 +48,7 @@ def some_world(chance: random.Random) -> World:
         url: chance.sample(chosen, chance.randint(1, len(chosen))) for url in chosen if url.endswith("index.xml")
     }
     return World(
-        chance.choice(["protocol", "protocol", "protocol", "host"]),
-        robots,
-        indexes,
+        chance.choice(["protocol", "protocol", "protocol", "host"]), robots, indexes,
         [url for url in chosen if url not in indexes],
     )
 

@@ -118,9 +118,7 @@ _PARTS = st.lists(st.tuples(st.sampled_from(_ITEMS), st.sampled_from(_REPEATS)).
 
 
 @given(
-    st.sampled_from(["", "(?i)", "(?s)", "(?m)"]),
-    _PARTS.map("".join),
-    st.sampled_from(["", "", "$", r"\Z"]),
+    st.sampled_from(["", "(?i)", "(?s)", "(?m)"]), _PARTS.map("".join), st.sampled_from(["", "", "$", r"\Z"]),
     st.text("aAbé/1٣²Ⅷ_-.[]{}x, \n\x1c\x85\u0301", max_size=6),
 )
 def test_a_limited_pattern_means_what_it_means_in_python(flags: str, body: str, end: str, text: str) -> None:

@@ -88,10 +88,7 @@ TARGETS: dict[str, Target] = {
         max_bytes=200,
     ),
     "scanner": Target(
-        check_scanner,
-        (*_DOCUMENTS, "feed", "text"),
-        made_up=500,
-        tokens=MARKUP + FEED + pieces_of_documents(),
+        check_scanner, (*_DOCUMENTS, "feed", "text"), made_up=500, tokens=MARKUP + FEED + pieces_of_documents(),
         max_bytes=MAX_DOCUMENT_BYTES,
     ),
 }

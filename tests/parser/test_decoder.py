@@ -141,14 +141,8 @@ HARM = st.none() | st.tuples(st.integers(0, 1 << 16), st.integers(0, 255))
        sizes=st.lists(st.integers(1, 700), min_size=1, max_size=12), cap=st.sampled_from([0, 7, 1023, 1024, 1 << 20]))
 @example(body=b"a" * 1100, layers=1, harm=(14, 255), cut=0, tail=b"", charset="latin1", sizes=[5], cap=1024)
 def test_result_is_the_same_whole_byte_by_byte_and_at_random(
-    body: bytes,
-    layers: int,
-    harm: tuple[int, int] | None,
-    cut: int,
-    tail: bytes,
-    charset: str | None,
-    sizes: list[int],
-    cap: int,
+    body: bytes, layers: int, harm: tuple[int, int] | None, cut: int, tail: bytes, charset: str | None,
+    sizes: list[int], cap: int,
 ) -> None:
     data = body
     for _ in range(layers):

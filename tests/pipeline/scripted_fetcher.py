@@ -104,11 +104,7 @@ def robots(*sitemaps: str) -> list[Page]:
 
 
 def start(
-    target: str,
-    fetcher: Played,
-    *,
-    feed_fallback: FeedFallback | None = None,
-    **plan: Any,
+    target: str, fetcher: Played, *, feed_fallback: FeedFallback | None = None, **plan: Any,
 ) -> Crawl:
     return Crawl(
         Frontier([parse_target(target)], Plan(**plan), jitter=lambda: 0.0),

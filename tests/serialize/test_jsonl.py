@@ -56,15 +56,8 @@ def values(hint: Any) -> st.SearchStrategy[Any]:
 
 lines = st.none() | st.integers(1, 10**9)
 problems = st.builds(
-    sr.Problem,
-    codes,
-    st.sampled_from(["error", "warning", "info"]),
-    texts,
-    maybe_texts,
-    lines,
-    maybe_texts,
-    maybe_texts,
-    maybe_texts,
+    sr.Problem, codes, st.sampled_from(["error", "warning", "info"]), texts, maybe_texts, lines, maybe_texts,
+    maybe_texts, maybe_texts,
 )
 
 
@@ -96,24 +89,10 @@ urls = with_problems(st.builds(
 refs = with_problems(st.builds(sr.SitemapRef, texts, maybe_moments, precisions, maybe_texts, lines))
 reasons = st.sampled_from(["robots", "well-known", "index", "given"])
 outcomes = st.builds(
-    sr.Outcome,
-    url=maybe_texts,
-    final_url=maybe_texts,
-    parents=st.lists(texts, max_size=3),
-    why=reasons,
-    format=maybe_texts,
-    status=st.none() | counts,
-    bytes_wire=counts,
-    bytes_decoded=counts,
-    entries=counts,
-    kept=counts,
-    dropped=st.dictionaries(texts, counts, max_size=3),
-    complete=st.booleans(),
-    etag=maybe_texts,
-    last_modified=maybe_texts,
-    not_modified=st.booleans(),
-    sha256=maybe_texts,
-    seconds=st.none() | numbers,
+    sr.Outcome, url=maybe_texts, final_url=maybe_texts, parents=st.lists(texts, max_size=3), why=reasons,
+    format=maybe_texts, status=st.none() | counts, bytes_wire=counts, bytes_decoded=counts, entries=counts,
+    kept=counts, dropped=st.dictionaries(texts, counts, max_size=3), complete=st.booleans(), etag=maybe_texts,
+    last_modified=maybe_texts, not_modified=st.booleans(), sha256=maybe_texts, seconds=st.none() | numbers,
     problems=st.dictionaries(codes, counts, max_size=3),
 )
 candidates = st.builds(sr.Candidate, texts, reasons, st.none() | counts, maybe_texts, maybe_texts)
