@@ -51,20 +51,9 @@ def test_invalid_targets_are_refused(target: str) -> None:
 
 def test_the_well_known_paths_and_their_order() -> None:
     assert WELL_KNOWN == (
-        "/sitemap.xml",
-        "/sitemap_index.xml",
-        "/sitemap-index.xml",
-        "/wp-sitemap.xml",
-        "/sitemap.xml.gz",
-        "/sitemap.gz",
-        "/sitemap_index.xml.gz",
-        "/sitemap.txt",
-        "/sitemaps.xml",
-        "/sitemap/index.xml",
-        "/sitemap/sitemap.xml",
-        "/news-sitemap.xml",
-        "/sitemap-news.xml",
-        "/sitemap.php",
+        "/sitemap.xml", "/sitemap_index.xml", "/sitemap-index.xml", "/wp-sitemap.xml", "/sitemap.xml.gz",
+        "/sitemap.gz", "/sitemap_index.xml.gz", "/sitemap.txt", "/sitemaps.xml", "/sitemap/index.xml",
+        "/sitemap/sitemap.xml", "/news-sitemap.xml", "/sitemap-news.xml", "/sitemap.php",
     )
 
 

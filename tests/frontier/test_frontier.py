@@ -1065,11 +1065,8 @@ def test_documents_redirected_to_the_same_unlisted_url_are_one(
     assert len(seen.locs) == read
     assert seen.outcomes[first].parents == [INDEX, second]
     assert {url[len(SITE) :]: str(outcome.final_url)[len(SITE) :] for url, outcome in seen.outcomes.items()} == {
-        "/robots.txt": "/robots.txt",
-        "/index.xml": "/index.xml",
-        "/first.xml": "/place.xml",
-        "/second.xml": "/place.xml",
-        "/third.xml": "/second.xml",
+        "/robots.txt": "/robots.txt", "/index.xml": "/index.xml", "/first.xml": "/place.xml",
+        "/second.xml": "/place.xml", "/third.xml": "/second.xml",
     }
     assert [seen.outcomes[url].entries for url in (first, second, third)] == [read, 0, 0]
     assert all(seen.outcomes[url].complete is bool(read) for url in (first, second, third))

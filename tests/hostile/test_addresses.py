@@ -102,16 +102,10 @@ REFUSED = [
 
 # Invalid URLs: a browser would read some of these as a private address, some as example.com.
 UNUSABLE = [
-    "http:\\\\127.0.0.1:{port}\\{n}.xml",
-    "http://127.0.0.1:{port}\\@example.com/{n}.xml",
-    "http://example.com\\@127.0.0.1:{port}/{n}.xml",
-    "http:////127.0.0.1:{port}/{n}.xml",
-    "http://[::1%25lo]:{port}/{n}.xml",
-    "http://[127.0.0.1]:{port}/{n}.xml",
-    "http://127.0.0.1:{port}:80/{n}.xml",
-    "http://127.0.0.1:0x50/{n}.xml",
-    "http://127.0.0.1:99999/{n}.xml",
-    "http://256.0.0.1\0.example:{port}/{n}.xml",
+    "http:\\\\127.0.0.1:{port}\\{n}.xml", "http://127.0.0.1:{port}\\@example.com/{n}.xml",
+    "http://example.com\\@127.0.0.1:{port}/{n}.xml", "http:////127.0.0.1:{port}/{n}.xml",
+    "http://[::1%25lo]:{port}/{n}.xml", "http://[127.0.0.1]:{port}/{n}.xml", "http://127.0.0.1:{port}:80/{n}.xml",
+    "http://127.0.0.1:0x50/{n}.xml", "http://127.0.0.1:99999/{n}.xml", "http://256.0.0.1\0.example:{port}/{n}.xml",
 ]
 
 ELSEWHERE = ["file:///etc/passwd#{n}", "ftp://127.0.0.1:{port}/{n}.xml", "gopher://127.0.0.1:{port}/_GET%20/{n}",

@@ -272,13 +272,8 @@ def elements(draw: st.DrawFn) -> list[tuple[str, Node, Any]]:
 def truth(found: list[tuple[str, Node, Any]]) -> dict[str, Any]:
     """The expected JSON object of the entry's record."""
     form: dict[str, Any] = {
-        "loc": "https://example.com/a",
-        "lastmod": "2026-11-20T00:00:00Z",
-        "lastmod_precision": "day",
-        "changefreq": "daily",
-        "priority": 0.5,
-        "sitemap": URL,
-        "line": 1,
+        "loc": "https://example.com/a", "lastmod": "2026-11-20T00:00:00Z", "lastmod_precision": "day",
+        "changefreq": "daily", "priority": 0.5, "sitemap": URL, "line": 1,
     }
     for field, _, value in found:
         if field in ("news", "mobile"):

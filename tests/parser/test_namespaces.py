@@ -11,19 +11,12 @@ IMAGE = "<image:image><image:loc>https://example.com/1.jpg</image:loc></image:im
 
 
 NEAR = [
-    "https://www.sitemaps.org/schemas/sitemap/0.9",
-    "http://www.sitemaps.org/schemas/sitemap/0.9/",
-    "http://www.sitemaps.org/schemas/sitemap",
-    "http://sitemaps.org/schemas/sitemap/0.9",
-    "http://www.sitemaps.org/schemas/Sitemap/0.9",
-    "HTTP://WWW.SITEMAPS.ORG/schemas/sitemap/0.9",
-    " http://www.sitemaps.org/schemas/sitemap/0.9",
-    "http://www.sitemaps.org/schemas/sitemap/1.0",
-    "http://www.google.com/schemas/sitemap/0.84",
-    "https://www.google.com/schemas/sitemap/0.9",
-    "http://www.google.com/schemas/sitemap/0.90",
-    "urn:other",
-    "",
+    "https://www.sitemaps.org/schemas/sitemap/0.9", "http://www.sitemaps.org/schemas/sitemap/0.9/",
+    "http://www.sitemaps.org/schemas/sitemap", "http://sitemaps.org/schemas/sitemap/0.9",
+    "http://www.sitemaps.org/schemas/Sitemap/0.9", "HTTP://WWW.SITEMAPS.ORG/schemas/sitemap/0.9",
+    " http://www.sitemaps.org/schemas/sitemap/0.9", "http://www.sitemaps.org/schemas/sitemap/1.0",
+    "http://www.google.com/schemas/sitemap/0.84", "https://www.google.com/schemas/sitemap/0.9",
+    "http://www.google.com/schemas/sitemap/0.90", "urn:other", "",
 ]
 
 

@@ -29,12 +29,7 @@ START = (
 SITES = (None, "shop.example", 'a"\\\n}\n{')
 paths = st.text("abcxyz/-._~", max_size=12) | st.text("abcxyz/-._~é字&'\"", max_size=12)
 LASTMODS = (
-    "2026-01-31",
-    "2026-01",
-    "2026",
-    "2026-01-31T08:30Z",
-    "2026-01-31T08:30:00+02:00",
-    "2026-01-31T08:30:00.25Z",
+    "2026-01-31", "2026-01", "2026", "2026-01-31T08:30Z", "2026-01-31T08:30:00+02:00", "2026-01-31T08:30:00.25Z",
 )
 EXTRAS = (
     "<image:image><image:loc>https://shop.example/i.png</image:loc></image:image>",

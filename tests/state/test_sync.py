@@ -223,14 +223,8 @@ def test_a_removed_url_has_its_last_values(state: Path) -> None:
     del site.documents["a.xml"].entries[loc("x")]
     (change,) = site.run(state).changes
     assert sr.to_dict(change) == {
-        "type": "change",
-        "change": "removed",
-        "loc": "https://shop.example/x",
-        "lastmod": "2026-01-01T00:00:00Z",
-        "lastmod_precision": "day",
-        "changefreq": None,
-        "priority": 0.5,
-        "sitemap": "https://shop.example/a.xml",
+        "type": "change", "change": "removed", "loc": "https://shop.example/x", "lastmod": "2026-01-01T00:00:00Z",
+        "lastmod_precision": "day", "changefreq": None, "priority": 0.5, "sitemap": "https://shop.example/a.xml",
     }
     assert site.run(state).reported == NOTHING
     site.documents["a.xml"].entries = entries("x", "y", lastmod="2026-01-01", priority="0.5")
