@@ -16,35 +16,31 @@ def at(year: int, month: int = 1, day: int = 1, hour: int = 0, minute: int = 0, 
     return datetime(year, month, day, hour, minute, second, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(("since", "start"), [
-    ("2026-05-31", at(2026, 5, 31)),
-    ("2026-05", at(2026, 5)),
-    ("2026", at(2026)),
-    ("2026-05-31T10:00:00+02:00", at(2026, 5, 31, 8)),
-    ("30s", at(2026, 6, 15, 12, 29, 30)),
-    ("15m", at(2026, 6, 15, 12, 15)),
-    ("12h", at(2026, 6, 15, 0, 30)),
-    ("7d", at(2026, 6, 8, 12, 30)),
-    (" 2w ", at(2026, 6, 1, 12, 30)),
-    (timedelta(hours=1), at(2026, 6, 15, 11, 30)),
-    (date(2026, 5, 31), at(2026, 5, 31)),
-    (datetime(2026, 5, 31, 10), at(2026, 5, 31, 10)),
-    (datetime(2026, 5, 31, 10, tzinfo=timezone(timedelta(hours=2))), at(2026, 5, 31, 8)),
+@pytest.mark.parametrize(("since", "until", "window"), [
+    # since includes the start of its period
+    ("2026-05-31", None, Window(since=at(2026, 5, 31))),
+    ("2026-05", None, Window(since=at(2026, 5))),
+    ("2026", None, Window(since=at(2026))),
+    ("2026-05-31T10:00:00+02:00", None, Window(since=at(2026, 5, 31, 8))),
+    ("30s", None, Window(since=at(2026, 6, 15, 12, 29, 30))),
+    ("15m", None, Window(since=at(2026, 6, 15, 12, 15))),
+    ("12h", None, Window(since=at(2026, 6, 15, 0, 30))),
+    ("7d", None, Window(since=at(2026, 6, 8, 12, 30))),
+    (" 2w ", None, Window(since=at(2026, 6, 1, 12, 30))),
+    (timedelta(hours=1), None, Window(since=at(2026, 6, 15, 11, 30))),
+    (date(2026, 5, 31), None, Window(since=at(2026, 5, 31))),
+    (datetime(2026, 5, 31, 10), None, Window(since=at(2026, 5, 31, 10))),
+    (datetime(2026, 5, 31, 10, tzinfo=timezone(timedelta(hours=2))), None, Window(since=at(2026, 5, 31, 8))),
+    # until includes its whole period
+    (None, "2026-05-31", Window(until=at(2026, 6, 1))),
+    (None, "2026-05", Window(until=at(2026, 6))),
+    (None, "2025", Window(until=at(2026))),
+    (None, date(2026, 5, 31), Window(until=at(2026, 6, 1))),
+    (None, at(2026, 5, 31, 10), Window(until=at(2026, 5, 31, 10))),
+    (None, "7d", Window(until=at(2026, 6, 8, 12, 30))),
 ])
-def test_since_includes_the_start_of_its_period(since: Moment, start: datetime) -> None:
-    assert make_window(since, None, "keep", NOW) == Window(since=start)
-
-
-@pytest.mark.parametrize(("until", "end"), [
-    ("2026-05-31", at(2026, 6, 1)),
-    ("2026-05", at(2026, 6)),
-    ("2025", at(2026)),
-    (date(2026, 5, 31), at(2026, 6, 1)),
-    (at(2026, 5, 31, 10), at(2026, 5, 31, 10)),
-    ("7d", at(2026, 6, 8, 12, 30)),
-])
-def test_until_includes_its_whole_period(until: Moment, end: datetime) -> None:
-    assert make_window(None, until, "keep", NOW) == Window(until=end)
+def test_a_window_includes_its_periods(since: Moment, until: Moment, window: Window) -> None:
+    assert make_window(since, until, "keep", NOW) == window
 
 
 @pytest.mark.parametrize(("since", "until", "undated"), [

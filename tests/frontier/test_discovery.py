@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from sitemap_reader import Outcome, UsageError
@@ -10,35 +12,26 @@ from sitemap_reader.frontier import WELL_KNOWN, Seed, SiteDiscovery, parse_targe
 E = "https://example.com"
 
 
-@pytest.mark.parametrize(("target", "origins"), [
-    ("example.com", (E, "http://example.com")),
-    ("  EXAMPLE.com\n", (E, "http://example.com")),
-    ("example.com/", (E, "http://example.com")),
-    ("example.com:8080", ("https://example.com:8080", "http://example.com:8080")),
-    ("https://example.com", (E,)),
-    ("https://example.com/", (E,)),
-    ("HTTP://example.com:80", ("http://example.com",)),
-    ("https://example.com/#top", (E,)),
-    ("bücher.example", ("https://xn--bcher-kva.example", "http://xn--bcher-kva.example")),
+@pytest.mark.parametrize(("target", "seed"), [
+    # a host or an empty path is a site
+    ("example.com", {"origins": (E, "http://example.com")}),
+    ("  EXAMPLE.com\n", {"origins": (E, "http://example.com")}),
+    ("example.com/", {"origins": (E, "http://example.com")}),
+    ("example.com:8080", {"origins": ("https://example.com:8080", "http://example.com:8080")}),
+    ("https://example.com", {}),
+    ("https://example.com/", {}),
+    ("HTTP://example.com:80", {"origins": ("http://example.com",)}),
+    ("https://example.com/#top", {}),
+    ("bücher.example", {"origins": ("https://xn--bcher-kva.example", "http://xn--bcher-kva.example")}),
+    # any other URL is a document
+    ("https://example.com/sitemap.xml", {"document": f"{E}/sitemap.xml"}),
+    ("example.com/sitemap.xml", {"document": f"{E}/sitemap.xml"}),
+    ("https://example.com/?feed=sitemap", {"document": f"{E}/?feed=sitemap"}),
+    ("https://example.com/a/robots.txt", {"document": f"{E}/a/robots.txt"}),
+    ("https://example.com/robots.txt", {"robots_only": True}),
 ])
-def test_a_host_or_an_empty_path_is_a_site(target: str, origins: tuple[str, ...]) -> None:
-    assert parse_target(target) == Seed(target, origins)
-
-
-@pytest.mark.parametrize(("target", "document"), [
-    ("https://example.com/sitemap.xml", f"{E}/sitemap.xml"),
-    ("example.com/sitemap.xml", f"{E}/sitemap.xml"),
-    ("https://example.com/?feed=sitemap", f"{E}/?feed=sitemap"),
-    ("https://example.com/a/robots.txt", f"{E}/a/robots.txt"),
-])
-def test_any_other_url_is_a_document(target: str, document: str) -> None:
-    assert parse_target(target) == Seed(target, (E,), document=document)
-
-
-def test_robots_txt_target_gives_its_sitemap_lines() -> None:
-    assert parse_target("https://example.com/robots.txt") == Seed(
-        "https://example.com/robots.txt", (E,), robots_only=True
-    )
+def test_a_target_is_a_site_or_a_document(target: str, seed: dict[str, Any]) -> None:
+    assert parse_target(target) == Seed(target, **{"origins": (E,), **seed})
 
 
 @pytest.mark.parametrize(

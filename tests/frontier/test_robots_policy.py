@@ -44,22 +44,21 @@ def test_group_applies_if_its_token_equals_ours(group: str, ours: bool) -> None:
     assert rules.why is None
 
 
-def test_our_group_beats_the_star_wherever_it_stands() -> None:
-    ours = "User-agent: sitemap-reader\nAllow: /\n"
-    star = "User-agent: *\nDisallow: /\n"
-    assert parse_rules(ours + star, OURS).allows(PAGE)
-    assert parse_rules(star + ours, OURS).allows(PAGE)
+STAR, ALLOWED = "User-agent: *\nDisallow: /\n", "User-agent: sitemap-reader\nAllow: /\n"
+BROWSER = "Mozilla/5.0 (compatible; bot/1.0)"
+SEVERAL = "User-agent: Other\nUser-agent: sitemap-reader\nDisallow: /a\n\nuser-agent: SITEMAP-READER/2\nDisallow: /b\n"
 
 
-def test_groups_for_us_merge_and_a_group_may_name_several_agents() -> None:
-    text = "User-agent: Other\nUser-agent: sitemap-reader\nDisallow: /a\n\nuser-agent: SITEMAP-READER/2\nDisallow: /b\n"
-    rules = parse_rules(text, OURS)
-    assert [rules.allows(f"https://example.com/{path}") for path in "abc"] == [False, False, True]
-
-
-def test_a_browser_name_in_the_header_is_not_ours() -> None:
-    assert parse_rules("User-agent: Mozilla\nDisallow: /", "Mozilla/5.0 (compatible; bot/1.0)").allows(PAGE)
-    assert not parse_rules("User-agent: bot\nDisallow: /", "Mozilla/5.0 (compatible; bot/1.0)").allows(PAGE)
+@pytest.mark.parametrize(("text", "user_agent", "permitted"), [
+    (ALLOWED + STAR, OURS, "abc"),
+    (STAR + ALLOWED, OURS, "abc"),
+    (SEVERAL, OURS, "c"),  # groups for us merge
+    ("User-agent: Mozilla\nDisallow: /", BROWSER, "abc"),  # the name of a browser in our header is not ours
+    ("User-agent: bot\nDisallow: /", BROWSER, ""),
+])
+def test_our_groups_apply_before_those_of_all(text: str, user_agent: str, permitted: str) -> None:
+    rules = parse_rules(text, user_agent)
+    assert [path for path in "abc" if rules.allows(f"https://example.com/{path}")] == [*permitted]
 
 
 @pytest.mark.parametrize("text", [

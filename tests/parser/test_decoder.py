@@ -76,22 +76,16 @@ def test_an_inner_layer_that_is_huge_is_capped_too() -> None:
     assert (out, codes(decoder)) == (b"", ["S16"])
 
 
-def test_truncation_of_the_outer_layer_is_reported_once() -> None:
-    data = gzip.compress(gzip.compress(BODY), compresslevel=0)[:-60]
+@pytest.mark.parametrize(("data", "least_bytes", "complete"), [
+    (gzip.compress(gzip.compress(BODY), compresslevel=0)[:-60], 1001, False),
+    (gzip.compress(gzip.compress(BODY)[:-20]), 0, False),
+    (gzip.compress(BODY) + b"junk", len(BODY), True),
+], ids=["outer layer cut", "inner layer cut", "junk behind"])
+def test_damage_of_a_layer_is_reported_once(data: bytes, least_bytes: int, complete: bool) -> None:
     out, decoder = decode(data)
     assert BODY.startswith(out)
-    assert len(out) > 1000
-    assert (codes(decoder), decoder.complete) == (["F07"], False)
-
-
-def test_truncation_of_an_inner_layer_is_reported() -> None:
-    _, decoder = decode(gzip.compress(gzip.compress(BODY)[:-20]))
-    assert (codes(decoder), decoder.complete) == (["F07"], False)
-
-
-def test_junk_behind_the_data_leaves_it_complete() -> None:
-    out, decoder = decode(gzip.compress(BODY) + b"junk")
-    assert (out, codes(decoder), decoder.complete) == (BODY, ["F07"], True)
+    assert len(out) >= least_bytes
+    assert (codes(decoder), decoder.complete) == (["F07"], complete)
 
 
 def test_input_after_the_stop_is_only_counted() -> None:

@@ -144,15 +144,13 @@ def test_everything_before_the_cut_comes_out(keep: int) -> None:
     assert [(fault.code, fault.lossy) for fault in faults] == [("F07", True)]
 
 
-def test_a_next_member_that_is_cut_in_its_magic_is_missed() -> None:
-    out, faults, _ = unpack(member(b"one") + b"\x1f\x8b")
-    assert out == b"one"
-    assert [(fault.code, fault.lossy) for fault in faults] == [("F07", True)]
-
-
-def test_reserved_header_flags_are_refused() -> None:
-    out, faults, layer = unpack(member(b"text", 0x20))
-    assert (out, layer.stopped) == (b"", True)
+@pytest.mark.parametrize(("data", "text", "stopped"), [
+    (member(b"one") + b"\x1f\x8b", b"one", False),
+    (member(b"text", 0x20), b"", True),
+], ids=["a next member cut in its magic", "reserved flags"])
+def test_damaged_headers_lose_their_member(data: bytes, text: bytes, stopped: bool) -> None:
+    out, faults, layer = unpack(data)
+    assert (out, layer.stopped) == (text, stopped)
     assert [(fault.code, fault.lossy) for fault in faults] == [("F07", True)]
 
 
