@@ -154,3 +154,11 @@ def names(*sitemaps: str, rules: str = "") -> str:
 
 def problems(seen: Walk, code: str) -> list[Problem]:
     return [reported for reported in seen.reported if isinstance(reported, Problem) and reported.code == code]
+
+
+def reports(seen: Walk) -> list[str]:
+    """Problems in their order, as code, sitemap and raw text; then `partial` and URL of each incomplete outcome."""
+    reported = [reported for reported in seen.reported if isinstance(reported, Problem)]
+    lines = [" ".join([each.code, str(each.sitemap), each.raw or ""]).rstrip() for each in reported]
+    lines += [f"partial {url}" for url, outcome in seen.outcomes.items() if not outcome.complete]
+    return [line.replace(f"{SITE}/", "") for line in lines]

@@ -22,6 +22,7 @@ from simulated import (
     index,
     names,
     problems,
+    reports,
     urlset,
     walk,
 )
@@ -50,41 +51,61 @@ WWW, HTTP, OTHER = "https://www.shop.example", "http://shop.example", "https://o
 A, B, ROUND = f"{SITE}/a.xml", f"{SITE}/b.xml", f"{SITE}/round.xml"
 ONE, TWO = urlset(f"{SITE}/1"), urlset(f"{SITE}/2")
 CHAIN = [f"{SITE}/{number}.xml" for number in range(9)]
+C, DEEP = f"{SITE}/c.xml", f"{SITE}/maps/index.xml"
 
 
 def to(url: str) -> Reply:
     return 301, {"location": url}
 
 
+def of(host: str) -> list[str]:
+    """A document on another host, behind its robots.txt."""
+    return [f"{host}/robots.txt", f"{host}/a.xml"]
+
+
 RULES_OF_BOTS = f"User-agent: bot\nDisallow: /\n\nUser-agent: *\nAllow: /\n\nSitemap: {MAP}\n"
 FORBIDDEN: Pages = {ROBOTS: names(MAP, rules="Disallow: /\nCrawl-delay: 9"), MAP: ONE}
+DOWN: Pages = {above: index(below) for above, below in pairwise(CHAIN[:4])} | {CHAIN[3]: ONE}
+ALONG: Pages = {start: to(end) for start, end in pairwise(CHAIN[:4])} | {CHAIN[3]: ONE}
 BOTH: Pages = {ROBOTS: names(MAP, B), MAP: ONE, B: TWO}
 
-# target, pages, plan; the requested URLs (without a first ROBOTS), the numbers of the pages that came out, the codes
+# target, pages, plan; the requested URLs (without a first ROBOTS), the numbers of the pages that came out, the reports
 WALKS: dict[str, tuple[str | list[str], Pages, dict[str, object], list[str], str, list[str]]] = {
     # robots.txt
-    "rules for our User-Agent": (SITE, {ROBOTS: RULES_OF_BOTS, MAP: ONE}, {"user_agent": "bot/2.0"}, [], "", ["F02"]),
+    "rules for our User-Agent": (SITE, {ROBOTS: RULES_OF_BOTS, MAP: ONE}, {"user_agent": "bot/2.0"}, [], "",
+                                 ["F02 sitemap.xml", "partial sitemap.xml"]),
     "rules for another": (SITE, {ROBOTS: RULES_OF_BOTS, MAP: ONE}, {"user_agent": "other/2.0"}, [MAP], "1", []),
     "rules that are not obeyed": (SITE, FORBIDDEN, {"obey_robots": False}, [MAP], "1", []),
-    "unreachable": (SITE, {ROBOTS: 500, MAP: ONE}, {}, [ROBOTS, ROBOTS], "", ["F18"]),
+    "forbidden": (SITE, {ROBOTS: names(MAP, rules="Disallow: /sitemap.xml"), MAP: ONE}, {"probe": "never"}, [], "",
+                  ["F02 sitemap.xml", "partial sitemap.xml"]),
+    "unreachable": (SITE, {ROBOTS: 500, MAP: ONE}, {}, [ROBOTS, ROBOTS], "", ["F18 robots.txt", "partial robots.txt"]),
     "unreachable, not obeyed": (SITE, {ROBOTS: 500, MAP: ONE}, {"obey_robots": False}, [ROBOTS, ROBOTS, MAP], "1",
-                                ["F18"]),
+                                ["F18 robots.txt", "partial robots.txt"]),
     "there at the second try": (SITE, {ROBOTS: [503, names(MAP)], MAP: ONE}, {}, [ROBOTS, MAP], "1", []),
-    "redirected to a document": (MAP, {ROBOTS: to(MAP), MAP: ONE}, {}, [MAP, MAP], "1", ["F03", "F14"]),
+    "redirected to a document": (MAP, {ROBOTS: to(MAP), MAP: ONE}, {}, [MAP, MAP], "1",
+                                 ["F03 robots.txt", "F14 robots.txt"]),
     "redirected to another domain, does not apply there": (
         SITE, {ROBOTS: to(f"{OTHER}/robots.txt"), f"{OTHER}/robots.txt": names(f"{OTHER}/a.xml"),
                f"{OTHER}/a.xml": urlset(f"{OTHER}/1")}, {},
-        [f"{OTHER}/robots.txt", f"{OTHER}/robots.txt", f"{OTHER}/a.xml"], "1", ["F03"]),
+        [f"{OTHER}/robots.txt", f"{OTHER}/robots.txt", f"{OTHER}/a.xml"], "1", ["F03 robots.txt"]),
     "over the limit of bytes": (SITE, {ROBOTS: names() + "#" * 600, MAP: ONE},
-                                {"limits": Limits(max_robots_bytes=500)}, [MAP], "1", ["F09"]),
-    "without a Sitemap line": (SITE, {ROBOTS: names(), MAP: ONE}, {}, [MAP], "1", ["F09"]),
+                                {"limits": Limits(max_robots_bytes=500)}, [MAP], "1",
+                                ["F09 robots.txt", "partial robots.txt"]),
+    "without a Sitemap line": (SITE, {ROBOTS: names(), MAP: ONE}, {}, [MAP], "1", ["F09 robots.txt"]),
     # targets
+    "host over http": (
+        "shop.example",
+        {ROBOTS: REFUSED, f"{HTTP}/robots.txt": names(f"{HTTP}/map.xml"), f"{HTTP}/map.xml": urlset(f"{HTTP}/1")}, {},
+        [f"{HTTP}/robots.txt", f"{HTTP}/map.xml"], "1", []),
+    "host over neither": (
+        "shop.example", {ROBOTS: REFUSED, f"{HTTP}/robots.txt": REFUSED}, {}, [f"{HTTP}/robots.txt"] * 3, "",
+        [f"F04 {HTTP}/robots.txt", f"partial {HTTP}/robots.txt", "partial robots.txt"]),
     "host over https": ("shop.example", {MAP: ONE}, {}, [MAP], "1", []),
     # http answers and names a sitemap on the failed https host: the sitemap must not wait forever.
     "sitemap on the failed scheme": (
         "shop.example", {ROBOTS: [REFUSED, 404], f"{HTTP}/robots.txt": names(MAP), MAP: ONE}, {},
         [f"{HTTP}/robots.txt", ROBOTS, MAP], "1", []),
-    "robots.txt": (ROBOTS, {ROBOTS: names(A), A: 404, MAP: ONE}, {}, [A], "", ["F01"]),
+    "robots.txt": (ROBOTS, {ROBOTS: names(A), A: 404, MAP: ONE}, {}, [A], "", ["F01 a.xml", "partial a.xml"]),
     "document and site": ([MAP, SITE], BOTH, {}, [MAP, B], "12", []),
     "site and document": ([SITE, MAP], BOTH, {}, [MAP, B], "12", []),
     "document twice": ([MAP, MAP], {MAP: ONE}, {}, [MAP], "1", []),
@@ -92,35 +113,69 @@ WALKS: dict[str, tuple[str | list[str], Pages, dict[str, object], list[str], str
     "two sites that name one document": ([SITE, WWW], {ROBOTS: names(MAP), f"{WWW}/robots.txt": names(MAP), MAP: ONE},
                                          {}, [f"{WWW}/robots.txt", MAP], "1", []),
     # discovery
+    "well-known paths in their order": (SITE, {SITE + WELL_KNOWN[3]: ONE, SITE + WELL_KNOWN[5]: TWO}, {},
+                                        [SITE + path for path in WELL_KNOWN[:4]], "1", []),
+    "a well-known path that redirects": (SITE, {MAP: to(A), A: ONE}, {}, [MAP, A], "1", ["F03 sitemap.xml"]),
+    "a named sitemap is missing": (SITE, {ROBOTS: names(A), A: 404, MAP: ONE}, {}, [A, MAP], "1",
+                                   ["F01 a.xml", "partial a.xml"]),
+    "a named sitemap is a page": (SITE, {ROBOTS: names(A), A: "<html></html>", MAP: ONE}, {}, [A, MAP], "1",
+                                  ["partial a.xml"]),
+    "a named sitemap is refused": (SITE, {ROBOTS: names(A), A: REFUSED, MAP: ONE}, {}, [A, A, A, MAP], "1",
+                                   ["F04 a.xml", "partial a.xml"]),
     "probing waits for every named one": (SITE, {ROBOTS: names(A, B), A: 404, B: ONE, MAP: TWO}, {}, [A, B], "1",
-                                          ["F01"]),
+                                          ["F01 a.xml", "partial a.xml"]),
     "probe if needed": (SITE, {ROBOTS: names(A), A: ONE, MAP: TWO}, {}, [A], "1", []),
     "probe always": (SITE, {ROBOTS: names(A), A: ONE, MAP: TWO}, {"probe": "always"}, [A, MAP], "12", []),
     "probe always, behind a named path": (SITE, {ROBOTS: names(MAP), MAP: ONE}, {"probe": "always"},
                                           [SITE + path for path in WELL_KNOWN], "1", []),
     "probe never": (SITE, {MAP: ONE}, {"probe": "never"}, [], "", []),
     "no probing of an unresponsive host": (SITE, {ROBOTS: REFUSED}, {"obey_robots": False}, [ROBOTS, ROBOTS], "",
-                                           ["F04"]),
+                                           ["F04 robots.txt", "partial robots.txt"]),
     # documents
     "children of an index": (INDEX, {INDEX: index(A, B), A: ONE, B: TWO}, {}, [INDEX, A, B], "12", []),
+    "a child elsewhere": (INDEX, {INDEX: index(f"{OTHER}/a.xml")}, {"scope": "any"}, [INDEX, *of(OTHER)], "",
+                          ["F01 https://other.example/a.xml", "partial https://other.example/a.xml"]),
+    "a child in the domain": (INDEX, {INDEX: index(f"{WWW}/a.xml")}, {"scope": "domain"}, [INDEX, *of(WWW)], "",
+                              ["F01 https://www.shop.example/a.xml", "partial https://www.shop.example/a.xml"]),
+    "a child over http": (INDEX, {INDEX: index(f"{HTTP}/a.xml")}, {"scope": "host"}, [INDEX, *of(HTTP)], "",
+                          ["F01 http://shop.example/a.xml", "partial http://shop.example/a.xml"]),
+    "a child above the directory": (DEEP, {DEEP: index(MAP, f"{SITE}/maps/b.xml"), MAP: ONE}, {},
+                                    [DEEP, MAP, f"{SITE}/maps/b.xml"], "1",
+                                    ["S13 maps/index.xml sitemap.xml", "F01 maps/b.xml", "partial maps/b.xml"]),
+    "a child twice": (INDEX, {INDEX: index(MAP, MAP), MAP: ONE}, {}, [INDEX, MAP], "1", ["S12 index.xml sitemap.xml"]),
+    "an index lists itself": (INDEX, {INDEX: index(INDEX, MAP), MAP: ONE}, {}, [INDEX, MAP], "1",
+                              ["S05 index.xml index.xml"]),
+    "a cycle of indexes": (A, {A: index(B), B: index(C), C: index(A, MAP), MAP: ONE}, {}, [A, B, C, MAP], "1",
+                           ["S04 b.xml", "S05 c.xml a.xml", "S04 c.xml"]),
+    "an index within an index": (INDEX, {INDEX: index(A), A: index(MAP), MAP: ONE}, {}, [INDEX, A, MAP], "1",
+                                 ["S04 a.xml"]),
+    "indexes down to the limit": (CHAIN[0], DOWN, {"limits": Limits(max_index_depth=3)}, CHAIN[:4], "1",
+                                  ["S04 1.xml", "S04 2.xml"]),
+    "indexes beyond the limit": (CHAIN[0], DOWN, {"limits": Limits(max_index_depth=2)}, CHAIN[:3], "",
+                                 ["S04 1.xml", "S14 2.xml 3.xml", "S04 2.xml", "partial 2.xml"]),
+    "redirects up to the limit": (CHAIN[0], ALONG, {"limits": Limits(max_redirects=3)}, CHAIN[:4], "1",
+                                  ["F03 0.xml", "F03 0.xml", "F03 0.xml"]),
+    "redirects beyond the limit": (CHAIN[0], ALONG, {"limits": Limits(max_redirects=2)}, CHAIN[:3], "",
+                                   ["F03 0.xml", "F03 0.xml", "F04 0.xml", "partial 0.xml"]),
     "without descent": (INDEX, {INDEX: index(MAP), MAP: ONE}, {"descend": False}, [INDEX], "", []),
     "five levels": (CHAIN[0], {above: index(below) for above, below in pairwise(CHAIN)}, {}, CHAIN[:6], "",
-                    ["S04", "S04", "S04", "S04", "S14", "S04"]),
-    "redirect to a known document": (INDEX, {INDEX: index(A, B), A: ONE, B: to(A)}, {}, [INDEX, A, B], "1", ["F03"]),
+                    ["S04 1.xml", "S04 2.xml", "S04 3.xml", "S04 4.xml", "S14 5.xml 6.xml", "S04 5.xml", "partial 5.xml"]),
+    "redirect to a known document": (INDEX, {INDEX: index(A, B), A: ONE, B: to(A)}, {}, [INDEX, A, B], "1",
+                                     ["F03 b.xml"]),
     "tries count anew behind a redirect": (MAP, {MAP: [500, 500, to(B)], B: [500, 500, ONE]}, {}, [MAP] * 3 + [B] * 3,
-                                           "1", ["F03"]),
+                                           "1", ["F03 sitemap.xml"]),
 }
 
 
-@pytest.mark.parametrize(("target", "pages", "plan", "requested", "pages_read", "codes"), WALKS.values(), ids=WALKS)
+@pytest.mark.parametrize(("target", "pages", "plan", "requested", "pages_read", "reported"), WALKS.values(), ids=WALKS)
 def test_what_is_requested_and_read(
     target: str | list[str], pages: Pages, plan: dict[str, object], requested: list[str], pages_read: str,
-    codes: list[str],
+    reported: list[str],
 ) -> None:
     seen = walk(target, pages, **plan)
     assert seen.requested == [ROBOTS, *requested]
     assert [loc[-1] for loc in seen.locs] == [*pages_read]
-    assert seen.codes == codes
+    assert reports(seen) == reported
 
 
 def test_robots_txt_is_requested_first() -> None:
@@ -139,13 +194,6 @@ def test_documents_wait_until_robots_txt_has_been_read() -> None:
     assert frontier.wait(5.0) is None
     frontier.receive(robots, Head(404, {}), 6.0, TODAY)
     assert [request.url for request in frontier.next_requests(6.0)] == [MAP]
-
-
-def test_forbidden_sitemap_is_reported_and_not_fetched() -> None:
-    seen = walk(SITE, {ROBOTS: names(MAP, rules="Disallow: /sitemap.xml"), MAP: ONE}, probe="never")
-    assert seen.requested == [ROBOTS]
-    assert seen.problem("F02").sitemap == MAP
-    assert not seen.outcomes[MAP].complete
 
 
 def test_rules_are_known_without_obey_robots() -> None:
@@ -217,19 +265,6 @@ def test_advice_depends_on_the_reason() -> None:
 # --- where a site starts --------------------------------------------------------------------------------------
 
 
-def test_a_bare_host_is_https_then_http() -> None:
-    http = "http://shop.example"
-    pages: Pages = {
-        ROBOTS: REFUSED,
-        f"{http}/robots.txt": names(f"{http}/sitemap.xml"),
-        f"{http}/sitemap.xml": urlset(f"{http}/1"),
-    }
-    seen = walk("shop.example", pages)
-    assert seen.requested == [ROBOTS, f"{http}/robots.txt", f"{http}/sitemap.xml"]
-    assert seen.locs == [f"{http}/1"]
-    assert all(outcome.complete for outcome in seen.outcomes.values())
-
-
 def test_an_answer_that_breaks_off_is_no_reason_for_http() -> None:
 
     frontier = Frontier([parse_target("shop.example")], Plan(), jitter=lambda: 0.5)
@@ -238,14 +273,6 @@ def test_an_answer_that_breaks_off_is_no_reason_for_http() -> None:
     frontier.receive(robots, Failed("F04", "reset"), 0.0, TODAY)
     (again,) = frontier.next_requests(60.0)
     assert again.url == ROBOTS
-
-
-def test_failures_of_both_schemes_are_reported() -> None:
-    seen = walk("shop.example", {ROBOTS: REFUSED, "http://shop.example/robots.txt": REFUSED})
-    assert {url for url, outcome in seen.outcomes.items() if not outcome.complete} == {
-        ROBOTS,
-        "http://shop.example/robots.txt",
-    }
 
 
 def test_same_failure_of_both_schemes_is_reported_once() -> None:
@@ -350,14 +377,6 @@ def test_redirects_of_robots_txt_have_a_limit_of_their_own(limit: int, read: boo
 # --- discovery ------------------------------------------------------------------------------------------------
 
 
-def test_well_known_paths_are_tried_in_order_up_to_the_first_sitemap() -> None:
-    found = SITE + WELL_KNOWN[3]
-    seen = walk(SITE, {found: ONE, SITE + WELL_KNOWN[5]: TWO})
-    assert seen.requested == [ROBOTS, *(SITE + path for path in WELL_KNOWN[:4])]
-    assert seen.outcomes[found].why == "well-known"
-    assert seen.locs == [f"{SITE}/1"]
-
-
 def test_failed_well_known_paths_have_no_outcome_and_no_problem() -> None:
     pages: Pages = {
         SITE + WELL_KNOWN[1]: "<html><body>not here</body></html>",
@@ -370,20 +389,6 @@ def test_failed_well_known_paths_have_no_outcome_and_no_problem() -> None:
     assert list(seen.outcomes) == [ROBOTS]
     assert seen.codes == []
     assert seen.frontier.sites[0].candidates == []
-
-
-def test_redirect_of_a_well_known_path_to_a_sitemap_is_reported() -> None:
-    seen = walk(SITE, {MAP: to(f"{SITE}/s.xml"), f"{SITE}/s.xml": ONE})
-    assert seen.documents == [MAP, f"{SITE}/s.xml"]
-    assert seen.problem("F03").sitemap == MAP
-    assert seen.outcomes[MAP].final_url == f"{SITE}/s.xml"
-
-
-@pytest.mark.parametrize("bad", [404, "<html></html>", REFUSED])
-def test_paths_are_probed_if_no_named_url_is_a_sitemap(bad: Reply) -> None:
-    seen = walk(SITE, {ROBOTS: names(f"{SITE}/a.xml"), f"{SITE}/a.xml": bad, MAP: ONE})
-    assert seen.locs == [f"{SITE}/1"]
-    assert not seen.outcomes[f"{SITE}/a.xml"].complete
 
 
 def test_candidates_are_named_sitemaps_and_the_found_path() -> None:
@@ -399,31 +404,8 @@ def test_candidates_are_named_sitemaps_and_the_found_path() -> None:
 # --- children of an index -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("scope", "child"), [
-    ("any", "https://other.example/a.xml"),
-    ("domain", "https://www.shop.example/a.xml"),
-    ("host", "http://shop.example/a.xml"),
-])
-def test_a_wider_scope_follows_children_elsewhere(scope: str, child: str) -> None:
-    assert child in walk(INDEX, {INDEX: index(child)}, scope=scope).documents
-
-
 def test_robots_txt_is_a_parent_of_a_listed_target() -> None:
     assert walk(MAP, {ROBOTS: names(MAP), MAP: urlset()}).outcomes[MAP].parents == [ROBOTS]
-
-
-def test_a_child_above_the_directory_is_noted_and_read() -> None:
-    deep = f"{SITE}/maps/index.xml"
-    seen = walk(deep, {deep: index(MAP, f"{SITE}/maps/b.xml"), MAP: ONE})
-    assert seen.locs == [f"{SITE}/1"]
-    assert seen.problem("S13").raw == MAP
-
-
-def test_a_child_that_is_listed_twice_is_noted_and_fetched_once() -> None:
-    seen = walk(INDEX, {INDEX: index(MAP, MAP), MAP: ONE})
-    assert seen.documents == [INDEX, MAP]
-    assert seen.problem("S12").sitemap == INDEX
-    assert seen.outcomes[MAP].parents == [INDEX]
 
 
 def test_a_document_of_several_parents_is_fetched_once_and_has_them_all() -> None:
@@ -436,45 +418,8 @@ def test_a_document_of_several_parents_is_fetched_once_and_has_them_all() -> Non
 
 def test_parents_that_come_later_are_in_the_outcome() -> None:
     """The second parent lists the document after its outcome was reported."""
-    seen = walk(SITE, {ROBOTS: names(A, B), A: index(MAP), B: [503, index(MAP)], MAP: urlset()})
+    seen = walk(SITE, {ROBOTS: names(A, B), A: index(MAP, MAP), B: [503, index(MAP)], MAP: urlset()})
     assert seen.outcomes[MAP].parents == [A, B]
-
-
-def test_an_index_that_lists_itself_is_noted_and_read_once() -> None:
-    seen = walk(INDEX, {INDEX: index(INDEX, MAP), MAP: ONE})
-    assert seen.documents == [INDEX, MAP]
-    assert seen.problem("S05").raw == INDEX
-    assert "S04" not in seen.codes
-    assert seen.outcomes[INDEX].complete
-
-
-def test_cycle_of_indexes_is_noted_and_ends() -> None:
-    a, b, c = (f"{SITE}/{name}.xml" for name in "abc")
-    seen = walk(a, {a: index(b), b: index(c), c: index(a, MAP), MAP: ONE})
-    assert seen.documents == [a, b, c, MAP]
-    assert (seen.problem("S05").sitemap, seen.problem("S05").raw) == (c, a)
-    assert seen.locs == [f"{SITE}/1"]
-
-
-def test_an_index_within_an_index_is_noted_and_followed() -> None:
-    seen = walk(INDEX, {INDEX: index(f"{SITE}/a.xml"), f"{SITE}/a.xml": index(MAP), MAP: ONE})
-    assert seen.problem("S04").sitemap == f"{SITE}/a.xml"
-    assert seen.locs == [f"{SITE}/1"]
-
-
-@pytest.mark.parametrize(("depth", "reached"), [(3, True), (2, False)])
-def test_indexes_are_followed_as_deep_as_the_limit(depth: int, reached: bool) -> None:
-    chain = [f"{SITE}/{number}.xml" for number in range(3)]
-    pages: Pages = {
-        INDEX: index(chain[0]),
-        chain[0]: index(chain[1]),
-        chain[1]: index(chain[2]),
-        chain[2]: urlset(f"{SITE}/page"),
-    }
-    seen = walk(INDEX, pages, limits=Limits(max_index_depth=depth))
-    assert (chain[2] in seen.documents) is reached
-    assert ("S14" in seen.codes) is not reached
-    assert seen.outcomes[chain[1]].complete is reached
 
 
 def test_no_more_documents_are_read_than_the_limit() -> None:
@@ -556,16 +501,6 @@ def test_a_redirect_loop_ends_with_an_error(steps: list[str]) -> None:
     assert "redirect loop" in seen.problem("F04").message
     assert seen.documents == steps[:-1]
     assert not seen.outcomes[MAP].complete
-
-
-@pytest.mark.parametrize(("limit", "read"), [(3, True), (2, False)])
-def test_redirects_are_followed_up_to_the_limit(limit: int, read: bool) -> None:
-    steps = [f"{SITE}/{number}.xml" for number in range(4)]
-    pages: Pages = {start: (302, {"location": end}) for start, end in pairwise(steps)}
-    pages[steps[-1]] = urlset(f"{SITE}/page")
-    seen = walk(steps[0], pages, limits=Limits(max_redirects=limit))
-    assert (seen.locs == [f"{SITE}/page"]) is read
-    assert ("F04" in seen.codes) is not read
 
 
 def test_redirect_to_another_host_requests_its_robots_txt() -> None:
@@ -1034,10 +969,8 @@ def test_documents_that_redirect_to_each_other_fail() -> None:
 
 
 def test_document_waiting_on_a_failed_scheme_is_reported() -> None:
-    document = f"{SITE}/s.xml"
-    pages: Pages = {ROBOTS: REFUSED, "http://shop.example/robots.txt": "", document: ONE}
-    seen = walk(["shop.example", document], pages)
-    assert not seen.outcomes[document].complete, "its host's robots.txt is unreachable"
+    seen = walk(["shop.example", A], {ROBOTS: REFUSED, f"{HTTP}/robots.txt": "", A: ONE})
+    assert not seen.outcomes[A].complete, "its host's robots.txt is unreachable"
 
 
 def test_documents_that_redirect_to_each_other_count_as_one_that_could_not_be_read() -> None:
