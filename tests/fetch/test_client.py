@@ -155,9 +155,30 @@ def ok(body: bytes, *headers: str) -> bytes:
 # --- answers ----------------------------------------------------------------------------------------------------
 
 
-def test_body_status_and_url_arrive():
-    response, body, server = answered(ok(b"<urlset/>"))
-    assert (response.status, response.url, body) == (200, server.url, b"<urlset/>")
+PACKED = gzip.compress(b"<urlset/>")
+ANSWERS = {
+    "body": (ok(b"<urlset/>"), 200, {}, b"<urlset/>"),
+    "gzip, which stays packed": (ok(PACKED, "Content-Encoding: gzip"), 200, {"content-encoding": "gzip"}, PACKED),
+    "broken gzip": (ok(b"\x1f\x8bjunk", "Content-Encoding: gzip"), 200, {}, b"\x1f\x8bjunk"),
+    "redirect, which is not followed": (b"HTTP/1.1 302 Found\r\nLocation: /other.xml\r\nContent-Length: 0\r\n\r\n", 302,
+                                        {"location": "/other.xml"}, b""),
+    "repeated headers": (ok(b"", "X-Robots-Tag: a", 'ETag: W/"1"', "x-robots-tag: b"), 200,
+                         {"x-robots-tag": "a, b", "etag": 'W/"1"'}, b""),
+    "headers that are not UTF-8": (ok(b"", "X-Note: caf\xe9", "Location: /\xc3\xa9"), 200,
+                                   {"x-note": "café", "location": "/é"}, b""),
+    **{f"status {status}": (f"HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n".encode(), int(status), {}, b"")
+       for status in ("000", "404", "503", "999")},
+    "not modified": (b"HTTP/1.1 304 Not Modified\r\n\r\n", 304, {}, b""),
+    "body without length": (b"HTTP/1.0 200 OK\r\n\r\nabc", 200, {}, b"abc"),
+}
+
+
+@pytest.mark.parametrize(("reply", "status", "headers", "body"), ANSWERS.values(), ids=ANSWERS)
+def test_answer_arrives_as_it_was_sent(reply, status, headers, body):
+    response, received, server = answered(reply)
+    assert (response.status, response.url, received) == (status, server.url, body)
+    assert headers.items() <= response.headers.items()
+    assert len(server.heads) == 1
 
 
 def test_little_of_a_body_waits_in_memory():
@@ -180,51 +201,6 @@ def test_little_of_a_body_waits_in_memory():
 @pytest.mark.parametrize("field", ["connect_seconds", "read_seconds"])
 def test_timeouts_may_be_infinite(field):
     assert answered(ok(b"body"), limits=Limits(**{field: math.inf}))[1] == b"body"
-
-
-def test_gzip_body_arrives_undecoded():
-    packed = gzip.compress(b"<urlset/>")
-    response, body, _ = answered(ok(packed, "Content-Encoding: gzip"))
-    assert body == packed
-    assert response.headers["content-encoding"] == "gzip"
-
-
-def test_broken_gzip_is_not_decoded_by_the_fetcher():
-    assert answered(ok(b"\x1f\x8bjunk", "Content-Encoding: gzip"))[1] == b"\x1f\x8bjunk"
-
-
-def test_redirect_is_not_followed():
-    reply = b"HTTP/1.1 302 Found\r\nLocation: /other.xml\r\nContent-Length: 0\r\n\r\n"
-    response, _, server = answered(reply)
-    assert (response.status, response.headers["location"]) == (302, "/other.xml")
-    assert len(server.heads) == 1
-
-
-def test_header_names_are_lower_case_and_repeated_ones_joined():
-    response, _, _ = answered(ok(b"", "X-Robots-Tag: a", 'ETag: W/"1"', "x-robots-tag: b"))
-    assert response.headers["x-robots-tag"] == "a, b"
-    assert response.headers["etag"] == 'W/"1"'
-
-
-def test_header_bytes_that_are_not_utf_8_become_printable_text():
-    response, _, _ = answered(ok(b"", "X-Note: caf\xe9", "Location: /\xc3\xa9"))
-    assert response.headers["x-note"] == "café"
-    assert response.headers["location"] == "/é"
-
-
-@pytest.mark.parametrize("status", ["000", "404", "503", "999"])
-def test_every_status_is_an_answer(status):
-    reply = f"HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n".encode()
-    assert answered(reply)[0].status == int(status)
-
-
-def test_not_modified_has_an_empty_body():
-    response, body, _ = answered(b"HTTP/1.1 304 Not Modified\r\n\r\n")
-    assert (response.status, body) == (304, b"")
-
-
-def test_body_without_length_ends_with_the_connection():
-    assert answered(b"HTTP/1.0 200 OK\r\n\r\nabc")[1] == b"abc"
 
 
 # --- requests ---------------------------------------------------------------------------------------------------
@@ -251,16 +227,15 @@ def test_headers_of_the_request_replace_our_own_in_any_case():
     assert ours == ["accept-encoding: identity", "user-agent: other/2"]
 
 
-def test_userinfo_and_fragment_are_never_sent():
-    _, _, server = answered(ok(b""), url="http://me:secret@127.0.0.1:{}/a?b=@c#frag")
-    assert server.heads[0].startswith(b"GET /a?b=@c HTTP/1.1\r\n")
+@pytest.mark.parametrize(("url", "line"), [
+    ("http://me:secret@127.0.0.1:{}/a?b=@c#frag", b"GET /a?b=@c HTTP/1.1\r\n"),
+    ("http://127.0.0.1:{}/%41%zz/a%2Fb?q=%7e", b"GET /%41%zz/a%2Fb?q=%7e HTTP/1.1\r\n"),
+])
+def test_path_is_sent_as_written_without_userinfo_and_fragment(url, line):
+    _, _, server = answered(ok(b""), url=url)
+    assert server.heads[0].startswith(line)
     assert b"authorization" not in server.heads[0].lower()
     assert b"secret" not in server.heads[0]
-
-
-def test_escapes_of_the_url_are_sent_as_written():
-    _, _, server = answered(ok(b""), url="http://127.0.0.1:{}/%41%zz/a%2Fb?q=%7e")
-    assert server.heads[0].startswith(b"GET /%41%zz/a%2Fb?q=%7e HTTP/1.1\r\n")
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])  # cookie jars keep no cookies of an IP address
@@ -286,11 +261,6 @@ def test_proxies_and_passwords_of_the_environment_are_not_used(monkeypatch, tmp_
     body, heads, connections = asyncio.run(run())
     assert (body, connections) == (b"direct", 0)
     assert "authorization" not in header_lines(heads[0])
-
-
-def test_connection_is_kept_for_the_next_request():
-    bodies, server = several(ok(b"abc"), 3)
-    assert (bodies, server.connections, len(server.heads)) == ([b"abc"] * 3, 1, 3)
 
 
 def test_leaving_early_hangs_up():
@@ -476,11 +446,6 @@ def test_chunks_of_one_byte_are_within_it():
     assert answered(CHUNKED + b"".join(b"1\r\n%c\r\n" % byte for byte in body) + b"0\r\n\r\n")[1] == body
 
 
-def test_bytes_beside_the_body_are_counted_once_a_request():
-    bodies, server = several(HINTS * 80 + ok(b"abc"), 4)  # in all, over twice the limit
-    assert (bodies, server.connections) == ([b"abc"] * 4, 1)
-
-
 def test_other_requests_of_an_own_session_have_no_such_limit():
     async def run():
         body = b"x" * (3 * MAX_FRAMING_BYTES)
@@ -497,9 +462,14 @@ def test_other_requests_of_an_own_session_have_no_such_limit():
     assert asyncio.run(run()) == 1
 
 
-def test_body_longer_than_its_length_ends_there_and_so_does_the_connection():
-    bodies, server = several(ok(b"<urlset/>") + b"<urlset/>", 2)
-    assert (bodies, server.connections) == ([b"<urlset/>"] * 2, 2)
+@pytest.mark.parametrize(("reply", "count", "body", "connections"), [
+    (ok(b"abc"), 3, b"abc", 1),
+    (HINTS * 80 + ok(b"abc"), 4, b"abc", 1),  # in all, over twice the limit, which counts for each request
+    (ok(b"<urlset/>") + b"<urlset/>", 2, b"<urlset/>", 2),
+], ids=["a body", "bytes beside it", "a body longer than its length"])
+def test_connection_is_kept_for_the_next_request_unless_bytes_are_left(reply, count, body, connections):
+    bodies, server = several(reply, count)
+    assert (bodies, server.connections, len(server.heads)) == ([body] * count, connections, count)
 
 
 @pytest.mark.parametrize("guarded", [True, False])
@@ -597,9 +567,11 @@ def tls_failure(server_context, client_context=None) -> tuple[FetchError, int]:
     return asyncio.run(run())
 
 
-def test_expired_certificate_is_named(expired):
-    error, port = tls_failure(*expired)
-    assert str(error) == f"TLS certificate of 127.0.0.1:{port} has expired; {UNCHECKED}"
+@pytest.mark.parametrize(("is_trusted", "fault"), [(True, "has expired"), (False, "is self-signed")])
+def test_fault_of_a_certificate_is_named(expired, is_trusted, fault):
+    server_context, client_context = expired
+    error, port = tls_failure(server_context, client_context if is_trusted else None)
+    assert str(error) == f"TLS certificate of 127.0.0.1:{port} {fault}; {UNCHECKED}"
     assert (error.code, error.transient) == ("F04", False)
 
 
@@ -612,12 +584,6 @@ def test_a_port_that_does_not_speak_tls_is_not_blamed_on_the_user_agent():
     error = fetch_error(caught.value, RequestedUrl("https://a.example/", "a.example", "a.example:80", 1.0, 1.0))
     assert str(error).startswith("TLS with a.example:80 failed: ")
     assert error.remedy == "check the port, or give the URL with http://"
-
-
-def test_untrusted_certificate_is_named(expired):
-    error, port = tls_failure(expired[0])
-    assert str(error) == f"TLS certificate of 127.0.0.1:{port} is self-signed; {UNCHECKED}"
-    assert not error.transient
 
 
 @pytest.mark.slow

@@ -159,7 +159,7 @@ WALKS: dict[str, tuple[str | list[str], Pages, dict[str, object], list[str], str
                                    ["F03 0.xml", "F03 0.xml", "F04 0.xml", "partial 0.xml"]),
     "without descent": (INDEX, {INDEX: index(MAP), MAP: ONE}, {"descend": False}, [INDEX], "", []),
     "five levels": (CHAIN[0], {above: index(below) for above, below in pairwise(CHAIN)}, {}, CHAIN[:6], "",
-                    ["S04 1.xml", "S04 2.xml", "S04 3.xml", "S04 4.xml", "S14 5.xml 6.xml", "S04 5.xml", "partial 5.xml"]),
+                    [*(f"S04 {each}.xml" for each in (1, 2, 3, 4)), "S14 5.xml 6.xml", "S04 5.xml", "partial 5.xml"]),
     "redirect to a known document": (INDEX, {INDEX: index(A, B), A: ONE, B: to(A)}, {}, [INDEX, A, B], "1",
                                      ["F03 b.xml"]),
     "tries count anew behind a redirect": (MAP, {MAP: [500, 500, to(B)], B: [500, 500, ONE]}, {}, [MAP] * 3 + [B] * 3,
