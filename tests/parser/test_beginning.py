@@ -85,18 +85,6 @@ def test_the_problem_says_how_much_was_skipped_and_where() -> None:
     assert problem.message == "skipped 9 bytes before the root element"
 
 
-def test_junk_on_both_sides_of_the_declaration_is_skipped() -> None:
-    start, entry, end = FORMS["urlset"]
-    document = "\n" + DECLARATION + NOTICE + start + entry.format(A) + end
-    assert result(document) == ("urlset", [A], ["S08", "S08"], True)
-
-
-def test_what_may_stand_before_the_root_is_no_problem() -> None:
-    start, entry, end = FORMS["urlset"]
-    for usual in ("<!-- made by x -->", "<?xml-stylesheet href='a.xsl'?>", "\n\n", "<!DOCTYPE urlset>"):
-        assert result(DECLARATION + usual + start + entry.format(A) + end) == ("urlset", [A], [], True)
-
-
 DOCTYPES = {
     "alone": "<!DOCTYPE html>\n",
     "before the declaration": f"\n<!doctype HTML>\n{DECLARATION}",
@@ -123,17 +111,38 @@ def test_a_sitemap_that_comes_first_in_an_unknown_element_is_read(form: str, bef
         assert result(document) == (format_of(form), [A], ["S08", "S01"], True)
 
 
-def test_the_element_around_a_sitemap_may_declare_its_namespace() -> None:
-    urls = f"<urlset>{FORMS['urlset'][1].format(A)}</urlset>"
-    assert result(f'<x xmlns="{CORE}">{urls}</x>')[:2] == ("urlset", [A])
-    assert result(f"<x>{urls}</x>") == (None, [], ["S15"], False)
-
-
 @pytest.mark.parametrize(("more", "locs"), [(-1, [A]), (0, [])])
 def test_the_root_begins_within_a_limit_of_bytes(more: int, locs: list[str]) -> None:
     start, entry, end = "<urlset>", FORMS["urlset"][1], "</urlset>"
     junk = "<br>" + "x" * (MAX_JUNK_BYTES - len("<br>") - len(start) + 1 + more)
     assert result(DECLARATION + junk + start + entry.format(A) + end)[1] == locs
+
+
+SITEMAP = FORMS["urlset"][0] + FORMS["urlset"][1].format(A) + "</urlset>"
+URLS = f"<urlset>{FORMS['urlset'][1].format(A)}</urlset>"
+CHANNEL = f"<channel><title>t</title><link>{B}</link><item><link>{A}</link></item></channel></rss>"
+BEGINNINGS = {
+    "junk on both sides of the declaration": (f"\n{DECLARATION}{NOTICE}{SITEMAP}", "urlset", [A], ["S08", "S08"], True),
+    **{f"usual before a root: {usual}": (f"{DECLARATION}{usual}{SITEMAP}", "urlset", [A], [], True)
+       for usual in ("<!-- made by x -->", "<?xml-stylesheet href='a.xsl'?>", "\n\n", "<!DOCTYPE urlset>")},
+    "a namespace around a sitemap": (f'<x xmlns="{CORE}">{URLS}</x>', "urlset", [A], ["S08", "S02", "S01"], True),
+    "an element without one": (f"<x>{URLS}</x>", None, [], ["S15"], False),
+    "two URLs before a sitemap": (f"{A}\n{B}\n{DECLARATION}", "text", [A, B], ["U15"], True),
+    "a URL without its tag": (f"{A}\n</loc>\n</url>\n<url>\n<loc>{B}</loc></url>\n</urlset>", "urlset", [B], ["S01"],
+                              False),
+    "a page with a URL on a line": (f"<p>See</p>\n{A}\n<p>and so on</p>\n", None, [], ["S15"], False),
+    **{f"{name}, {'declared' if declaration else 'undeclared'}": (declaration + text, *expected, False)
+       for declaration in ("", DECLARATION)
+       for name, text, *expected in (
+           ("a channel without its rss", CHANNEL, "rss", [A], ["S01"]),
+           ("locations", f"<loc>{A}</loc>\n<loc>{B}</loc>\n", "urlset", [A, B], ["S01", "S01", "S10"]),
+           ("one location", f"<loc>{A}</loc>", "urlset", [A], ["S01", "S01"]))},
+}
+
+
+@pytest.mark.parametrize(("document", "name", "locs", "codes", "complete"), BEGINNINGS.values(), ids=BEGINNINGS)
+def test_beginnings(document: str, name: str | None, locs: list[str], codes: list[str], complete: bool) -> None:
+    assert result(document) == (name, locs, codes, complete)
 
 
 @pytest.mark.slow
@@ -144,7 +153,6 @@ def test_an_element_of_another_format_ends_within_a_limit_of_bytes() -> None:
         assert result(DECLARATION + junk + start + entry.format(A) + end)[1] == locs
 
 
-SITEMAP = FORMS["urlset"][0] + FORMS["urlset"][1].format(A) + "</urlset>"
 SVG = '<svg><metadata><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"/></metadata></svg>'
 OTHERS = {
     "page": (f"<!DOCTYPE html>\n<html><body><pre>{SITEMAP}</pre></body></html>", "html", "F05"),
@@ -222,27 +230,6 @@ def test_a_location_belongs_to_the_entry_or_root_that_ends_behind_it(
     assert result(document) == (form, [A, B], ["S01"], False)
 
 
-@pytest.mark.parametrize("declaration", ["", DECLARATION], ids=["undeclared", "declared"])
-def test_locations_without_entries_are_read(declaration: str) -> None:
-    assert result(f"{declaration}<loc>{A}</loc>\n<loc>{B}</loc>\n") == ("urlset", [A, B], ["S01", "S01", "S10"], False)
-    assert result(f"{declaration}<loc>{A}</loc>") == ("urlset", [A], ["S01", "S01"], False)
-
-
-def test_two_urls_before_a_sitemap_are_a_list() -> None:
-    assert result(f"{A}\n{B}\n{DECLARATION}")[:2] == ("text", [A, B])
-
-
-def test_a_url_without_its_tag_is_no_list() -> None:
-    document = f"{A}\n</loc>\n</url>\n<url>\n<loc>{B}</loc></url>\n</urlset>"
-    assert result(document) == ("urlset", [B], ["S01"], False)
-
-
-@pytest.mark.parametrize("declaration", ["", DECLARATION], ids=["undeclared", "declared"])
-def test_a_channel_without_its_rss_is_read(declaration: str) -> None:
-    document = f"<channel><title>t</title><link>{B}</link><item><link>{A}</link></item></channel></rss>"
-    assert result(declaration + document) == ("rss", [A], ["S01"], False)
-
-
 def test_extensions_behind_a_lost_beginning_are_read() -> None:
     image = f"<image:image><image:loc>{B}</image:loc></image:image>"
     (record,) = sr.parse(f"<url><loc>{A}</loc>{image}</url></urlset>").urls
@@ -268,7 +255,3 @@ def test_junk_before_a_list_of_urls_is_skipped(before: str, codes: list[str]) ->
     assert result(f"{before}{A}\n{B}\n")[1:3] == (locs, codes)
     lines = [url.line for url in sr.parse(f"{before}{A}\n{B}\n").urls]
     assert lines == [before.count("\n") + number for number in range(1, 1 + len(locs))]
-
-
-def test_a_page_with_a_url_on_a_line_is_no_list() -> None:
-    assert result(f"<p>See</p>\n{A}\n<p>and so on</p>\n")[:3] == (None, [], ["S15"])

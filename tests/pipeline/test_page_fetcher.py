@@ -153,17 +153,15 @@ def test_a_robots_txt_at_a_host_that_is_skipped_forbids_all() -> None:
     assert fetched(network, ["/b"], lambda url: None)["/b"].failure.code == "F14"
 
 
-@pytest.mark.parametrize("per_host", [1, 3])
-def test_no_more_requests_to_a_host_than_allowed_are_in_flight(per_host: int) -> None:
+@pytest.mark.parametrize(("urls", "plan", "most"), [
+    ([f"/{n}" for n in range(30)], Plan(per_host=1), 1),
+    ([f"/{n}" for n in range(30)], Plan(per_host=3), 3),
+    ([f"https://h{n}.example/{m}" for n in range(5) for m in range(4)], Plan(concurrency=2), 2),
+])
+def test_no_more_requests_than_allowed_are_in_flight(urls: list[str], plan: Plan, most: int) -> None:
     network = Network({}, seconds=0.002)
-    fetched(network, [f"/{n}" for n in range(30)], plan=Plan(per_host=per_host))
-    assert network.most_in_flight == per_host
-
-
-def test_no_more_requests_than_allowed_are_in_flight_in_all() -> None:
-    network = Network({}, seconds=0.002)
-    fetched(network, [f"https://h{n}.example/{m}" for n in range(5) for m in range(4)], plan=Plan(concurrency=2))
-    assert network.most_in_flight == 2
+    fetched(network, urls, plan=plan)
+    assert network.most_in_flight == most
 
 
 def test_a_crawl_delay_is_kept_from_the_last_sitemap_on() -> None:

@@ -9,7 +9,7 @@ import pytest
 from sitemap_reader.serialize import BLOCK_BYTES, FLUSH_SECONDS, Blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 
 class Clock:
@@ -54,13 +54,17 @@ def test_lines_do_not_wait_longer_than_the_time_to_flush() -> None:
     assert stream.getvalue() == b"1\n2\n3\n"
 
 
-def test_a_stream_that_takes_parts_gets_all() -> None:
+one_or_many = pytest.mark.parametrize("write", [Blocks.write, Blocks.write_lines])
+
+
+@one_or_many
+def test_a_stream_that_takes_parts_gets_all(write: Callable[[Blocks, bytes], object]) -> None:
     stream = Slow()
     blocks = Blocks(stream)
-    blocks.write(b"12345678\n")
+    write(blocks, b"12345678\n123\n" * 100)
     blocks.flush()
     blocks.flush()
-    assert stream.getvalue() == b"12345678\n"
+    assert stream.getvalue() == b"12345678\n123\n" * 100
 
 
 def test_a_failure_names_its_file_and_keeps_its_kind() -> None:
@@ -91,7 +95,8 @@ def test_after_a_write_that_an_interrupt_ended_nothing_more_is_written() -> None
     assert (stream.getvalue(), cut, blocks.has_failed) == (b"1\n2", [1], True)
 
 
-def test_write_runs_in_the_signal_guard() -> None:
+@one_or_many
+def test_write_runs_in_the_signal_guard(write: Callable[[Blocks, bytes], object]) -> None:
     stream, seen = io.BytesIO(), []
 
     @contextmanager
@@ -101,9 +106,10 @@ def test_write_runs_in_the_signal_guard() -> None:
         seen.append(stream.getvalue())
 
     blocks = Blocks(stream, hold=hold)
-    blocks.write(b"1\n")
-    blocks.flush()
-    assert seen == [b"", b"1\n"]
+    write(blocks, b"1\n2\n")
+    if write is Blocks.write:
+        blocks.flush()
+    assert seen == [b"", b"1\n2\n"]
 
 
 class Full(io.BytesIO):
@@ -121,18 +127,28 @@ class Full(io.BytesIO):
         return taken
 
 
-@pytest.mark.parametrize(("space", "half"), [(0, 0), (1, 1), (3, 3), (4, 0), (5, 1), (9, 5), (10, 0), (13, 3)])
-def test_partly_written_record_is_reported(space: int, half: int) -> None:
+@pytest.mark.parametrize(("write", "records", "space", "half"), [
+    # a line end inside a record does not end it
+    *((Blocks.write, [b"one\n", b'"a\nb"\n', b"three\n"], *row)
+      for row in ((0, 0), (1, 1), (3, 3), (4, 0), (5, 1), (9, 5), (10, 0), (13, 3))),
+    *((Blocks.write_lines, [b"one\ntwo\nthree\nfour\n"], *row)
+      for row in ((0, 0), (1, 1), (3, 3), (4, 0), (5, 1), (7, 3), (8, 0), (13, 5), (14, 0))),
+])
+def test_partly_written_record_is_reported(
+    write: Callable[[Blocks, bytes], object], records: list[bytes], space: int, half: int
+) -> None:
     reported: list[int] = []
-    stream = Full(space)
-    blocks = Blocks(stream, take_back=reported.append)
-    for record in (b"one\n", b'"a\nb"\n', b"three\n"):  # a line end inside a record does not end it
-        blocks.write(record)
-    assert not blocks.has_failed
-    with pytest.raises(OSError, match="No space"):
+    blocks = Blocks(Full(space), "urls.jsonl", take_back=reported.append)
+
+    def write_all() -> None:
+        for record in records:
+            write(blocks, record)
+            assert not blocks.has_failed
         blocks.flush()
-    assert reported == [half]
-    assert blocks.has_failed
+
+    with pytest.raises(OSError, match="No space") as failure:
+        write_all()
+    assert (reported, blocks.has_failed, failure.value.filename) == ([half], True, "urls.jsonl")
 
 
 def test_many_lines_are_written_in_one_call_after_waiting_ones() -> None:
@@ -145,37 +161,3 @@ def test_many_lines_are_written_in_one_call_after_waiting_ones() -> None:
     blocks.write(b"4\n")
     blocks.flush()
     assert stream.getvalue() == b"1\n2\n3\n4\n"
-
-
-def test_many_lines_reach_a_stream_that_takes_parts_whole() -> None:
-    stream = Slow()
-    Blocks(stream).write_lines(b"12345678\n123\n" * 100)
-    assert stream.getvalue() == b"12345678\n123\n" * 100
-
-
-def test_write_of_many_lines_runs_in_the_signal_guard() -> None:
-    stream, seen = io.BytesIO(), []
-
-    @contextmanager
-    def hold() -> Iterator[None]:
-        seen.append(stream.getvalue())
-        yield
-        seen.append(stream.getvalue())
-
-    Blocks(stream, hold=hold).write_lines(b"1\n2\n")
-    assert seen == [b"", b"1\n2\n"]
-
-
-@pytest.mark.parametrize(
-    ("space", "half"), [(0, 0), (1, 1), (3, 3), (4, 0), (5, 1), (7, 3), (8, 0), (13, 5), (14, 0)]
-)
-def test_partly_written_line_among_many_is_reported(space: int, half: int) -> None:
-    reported: list[int] = []
-    stream = Full(space)
-    blocks = Blocks(stream, "urls.jsonl", take_back=reported.append)
-    with pytest.raises(OSError, match="No space") as failure:
-        blocks.write_lines(b"one\ntwo\nthree\nfour\n")
-    assert reported == [half]
-    assert blocks.has_failed
-    assert failure.value.filename == "urls.jsonl"
-    assert (stream.getvalue()[: space - half] or b"\n").endswith(b"\n")

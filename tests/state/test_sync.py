@@ -48,30 +48,21 @@ def test_the_first_time_everything_is_new_and_then_nothing(state: Path) -> None:
     assert second.stream.summary.not_modified == 3
 
 
-def test_without_validators_the_same_bytes_are_no_change(state: Path) -> None:
+@pytest.mark.parametrize(("has_etags", "age_seconds", "status"), [
+    (False, None, 200),  # the same bytes are no change
+    (False, 60, 304),
+    (False, 59, 200),  # the document may change again in the second of its Last-Modified
+    (True, 0, 304),  # both are sent
+])
+def test_unchanged_documents_are_asked_for_with_their_validators(
+    state: Path, has_etags: bool, age_seconds: int | None, status: int
+) -> None:
     site = two()
-    site.has_etags = False
-    site.run(state)
-    assert site.run(state).reported == NOTHING
-    assert site.requested["a.xml"] == 200
-
-
-@pytest.mark.parametrize(("seconds", "status"), [(60, 304), (59, 200)])
-def test_recent_last_modified_is_not_stored(state: Path, seconds: int, status: int) -> None:
-    """The document may change again in the second of its Last-Modified."""
-    site = two()
-    site.has_etags, site.modified = False, site.now - timedelta(seconds=seconds)
+    site.has_etags = has_etags
+    site.modified = None if age_seconds is None else site.now - timedelta(seconds=age_seconds)
     site.run(state)
     assert site.run(state).reported == NOTHING
     assert site.requested["a.xml"] == status
-
-
-def test_with_both_validators_both_are_sent(state: Path) -> None:
-    site = two()
-    site.modified = site.now
-    site.run(state)
-    assert site.run(state).reported == NOTHING
-    assert site.requested["a.xml"] == 304
 
 
 def test_a_record_of_a_new_url_is_what_urls_gives(state: Path) -> None:
