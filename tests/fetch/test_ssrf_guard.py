@@ -6,96 +6,43 @@ from hypothesis import strategies as st
 
 from sitemap_reader.fetch import address_refusal, literal_address
 
-REFUSALS = [
-    # plain IPv4, and the neighbours on both sides of each block
-    ("0.0.0.0", "unspecified"),
-    ("0.1.2.3", "unspecified"),
-    ("9.255.255.255", None),
-    ("10.0.0.0", "private"),
-    ("10.255.255.255", "private"),
-    ("11.0.0.0", None),
-    ("100.63.255.255", None),
-    ("100.64.0.1", "private"),
-    ("100.127.255.255", "private"),
-    ("100.128.0.0", None),
-    ("127.0.0.1", "loopback"),
-    ("127.255.255.254", "loopback"),
-    ("169.254.169.254", "link-local"),
-    ("172.15.255.255", None),
-    ("172.16.0.1", "private"),
-    ("172.31.255.255", "private"),
-    ("172.32.0.0", None),
-    ("192.0.0.8", "reserved"),
-    ("192.0.2.1", "documentation"),
-    ("192.88.99.1", "reserved"),
-    ("192.167.255.255", None),
-    ("192.168.1.1", "private"),
-    ("192.169.0.0", None),
-    ("198.18.0.1", "benchmarking"),
-    ("198.51.100.7", "documentation"),
-    ("203.0.113.9", "documentation"),
-    ("223.255.255.255", None),
-    ("224.0.0.1", "multicast"),
-    ("239.255.255.255", "multicast"),
-    ("240.0.0.1", "reserved"),
-    ("255.255.255.255", "broadcast"),
-    ("8.8.8.8", None),
-    # plain IPv6
-    ("::", "unspecified"),
-    ("::1", "loopback"),
-    ("fe80::1", "link-local"),
-    ("fe80::1%eth0", "link-local"),
-    ("febf::1", "link-local"),
-    ("fec0::1", "site-local"),
-    ("feff::1", "site-local"),
-    ("fc00::1", "private"),
-    ("fd12:3456::1", "private"),
-    ("ff02::1", "multicast"),
-    ("100::1", "reserved"),
-    ("2001:db8::1", "documentation"),
-    ("3fff::1", "documentation"),
-    ("2001:2::1", "reserved"),
-    ("2001:10::1", "reserved"),
-    ("5f00::1", "reserved"),
-    ("4000::1", "reserved"),
-    ("2606:4700::1111", None),
-    ("2606:4700::1111%3", None),
-    ("2001:4860:4860::8888", None),
-    # IPv4 within IPv6
-    ("::ffff:127.0.0.1", "loopback"),
-    ("::ffff:7f00:1", "loopback"),
-    ("::ffff:169.254.169.254", "link-local"),
-    ("::ffff:8.8.8.8", None),
-    ("::127.0.0.1", "loopback"),
-    ("::10.0.0.1", "private"),
-    ("::8.8.8.8", None),
-    ("::ffff:0:127.0.0.1", "loopback"),
-    ("64:ff9b::127.0.0.1", "loopback"),
-    ("64:ff9b::a9fe:a9fe", "link-local"),
-    ("64:ff9b::8.8.8.8", None),
-    ("64:ff9b:1::127.0.0.1", "loopback"),  # as a /96 prefix
-    ("64:ff9b:1:7f00:0:100::", "loopback"),  # as a /48 prefix
-    ("64:ff9b:1:7f:0:1::", "loopback"),  # as a /56 prefix
-    ("64:ff9b:1:0:7f:0:100:0", "loopback"),  # as a /64 prefix
-    ("64:ff9b:1::8.8.8.8", None),
-    ("64:ff9b:1:808:8:800::", None),
-    ("64:ff9b:1::", "unspecified"),
-    ("64:ff9b:2::8.8.8.8", "reserved"),
-    ("2002:7f00:1::", "loopback"),
-    ("2002:c0a8:101::1", "private"),
-    ("2002:808:808::1", None),
-    ("2001:0:7f00:1::f7f7:f7f7", "loopback"),  # Teredo: the server
-    ("2001:0:808:808::80ff:fffe", "loopback"),  # Teredo: the client, bits turned over
-    ("2001:0:808:808::f7f7:f7f7", None),
-    # not an address
-    ("", "malformed"),
-    ("localhost", "malformed"),
-    ("127.1", "malformed"),
-    ("256.0.0.1", "malformed"),
-]
+# Plain IPv4 with the neighbours on both sides of each block, plain IPv6, and IPv4 within IPv6: 64:ff9b:1::/48 as a
+# prefix of /96, /48, /56 and /64, and Teredo (2001:0::/32) with the address of its server or, bits turned, its client.
+REFUSALS: dict[str | None, list[str]] = {
+    "unspecified": ["0.0.0.0", "0.1.2.3", "::", "64:ff9b:1::"],
+    None: [
+        "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0", "172.15.255.255", "172.32.0.0",
+        "192.167.255.255", "192.169.0.0", "223.255.255.255", "8.8.8.8", "2606:4700::1111", "2606:4700::1111%3",
+        "2001:4860:4860::8888", "::ffff:8.8.8.8", "::8.8.8.8", "64:ff9b::8.8.8.8", "64:ff9b:1::8.8.8.8",
+        "64:ff9b:1:808:8:800::", "2002:808:808::1", "2001:0:808:808::f7f7:f7f7",
+    ],
+    "private": [
+        "10.0.0.0", "10.255.255.255", "100.64.0.1", "100.127.255.255", "172.16.0.1", "172.31.255.255", "192.168.1.1",
+        "fc00::1", "fd12:3456::1", "::10.0.0.1", "2002:c0a8:101::1",
+    ],
+    "loopback": [
+        "127.0.0.1", "127.255.255.254", "::1", "::ffff:127.0.0.1", "::ffff:7f00:1", "::127.0.0.1",
+        "::ffff:0:127.0.0.1", "64:ff9b::127.0.0.1", "64:ff9b:1::127.0.0.1", "64:ff9b:1:7f00:0:100::",
+        "64:ff9b:1:7f:0:1::", "64:ff9b:1:0:7f:0:100:0", "2002:7f00:1::", "2001:0:7f00:1::f7f7:f7f7",
+        "2001:0:808:808::80ff:fffe",
+    ],
+    "link-local": [
+        "169.254.169.254", "fe80::1", "fe80::1%eth0", "febf::1", "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe",
+    ],
+    "reserved": [
+        "192.0.0.8", "192.88.99.1", "240.0.0.1", "100::1", "2001:2::1", "2001:10::1", "5f00::1", "4000::1",
+        "64:ff9b:2::8.8.8.8",
+    ],
+    "documentation": ["192.0.2.1", "198.51.100.7", "203.0.113.9", "2001:db8::1", "3fff::1"],
+    "benchmarking": ["198.18.0.1"],
+    "multicast": ["224.0.0.1", "239.255.255.255", "ff02::1"],
+    "broadcast": ["255.255.255.255"],
+    "site-local": ["fec0::1", "feff::1"],
+    "malformed": ["", "localhost", "127.1", "256.0.0.1"],
+}
 
 
-@pytest.mark.parametrize(("ip", "reason"), REFUSALS)
+@pytest.mark.parametrize(("ip", "reason"), [(ip, reason) for reason, ips in REFUSALS.items() for ip in ips])
 def test_address_is_checked_by_its_block(ip, reason):
     assert address_refusal(ip) == reason
 

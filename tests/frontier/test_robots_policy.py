@@ -24,18 +24,9 @@ def test_product_token(user_agent: str, token: str) -> None:
 
 
 @pytest.mark.parametrize(("group", "ours"), [
-    ("*", True),
-    ("sitemap-reader", True),
-    ("Sitemap-Reader", True),
-    ("sitemap-reader/9.9", True),
-    ("sitemap-reader*", True),
-    ("sitemap-reader # us", True),
-    ("site", False),
-    ("reader", False),
-    ("sitemap-reader-news", False),
-    ("Googlebot", False),
-    ("0.1.0", False),
-    ("", False),
+    *((group, True) for group in ("*", "sitemap-reader", "Sitemap-Reader", "sitemap-reader/9.9", "sitemap-reader*",
+                                  "sitemap-reader # us")),
+    *((group, False) for group in ("site", "reader", "sitemap-reader-news", "Googlebot", "0.1.0", "")),
 ])
 def test_group_applies_if_its_token_equals_ours(group: str, ours: bool) -> None:
     rules = parse_rules(f"User-agent: {group}\nDisallow: /\nCrawl-delay: 3", OURS)

@@ -31,74 +31,28 @@ PUBLIC = "127.0.0.2"
 PERMIT = "--allow-private (allow_private=True) permits it"
 ONCE = sr.Limits(tries=1)
 
-# {port} is the port of the private servers; {n} makes every row a separate document.
-REFUSED = [
+# Hosts as they are written; the documents of each have names of their own.
+HOSTS = [
     # loopback, and what reaches it
-    "http://127.0.0.1:{port}/{n}.xml",
-    "http://127.0.0.1.:{port}/{n}.xml",
-    "http://127.255.255.254:{port}/{n}.xml",
-    "HTTP://127.0.0.1:{port}/{n}.xml",
-    "http://0.0.0.0:{port}/{n}.xml",
-    "http://0:{port}/{n}.xml",
-    "http://localhost:{port}/{n}.xml",
-    "http://LocalHost.:{port}/{n}.xml",
-    "http://any.localhost:{port}/{n}.xml",
+    "127.0.0.1", "127.0.0.1.", "127.255.255.254", "0.0.0.0", "0", "localhost", "LocalHost.", "any.localhost",
     # as numbers: octal, hexadecimal, decimal, short, mixed
-    "http://0177.0.0.1:{port}/{n}.xml",
-    "http://017700000001:{port}/{n}.xml",
-    "http://0x7f.0x0.0x0.0x1:{port}/{n}.xml",
-    "http://0x7f000001:{port}/{n}.xml",
-    "http://0X7F000001.:{port}/{n}.xml",
-    "http://2130706433:{port}/{n}.xml",
-    "http://127.1:{port}/{n}.xml",
-    "http://127.0.1:{port}/{n}.xml",
-    "http://127.0x1:{port}/{n}.xml",
-    "http://00000177.1:{port}/{n}.xml",
-    "http://0xA9FEA9FE:{port}/{n}.xml",
+    "0177.0.0.1", "017700000001", "0x7f.0x0.0x0.0x1", "0x7f000001", "0X7F000001.", "2130706433", "127.1", "127.0.1",
+    "127.0x1", "00000177.1", "0xA9FEA9FE",
     # private, shared, link-local and metadata, multicast, broadcast
-    "http://10.0.0.1:{port}/{n}.xml",
-    "http://10.1:{port}/{n}.xml",
-    "http://172.16.0.1:{port}/{n}.xml",
-    "http://192.168.1.1:{port}/{n}.xml",
-    "http://100.64.0.1:{port}/{n}.xml",
-    "http://169.254.169.254:{port}/{n}.xml",
-    "http://224.0.0.1:{port}/{n}.xml",
-    "http://255.255.255.255:{port}/{n}.xml",
+    "10.0.0.1", "10.1", "172.16.0.1", "192.168.1.1", "100.64.0.1", "169.254.169.254", "224.0.0.1", "255.255.255.255",
     # IPv6, plain and with an IPv4 address inside
-    "http://[::1]:{port}/{n}.xml",
-    "http://[0:0:0:0:0:0:0:1]:{port}/{n}.xml",
-    "http://[::]:{port}/{n}.xml",
-    "http://[fe80::1]:{port}/{n}.xml",
-    "http://[fd00:ec2::254]:{port}/{n}.xml",
-    "http://[fec0::1]:{port}/{n}.xml",
-    "http://[ff02::1]:{port}/{n}.xml",
-    "http://[::ffff:127.0.0.1]:{port}/{n}.xml",
-    "http://[::ffff:7f00:1]:{port}/{n}.xml",
-    "http://[::FFFF:169.254.169.254]:{port}/{n}.xml",
-    "http://[::127.0.0.1]:{port}/{n}.xml",
-    "http://[64:ff9b::7f00:1]:{port}/{n}.xml",
-    "http://[64:ff9b:1::127.0.0.1]:{port}/{n}.xml",
-    "http://[2002:7f00:1::]:{port}/{n}.xml",
-    "http://[2002:c0a8:101::1]:{port}/{n}.xml",
-    "http://[2001:0:7f00:1::f7f7:f7f7]:{port}/{n}.xml",
-    "http://[2001:0:808:808::80ff:fffe]:{port}/{n}.xml",
+    "[::1]", "[0:0:0:0:0:0:0:1]", "[::]", "[fe80::1]", "[fd00:ec2::254]", "[fec0::1]", "[ff02::1]",
+    "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[::FFFF:169.254.169.254]", "[::127.0.0.1]", "[64:ff9b::7f00:1]",
+    "[64:ff9b:1::127.0.0.1]", "[2002:7f00:1::]", "[2002:c0a8:101::1]", "[2001:0:7f00:1::f7f7:f7f7]",
+    "[2001:0:808:808::80ff:fffe]",
     # spellings that look like another host
-    "http://example.com@127.0.0.1:{port}/{n}.xml",
-    "http://example.com:80@127.0.0.1:{port}/{n}.xml",
-    "http://a@b@127.0.0.1:{port}/{n}.xml",
-    "http://example.com%2f@127.0.0.1:{port}/{n}.xml",
-    "http://@127.0.0.1:{port}/{n}.xml",
+    "example.com@127.0.0.1", "example.com:80@127.0.0.1", "a@b@127.0.0.1", "example.com%2f@127.0.0.1", "@127.0.0.1",
     # other Unicode digits and dots
-    "http://%31%32%37.0.0.1:{port}/{n}.xml",
-    "http://127%2e0%2e0%2e1:{port}/{n}.xml",
-    "http://%6cocalhost:{port}/{n}.xml",
-    "http://１２７.0.0.1:{port}/{n}.xml",
-    "http://①②⑦.⓪.⓪.①:{port}/{n}.xml",
-    "http://127。0。0。1:{port}/{n}.xml",
-    "http://127．0｡0.1:{port}/{n}.xml",
-    "http://ⓛocalhost:{port}/{n}.xml",
-    "http://127.0.0.1\u00ad:{port}/{n}.xml",
+    "%31%32%37.0.0.1", "127%2e0%2e0%2e1", "%6cocalhost", "１２７.0.0.1", "①②⑦.⓪.⓪.①", "127。0。0。1", "127．0｡0.1",
+    "ⓛocalhost", "127.0.0.1\u00ad",
 ]
+# {port} is the port of the private servers; {n} makes every row a separate document.
+REFUSED = ["HTTP://127.0.0.1:{port}/{n}.xml", *(f"http://{host}:{{port}}/{{n}}.xml" for host in HOSTS)]
 
 # Invalid URLs: a browser would read some of these as a private address, some as example.com.
 UNUSABLE = [

@@ -477,62 +477,30 @@ def test_an_element_is_read_by_its_rule(inside: str, expected: dict[str, Any], f
     assert (fields(record), found) == (expected, faults)
 
 
-AN_X = {"namespace": "urn:example:f", "name": "x"}
+def extra(name: str, text: str = "", *, namespace: str = "urn:example:f", **attributes: str) -> dict[str, Any]:
+    """The JSON object of an extra; `_` in the name of an attribute stands for the namespace of the extra."""
+    stated = [{"name": key.replace("_", f"{{{namespace}}}"), "value": value} for key, value in attributes.items()]
+    return {"namespace": namespace, "name": name, **({"text": text} if text else {}),
+            **({"attributes": stated} if stated else {})}
+
+
+LANG = {"{http://www.w3.org/XML/1998/namespace}lang": "de"}
+XHTML, VIDEOS = NAMESPACES["xhtml"], NAMESPACES["video"]
 
 
 @pytest.mark.parametrize(("inside", "extras"), [
-    ("<f:x/>", [AN_X]),
-    (
-        '<f:x a="1" f:b="2" xml:lang="de"> t </f:x>',
-        [
-            {
-                "namespace": "urn:example:f",
-                "name": "x",
-                "text": "t",
-                "attributes": [
-                    {"name": "a", "value": "1"},
-                    {"name": "{urn:example:f}b", "value": "2"},
-                    {"name": "{http://www.w3.org/XML/1998/namespace}lang", "value": "de"},
-                ],
-            }
-        ],
-    ),
-    (
-        "<f:x>a<f:y>b</f:y> <f:z/></f:x>",
-        [
-            {"namespace": "urn:example:f", "name": "x", "text": "a"},
-            {"namespace": "urn:example:f", "name": "y", "text": "b"},
-            {"namespace": "urn:example:f", "name": "z"},
-        ],
-    ),
-    (
-        "<f:x>a<f:y>b<f:z>c</f:z>d</f:y>e</f:x>",
-        [
-            {"namespace": "urn:example:f", "name": "x", "text": "abcde"},
-            {"namespace": "urn:example:f", "name": "y"},
-            {"namespace": "urn:example:f", "name": "z", "text": "c"},
-        ],
-    ),
-    ("<video:video><f:x/></video:video>", [AN_X]),
-    ("<video:video><video:tvshow><f:x/></video:tvshow></video:video>", [AN_X]),
-    ("<news:news><news:publication><f:x/></news:publication></news:news>", [AN_X]),
-    ("<image:image><f:x/></image:image>", [AN_X]),
-    ("<video:video><video:title>A <f:x>t</f:x></video:title></video:video>", [{**AN_X, "text": "t"}]),
-    (
-        '<xhtml:link rel="amphtml" href="https://example.com/amp"/>',
-        [
-            {
-                "namespace": NAMESPACES["xhtml"],
-                "name": "link",
-                "attributes": [
-                    {"name": "rel", "value": "amphtml"},
-                    {"name": "href", "value": "https://example.com/amp"},
-                ],
-            }
-        ],
-    ),
-    ("<video:video><video:studio>S</video:studio></video:video>",
-     [{"namespace": NAMESPACES["video"], "name": "studio", "text": "S"}]),
+    ("<f:x/>", [extra("x")]),
+    ('<f:x a="1" f:b="2" xml:lang="de"> t </f:x>', [extra("x", "t", a="1", _b="2", **LANG)]),
+    ("<f:x>a<f:y>b</f:y> <f:z/></f:x>", [extra("x", "a"), extra("y", "b"), extra("z")]),
+    ("<f:x>a<f:y>b<f:z>c</f:z>d</f:y>e</f:x>", [extra("x", "abcde"), extra("y"), extra("z", "c")]),
+    ("<video:video><f:x/></video:video>", [extra("x")]),
+    ("<video:video><video:tvshow><f:x/></video:tvshow></video:video>", [extra("x")]),
+    ("<news:news><news:publication><f:x/></news:publication></news:news>", [extra("x")]),
+    ("<image:image><f:x/></image:image>", [extra("x")]),
+    ("<video:video><video:title>A <f:x>t</f:x></video:title></video:video>", [extra("x", "t")]),
+    ('<xhtml:link rel="amphtml" href="https://example.com/amp"/>',
+     [extra("link", namespace=XHTML, rel="amphtml", href="https://example.com/amp")]),
+    ("<video:video><video:studio>S</video:studio></video:video>", [extra("studio", "S", namespace=VIDEOS)]),
     ('<PageMap xmlns="http://www.google.com/schemas/sitemap-pagemap/1.0"><x/></PageMap>', None),
     (IMAGE, None),
     (link('rel="alternate" hreflang="de"'), None),

@@ -340,6 +340,12 @@ OLD = urlset(*(f"{SITE}/old/{number}" for number in range(50)), lastmod="2020-01
 EXTRA = urlset(f'<url><loc>{SITE}/x</loc><s:stock xmlns:s="urn:s" unit="a">3</s:stock></url>')
 DATES = urlset(f"{HOST}/x/new", f"{HOST}/new").replace(b"</urlset>", b"") + OLD.partition(b">\n")[2]
 BROKEN = b"<urlset>" + b"<url><loc>mailto:a</loc></url>\n" * 500
+BLANKS = b"<urlset>\n" + b" " * 40_000
+MIXED = mixed(3000)
+LARGE_INDEX = index(*(f"{SITE}/{n}.xml" for n in range(5000)))
+ONE_AT_ONCE = {"per_host": 1}
+SINCE = Selection(Window(since=datetime(2025, 1, 1, tzinfo=UTC)))
+SEVENS, PAGES = make_patterns("include", "/1.*7"), make_patterns("exclude", "page")
 WALKS = {
     "several": Walk(lambda: three(numbered("a", 3000), numbered("b", 2000), numbered("c", 1))),
     "packed": Walk(lambda: three(gzip.compress(numbered("a", 3000)), gzip.compress(packed(numbered("b", 9))))),
@@ -349,67 +355,39 @@ WALKS = {
     "text": Walk(lambda: three(b"".join(f"{SITE}/{number}\n".encode() for number in range(2000)))),
     "broken off": Walk(lambda: {MAP: reset(*split(many(3000)[:100_000]))}, MAP),
     "broken off once": Walk(lambda: {MAP: [*reset(many(3000)[:100_000]), *page(many(3000))]}, MAP),
-    "broken off before its first entry": Walk(
-        lambda: {MAP: [*reset(b"<urlset>\n" + b" " * 40_000), *page(many(3))]}, MAP
-    ),
+    "broken off before its first entry": Walk(lambda: {MAP: [*reset(BLANKS), *page(many(3))]}, MAP),
     "broken off once, packed": Walk(
-        lambda: {MAP: [*reset(gzip.compress(many(3000), 1)[:9000]), *page(gzip.compress(many(3000), 9))]}, MAP
-    ),
+        lambda: {MAP: [*reset(gzip.compress(many(3000), 1)[:9000]), *page(gzip.compress(many(3000), 9))]}, MAP),
     "only one try": Walk(lambda: {MAP: reset(many(3)[:-60])}, MAP, {"limits": Limits(tries=1)}),
     "another at the second try": Walk(
-        lambda: {MAP: [*reset(many(3000)[:100_000]), *page(many(3000).replace(b"/page/7<", b"/page/x<"))]}, MAP
-    ),
+        lambda: {MAP: [*reset(many(3000)[:100_000]), *page(many(3000).replace(b"/page/7<", b"/page/x<"))]}, MAP),
     "shorter at the second try": Walk(lambda: {MAP: [*reset(many(3000)[:100_000]), *page(many(10))]}, MAP),
     "problems, and broken off": Walk(lambda: {MAP: reset(BROKEN)}, MAP),
-    "proven late": Walk(lambda: proven_late(Page(split(mixed(3000)))), options={"per_host": 1}),
+    "proven late": Walk(lambda: proven_late(Page(split(MIXED))), options=ONE_AT_ONCE),
     "proven late, and broken off": Walk(
-        lambda: proven_late(Page([mixed(3000)]), *reset(mixed(3000)[:100_000]), Page([mixed(3000)])),
-        options={"per_host": 1},
-    ),
+        lambda: proven_late(Page([MIXED]), *reset(MIXED[:100_000]), Page([MIXED])), options=ONE_AT_ONCE),
     "proven late, and broken off for good": Walk(
-        lambda: proven_late(Page([mixed(3000)]), *reset(mixed(3000)[:100_000])), options={"per_host": 1}
-    ),
-    "begun before it is proven": Walk(
-        lambda: proven_late(*reset(mixed(3000)[:100_000]), Page([mixed(3000)])), options={"per_host": 1}
-    ),
-    "proven late, by date": Walk(
-        lambda: proven_late(Page([DATES])),
-        options={"per_host": 1, "selection": Selection(Window(since=datetime(2025, 1, 1, tzinfo=UTC)))},
-    ),
+        lambda: proven_late(Page([MIXED]), *reset(MIXED[:100_000])), options=ONE_AT_ONCE),
+    "begun before it is proven": Walk(lambda: proven_late(*reset(MIXED[:100_000]), Page([MIXED])), options=ONE_AT_ONCE),
+    "proven late, by date": Walk(lambda: proven_late(Page([DATES])), options={**ONE_AT_ONCE, "selection": SINCE}),
     "feedparser": Walk(lambda: three(FEED, many(2)), options={"feed_fallback": feedparser_fallback}),
     "feedparser, and broken off": Walk(lambda: {MAP: reset(FEED)}, MAP, {"feed_fallback": feedparser_fallback}),
     "feedparser fails": Walk(lambda: three(FEED, many(2)), options={"feed_fallback": fails}),
     "too much for feedparser": Walk(
-        lambda: three(FEED), options={"feed_fallback": fails, "limits": Limits(max_fallback_bytes=50)}
-    ),
+        lambda: three(FEED), options={"feed_fallback": fails, "limits": Limits(max_fallback_bytes=50)}),
     "decoded bytes": Walk(lambda: three(packed(many(3000))), options={"limits": Limits(max_decoded_bytes=100_000)}),
     "entries": Walk(lambda: three(many(3000), many(20)), options={"limits": Limits(max_entries=777)}),
     "repairs": Walk(lambda: three(many(50).replace(b"</loc>", b"&</loc>")), options={"limits": Limits(max_repairs=9)}),
-    "since": Walk(
-        lambda: three(many(200), OLD), options={"selection": Selection(Window(since=datetime(2025, 1, 1, tzinfo=UTC)))}
-    ),
-    "include": Walk(
-        lambda: three(many(2000), OLD), options={"selection": Selection(include=make_patterns("include", "/1.*7"))}
-    ),
-    "exclude": Walk(
-        lambda: three(many(2000), OLD), options={"selection": Selection(exclude=make_patterns("exclude", "page"))}
-    ),
+    "since": Walk(lambda: three(many(200), OLD), options={"selection": SINCE}),
+    "include": Walk(lambda: three(many(2000), OLD), options={"selection": Selection(include=SEVENS)}),
+    "exclude": Walk(lambda: three(many(2000), OLD), options={"selection": Selection(exclude=PAGES)}),
     "extras": Walk(lambda: three(EXTRA), options={"extras": True}),
-    "a large index": Walk(
-        lambda: {MAP: page(*split(index(*(f"{SITE}/{n}.xml" for n in range(5000))))), f"{SITE}/9.xml": page(many(3))},
-        MAP,
-        {"limits": Limits(max_documents=2000)},
-    ),
-    "guesses": Walk(
-        lambda: {
-            MAP: page(b"<html>"),
-            f"{SITE}/sitemap_index.xml": page(b"<urls><url/></urls>"),
-            f"{SITE}/sitemap-index.xml": page(many(2)),
-        }
-    ),
+    "a large index": Walk(lambda: {MAP: page(*split(LARGE_INDEX)), f"{SITE}/9.xml": page(many(3))}, MAP,
+                          {"limits": Limits(max_documents=2000)}),
+    "guesses": Walk(lambda: {MAP: page(b"<html>"), f"{SITE}/sitemap_index.xml": page(b"<urls><url/></urls>"),
+                             f"{SITE}/sitemap-index.xml": page(many(2))}),
     "what robots.txt forbids": Walk(
-        lambda: {ROBOTS: page(f"User-agent: *\nDisallow: /no\nSitemap: {MAP}\nSitemap: {SITE}/no.xml".encode())}
-    ),
+        lambda: {ROBOTS: page(f"User-agent: *\nDisallow: /no\nSitemap: {MAP}\nSitemap: {SITE}/no.xml".encode())}),
     "one byte at a time": Walk(lambda: {MAP: page(*(many(5)[n : n + 1] for n in range(len(many(5)))))}, MAP),
 }
 
