@@ -44,15 +44,11 @@ def test_a_window_includes_its_periods(since: Moment, until: Moment, window: Win
 
 
 @pytest.mark.parametrize(("since", "until", "undated"), [
-    ("yesterday", None, "keep"),
+    *((since, None, "keep") for since in ("yesterday", "7y", "2026-02-30", "999999w", timedelta.max)),
     (None, "", "keep"),
-    ("7y", None, "keep"),
-    ("2026-02-30", None, "keep"),
     ("2026-05", "2026-04", "keep"),
     (at(2026), at(2026), "keep"),
     (None, None, "maybe"),
-    ("999999w", None, "keep"),
-    (timedelta.max, None, "keep"),
 ])
 def test_invalid_date_ranges_are_refused(since: Moment, until: Moment, undated: str) -> None:
     with pytest.raises(UsageError):

@@ -454,13 +454,10 @@ KINDS = [
     (f'url="{A}" type="video/mp4"', ("video", A)),
     (f'url="{A}" type="IMAGE/JPEG"', ("image", A)),
     (f'url="{A}" type="image/jpeg" medium="video"', ("video", A)),
-    (f'url="{A}" type="video/mp4" medium="document"', None),
-    (f'url="{A}" type="audio/mpeg"', None),
-    (f'url="{A}" medium="executable"', None),
-    (f'url="{A}"', None),
-    (f'url="{SITE}clip.mp4"', None),
-    ('medium="video"', None),
-    ('url=" " medium="image"', None),
+    *((attributes, None)
+      for attributes in (f'url="{A}" type="video/mp4" medium="document"', f'url="{A}" type="audio/mpeg"',
+                         f'url="{A}" medium="executable"', f'url="{A}"', f'url="{SITE}clip.mp4"', 'medium="video"',
+                         'url=" " medium="image"')),
 ]
 
 

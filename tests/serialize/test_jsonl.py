@@ -221,11 +221,7 @@ LOC = '"loc": "https://example.com/"'
 MISSING = "Object missing required field"
 WRONG = [
     # no object
-    ("", "no JSON: "),
-    (b"\xff", "no JSON: "),
-    ('{"loc": "a"', "no JSON: "),
-    ('{"loc": NaN}', "no JSON: "),
-    ("[" * 5000, "no JSON: "),
+    *((line, "no JSON: ") for line in ("", b"\xff", '{"loc": "a"', '{"loc": NaN}', "[" * 5000)),
     ("null", "a line is a JSON object, not None"),
     ('"https://example.com/"', "a line is a JSON object, not 'https://example.com/'"),
     # no kind of line

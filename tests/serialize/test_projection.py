@@ -25,29 +25,23 @@ FORM: dict[str, Any] = {
 
 @pytest.mark.parametrize(("path", "value"), [
     ("loc", "https://example.com/"),
-    ("lastmod", None),
-    ("priority", None),
+    *((path, None)
+      for path in ("lastmod", "priority", "extras", "images.2.loc", "images.999999999", "alternates.hreflang",
+                   "alternates.0.hreflang", "news.name", "videos.1.tag.0")),
     ("line", 3),
     ("mobile", True),
     ("site", "example.com"),
-    ("extras", None),
     ("images", FORM["images"]),
     ("images.loc", ["https://example.com/1.jpg", "https://example.com/2.jpg"]),
     ("images.title", ["One", None]),  # one position for each element, so that lists are parallel
     ("images.0", FORM["images"][0]),
     ("images.1.loc", "https://example.com/2.jpg"),
-    ("images.2.loc", None),
-    ("images.999999999", None),
-    ("alternates.hreflang", None),
-    ("alternates.0.hreflang", None),
     ("news.title", "News"),
     ("news.keywords", ["x", "y"]),
     ("news.keywords.1", "y"),
-    ("news.name", None),
     ("videos.tag", [["a", "b"], []]),
     ("videos.0.tag", ["a", "b"]),
     ("videos.tag.0", ["a", None]),
-    ("videos.1.tag.0", None),
     ("videos.price.value", [[1.5, 2], []]),
     ("videos.player_loc.value", ["p", None]),
 ])
