@@ -156,28 +156,6 @@ def test_a_407_of_a_host_ends_the_requests_to_this_host_alone(place: str) -> Non
     assert isinstance(ledger.verdict(SITE), NothingReadable)
 
 
-@pytest.mark.parametrize("status", [404, 410])
-def test_missing_well_known_paths_are_not_reported(status: int) -> None:
-    ledger, reported = ledger_of(SITE, dict.fromkeys([ROBOTS, *PATHS], status))
-    assert reported == []
-    assert isinstance(ledger.verdict(SITE), NothingFound)
-    assert ledger.complete
-
-
-def test_path_forbidden_by_robots_txt_is_no_refusal() -> None:
-    ledger, reported = ledger_of(SITE, {ROBOTS: names(rules="Disallow: /")})
-    assert reported == [f"warning F09 {ROBOTS}"]
-    assert isinstance(ledger.verdict(SITE), NothingFound)
-
-
-@pytest.mark.parametrize("reply", [403, 500, REFUSED])
-def test_a_refused_path_before_the_one_that_holds_a_sitemap_makes_it_partial(reply: Reply) -> None:
-    ledger, reported = ledger_of(SITE, {MAP: reply, SECOND: GOOD})
-    assert len(reported) == 1
-    assert MAP in reported[0]
-    assert (ledger.summary().failed, ledger.summary().urls, ledger.complete) == (1, 1, False)
-
-
 @pytest.mark.parametrize("status", [400, 401, 403, 451])
 def test_a_refused_robots_txt_is_an_error_and_the_paths_are_tried(status: int) -> None:
     """RFC 9309 2.3.1.3: all is allowed; which sitemaps it names is not known."""
@@ -231,12 +209,6 @@ def test_html_at_some_paths_keeps_a_site_with_a_sitemap_complete(pages: Pages, r
         ledger, found = ledger_of(SITE, pages, probe=probe)
         assert (found, ledger.complete, ledger.summary().urls) == (reported, True, 1)
         assert not any(outcome.format == "html" for outcome in ledger.outcomes)
-
-
-def test_html_at_some_paths_and_404_at_others_is_no_block() -> None:
-    ledger, reported = ledger_of(SITE, {MAP: PAGE, SECOND: PAGE})
-    assert reported == []
-    assert isinstance(ledger.verdict(SITE), NothingFound)
 
 
 # Bodies with status 200 that bot walls and catch-all servers send for each path.
@@ -311,13 +283,6 @@ def test_a_page_in_place_of_robots_txt_is_a_warning_if_a_sitemap_is_found(name: 
     assert (ledger.complete, ledger.summary().urls) == (True, 1)
 
 
-@pytest.mark.parametrize("body", [body for body in WALLS.values() if robots_body(body) == "other"])
-def test_text_in_place_of_robots_txt_as_the_only_request_is_an_error(body: str) -> None:
-    ledger, reported = ledger_of(ROBOTS, {ROBOTS: body, MAP: GOOD})
-    assert reported == [f"error F17 {ROBOTS}"]
-    assert isinstance(ledger.verdict(ROBOTS), NothingReadable)
-
-
 @pytest.mark.parametrize("status", [202, 203, 204, 205, 206])
 def test_success_without_the_document_is_a_failure(status: int) -> None:
     code, child = "F17" if status == 202 else "F18", f"{SITE}/child.xml"
@@ -332,16 +297,36 @@ def test_success_without_the_document_is_a_failure(status: int) -> None:
         assert not ledger.complete
 
 
+# target, pages, plan; the errors and warnings, the error of the site or the number of its URLs, whether it is complete
+VERDICTS: list[tuple[str, Pages, dict[str, object], list[str], type[Exception] | int, bool]] = [
+    *((SITE, dict.fromkeys([ROBOTS, *PATHS], status), {}, [], NothingFound, True) for status in (404, 410)),
+    (SITE, {ROBOTS: names(rules="Disallow: /")}, {}, [f"warning F09 {ROBOTS}"], NothingFound, True),
+    (SITE, {MAP: PAGE, SECOND: PAGE}, {}, [], NothingFound, True),
+    *((SITE, {MAP: reply, SECOND: GOOD}, {}, [f"error {code} {MAP}"], 1, False)
+      for reply, code in ((403, "F17"), (500, "F18"), (REFUSED, "F04"))),
+    (SITE, {ROBOTS: 429, MAP: GOOD}, {"obey_robots": False}, [f"error F18 {ROBOTS}"], 1, False),
+    (ROBOTS, {ROBOTS: PAGE, MAP: GOOD}, {}, [f"error F05 {ROBOTS}"], NothingReadable, False),
+    *((ROBOTS, {ROBOTS: body, MAP: GOOD}, {}, [f"error F17 {ROBOTS}"], NothingReadable, False)
+      for body in WALLS.values() if robots_body(body) == "other"),
+]
+
+
+@pytest.mark.parametrize(("target", "pages", "plan", "reported", "verdict", "complete"), VERDICTS)
+def test_verdict_on_a_site(
+    target: str, pages: Pages, plan: dict[str, object], reported: list[str], verdict: type[Exception] | int,
+    complete: bool,
+) -> None:
+    ledger, found = ledger_of(target, pages, **plan)
+    assert found == reported
+    error = ledger.verdict(target)
+    assert (ledger.summary().urls if error is None else type(error)) == verdict
+    assert ledger.complete is complete
+
+
 def test_the_header_of_a_bot_wall_is_in_the_message() -> None:
     wall: Reply = (202, {"x-amzn-waf-action": "challenge", "cf-mitigated": "\x1b[2J"})
     seen = walk(SITE, dict.fromkeys([ROBOTS, *PATHS], wall))
     assert seen.problem("F17").message.startswith("202 Accepted (x-amzn-waf-action: challenge); try another User-Agent")
-
-
-def test_html_robots_txt_as_the_only_request_is_an_error() -> None:
-    ledger, reported = ledger_of(ROBOTS, {ROBOTS: PAGE, MAP: GOOD})
-    assert reported == [f"error F05 {ROBOTS}"]
-    assert isinstance(ledger.verdict(ROBOTS), NothingReadable)
 
 
 @pytest.mark.parametrize("targets", [[SITE, "shop.example"], ["shop.example", SITE]])
@@ -397,11 +382,6 @@ def test_discovery_lists_refused_documents() -> None:
         assert (candidate.url, candidate.status) == row
         assert candidate.problem is not None
     assert walk(SITE, {}).frontier.sites[0].candidates == []
-
-
-def test_without_obey_robots_a_429_robots_txt_does_not_end_discovery() -> None:
-    ledger, reported = ledger_of(SITE, {ROBOTS: 429, MAP: GOOD}, obey_robots=False)
-    assert (reported, ledger.summary().urls, ledger.complete) == ([f"error F18 {ROBOTS}"], 1, False)
 
 
 @pytest.mark.parametrize("reply", [404, 410, 403, 500, REFUSED, "User-agent: *\n"])

@@ -71,21 +71,6 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("name", FAULTS)
-def test_fault_is_reported_with_its_line_number(name: str) -> None:
-    for before in (0, 1, 70):
-        data = b"".join(LINES[:before]) + FAULTS[name] + LINES[0]
-        found, reported = by_line(data)
-        assert place(reported) == f"old.jsonl:{before + 1}"
-        assert len(found) == before
-
-
-def test_truncated_last_line_is_reported() -> None:
-    found, reported = by_line(SHOP[:-20])
-    assert "the last line is cut" in str(reported)
-    assert len(found) == len(LINES) - 1
-
-
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.95])
 def test_a_gzip_file_that_is_cut_gives_the_lines_before(share: float) -> None:
     whole = gzip.compress(SHOP, 1)

@@ -206,13 +206,6 @@ def test_lines_before_the_fault_are_returned(name: str) -> None:
     assert given_before(NO_DUMPS[name][0]) == [LOCS[0]]
 
 
-def test_a_cut_gzip_file_gives_all_that_can_be_unpacked() -> None:
-    whole = gzip.compress(LINES)
-    given = given_before(whole[: len(whole) // 2])
-    assert given == [form["loc"] for form in FORMS[: len(given)]]
-    assert len(given) > len(FORMS) // 4
-
-
 def test_a_line_at_the_limit_is_read_and_one_beyond_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dump_lines, "MAX_LINE_BYTES", len(A) + 1)
     assert locs(A + b"\n" + B) == LOCS[:2]

@@ -24,11 +24,6 @@ def site() -> World:
     return World({f"{name}.xml": Document(entries(f"{name}1", f"{name}2")) for name in "ab"}, listed=["a.xml", "b.xml"])
 
 
-@pytest.fixture
-def state(tmp_path: Path) -> Path:
-    return tmp_path / "state.db"
-
-
 EVERYTHING = {loc(name) for name in ("a1", "a2", "b1", "b2")}
 
 

@@ -17,11 +17,6 @@ FIRST, SECOND, THIRD, FOURTH = (START + number * DAY for number in range(4))
 
 
 @pytest.fixture
-def state(tmp_path: Path) -> Path:
-    return tmp_path / "state.db"
-
-
-@pytest.fixture
 def site() -> World:
     """Of two sitemaps and a feed."""
     documents = {"a.xml": Document(entries("a1", "a2")), "b.xml": Document(entries("b1"))}

@@ -43,11 +43,6 @@ def as_version(path: Path, version: int) -> None:
     old.unlink()
 
 
-@pytest.fixture
-def state(tmp_path: Path) -> Path:
-    return tmp_path / "state.db"
-
-
 def test_a_state_of_version_1_is_the_same_site(state: Path) -> None:
     listed = {}
     for number, date in enumerate(DATES):

@@ -18,11 +18,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.fixture
-def state(tmp_path: Path) -> Path:
-    return tmp_path / "state.db"
-
-
 def world(**documents: Document) -> World:
     """A World of documents by name, without `.xml`; all of them listed."""
     named = {f"{name}.xml": document for name, document in documents.items()}

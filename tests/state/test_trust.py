@@ -16,11 +16,6 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def state(tmp_path: Path) -> Path:
-    return tmp_path / "state.db"
-
-
-@pytest.fixture
 def site() -> World:
     """Two documents that their index dates."""
     documents = {f"{name}.xml": Document(entries(f"{name}1"), lastmod="2025-12-01") for name in "ab"}
