@@ -206,14 +206,6 @@ def test_rules_are_known_without_obey_robots() -> None:
     assert rules.refusal(f"{SITE}/p/1") == ""
 
 
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 451])
-def test_robots_txt_that_is_unavailable_permits_all(status: int) -> None:
-    seen = walk(SITE, {ROBOTS: status, MAP: ONE})
-    assert seen.requested == [ROBOTS, MAP]
-    assert seen.locs == [f"{SITE}/1"]
-    assert seen.outcomes[ROBOTS].complete is (status in (404, 410))
-
-
 @pytest.mark.parametrize("reply", [429, 500, 503, REFUSED])
 def test_robots_txt_that_is_unreachable_forbids_all_after_the_tries(reply: Reply) -> None:
     seen = walk(MAP, {ROBOTS: reply, MAP: ONE})
@@ -352,13 +344,6 @@ def test_redirected_document_verifies_the_other_host_within_one_domain(final: st
     locs = [f"{SITE}/1", f"{final}/maps/2", f"{final}/3"]
     seen = walk(target, {MAP: to(moved), moved: urlset(*locs)})
     assert seen.locs == (locs if proven else locs[:2])
-
-
-def test_more_redirects_of_robots_txt_than_the_limit_are_not_followed() -> None:
-    steps = [ROBOTS, *(f"{SITE}/r{number}" for number in range(7))]
-    pages: Pages = {start: (302, {"location": end}) for start, end in pairwise(steps)}
-    assert walk(ROBOTS, pages).requested == steps[:6]
-    assert walk(ROBOTS, {**pages, f"{SITE}/r4": names(MAP), MAP: ONE}).locs == [f"{SITE}/1"]
 
 
 @pytest.mark.parametrize(("limit", "read"), [(3, True), (2, False), (0, False)])

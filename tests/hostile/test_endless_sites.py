@@ -47,24 +47,6 @@ def number(url: str) -> int:
     return int(url.rpartition("/")[2].removesuffix(".xml").replace("index", "0"))
 
 
-def test_index_that_lists_itself_is_requested_once() -> None:
-    site = endless(lambda url: index(START, START, f"{SITE}/1.xml") if url == START else PAGES)
-    reported = walk(site)
-    assert (seen(site, reported), reported.codes.count("S05")) == ((2, 1, True), 2)
-
-
-@pytest.mark.parametrize("ring", [2, 3, 5])
-def test_cycle_of_indexes_is_read_once(ring: int) -> None:
-    site = endless(
-        lambda url: index(START if number(url) == ring - 1 else f"{SITE}/{number(url) + 1}.xml", f"{SITE}/{ring}.xml")
-        if number(url) < ring
-        else PAGES
-    )
-    reported = walk(site)
-    assert (seen(site, reported), reported.codes.count("S05")) == ((ring + 1, 1, True), 1)
-    assert set(Counter(site.requests).values()) == {1}
-
-
 def test_indexes_that_list_each_other_are_requested_once() -> None:
     members = [START, *(f"{SITE}/{each}.xml" for each in range(1, 30))]
     site = endless(lambda url: index(*members))
@@ -78,14 +60,6 @@ def test_endless_chain_is_followed_to_the_depth_limit(depth: int) -> None:
     reported = walk(site, max_index_depth=depth)
     assert (seen(site, reported), reported.codes.count("S14")) == ((depth + 1, 0, False), 1)
     assert "raise max_index_depth (--max-depth)" in reported.messages("S14")[0]
-
-
-@pytest.mark.parametrize("documents", [1, 7, 50])
-def test_endless_tree_is_read_to_the_document_limit(documents: int) -> None:
-    site = endless(lambda url: index(*(f"{SITE}/{number(url) * 10 + each}.xml" for each in range(1, 10))))
-    reported = walk(site, max_documents=documents)
-    assert seen(site, reported) == (documents, 0, False)
-    assert any("raise max_documents" in message for message in reported.messages())
 
 
 def test_the_same_index_under_ever_new_names_ends_by_its_depth() -> None:
@@ -102,24 +76,6 @@ def test_endless_redirects_are_followed_to_the_limit(hops: int) -> None:
     reported = walk(site, max_redirects=hops)
     assert seen(site, reported) == (hops + 1, 0, False)
     assert any("raise max_redirects" in message for message in reported.messages())
-
-
-def test_children_that_all_redirect_to_their_index_read_it_once() -> None:
-    site = endless(
-        lambda url: index(*(f"{SITE}/{each}.xml" for each in range(1, 21))),
-        redirect=lambda url: None if url == START else START,
-    )
-    reported = walk(site)
-    assert (site.requests.count(START), *seen(site, reported)[:2]) == (1, 21, 0)
-
-
-def test_children_on_new_hosts_are_not_requested_and_verification_is_limited() -> None:
-    children = [f"https://host{each}.example/1.xml" for each in range(200)]
-    site = endless(lambda url: index(*children))
-    reported = walk(site, max_proof_hosts=20)
-    assert len(site.documents) == 1
-    assert len(site.requests) == 1 + 1 + 20
-    assert reported.codes.count("U04") == 200
 
 
 def test_child_url_of_a_megabyte_is_shortened_in_messages() -> None:

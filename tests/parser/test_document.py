@@ -135,6 +135,17 @@ def test_more_bytes_than_the_protocol_allows_are_read_and_reported(size: int, co
     assert [problem.code for problem in document.problems] == codes
 
 
+@pytest.mark.parametrize("over", [0, 1, 7])
+def test_problems_of_an_entry_are_limited_but_all_are_counted(over: int) -> None:
+    data = urlset(f"<url><loc>{A}</loc>{'<x/>' * (3 + over)}</url>", B)
+    found = sr.parse(data, limits=sr.Limits(max_entry_problems=3))
+    assert (len(found.urls), found.outcome.complete) == (2, True)
+    assert found.outcome.problems == {"S10": 3 + over} | ({"S16": 1} if over else {})
+    reported = [problem.message for problem in found.urls[0].problems]
+    assert reported[:3] == ["<x> is unknown"] * 3
+    assert reported[3:] == [f"{over} more problems of this entry; raise max_entry_problems to see each"] * bool(over)
+
+
 # --- usage ---
 
 

@@ -43,15 +43,6 @@ def test_blank_lines_before_the_root_are_not_given(before: bytes) -> None:
     assert fallback.bodies == [BODY]
 
 
-@pytest.mark.parametrize("space", [1, 0])
-def test_a_body_up_to_the_limit_is_given_whole(space: int) -> None:
-    fallback = Fallback()
-    limits = sr.Limits(max_fallback_bytes=len(BODY) + space)
-    document = sr.parse(BODY, url=URL, feed_fallback=fallback, limits=limits)
-    assert fallback.bodies == [BODY]
-    assert "S16" not in [problem.code for problem in document.problems]
-
-
 @pytest.mark.parametrize("longer", [b"", b" " * 5000], ids=["a byte", "more"])
 def test_a_body_over_the_limit_is_not_given_and_says_so(longer: bytes) -> None:
     fallback = Fallback()
@@ -61,16 +52,6 @@ def test_a_body_over_the_limit_is_not_given_and_says_so(longer: bytes) -> None:
     assert (document.urls, document.outcome.complete) == ([], False)
     reported = [problem.message for problem in document.problems if problem.code == "S16"]
     assert ["max_fallback_bytes" in message for message in reported] == [True]
-
-
-@pytest.mark.parametrize("size", [1, 10, len(BODY)])
-@pytest.mark.parametrize(("space", "requested"), [(0, True), (-1, False)])
-def test_the_limit_is_the_same_in_any_chunks(size: int, space: int, requested: bool) -> None:
-    fallback = Fallback()
-    limits = sr.Limits(max_fallback_bytes=len(BODY) + space)
-    outcome = parse(BODY, size, url=URL, feed_fallback=fallback, limits=limits).outcome()
-    assert fallback.bodies == ([BODY] if requested else [])
-    assert ("S16" in outcome.problems) is not requested
 
 
 def test_no_more_is_kept_than_the_limit_and_a_chunk() -> None:

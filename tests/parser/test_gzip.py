@@ -176,14 +176,6 @@ def test_exactly_max_decoded_bytes_come_out(length: int, over: bool) -> None:
         assert faults[0].message == over_limit("max_decoded_bytes", 1_000_000, "bytes decoded").message
 
 
-@pytest.mark.parametrize(("members", "over"), [(9, False), (10, False), (11, True)])
-def test_members_over_max_gzip_members_are_not_read(members: int, over: bool) -> None:
-    out, faults, _ = unpack(member(b"x") * members, Limits(max_gzip_members=10))
-    assert len(out) == min(members, 10)
-    wording = over_limit("max_gzip_members", 10, "members of gzip").message
-    assert [fault.message for fault in faults] == ([wording] if over else [])
-
-
 def test_a_bomb_comes_out_in_small_pieces() -> None:
     layer = GzipDecoder(Limits(), [])
     assert max(map(len, layer.feed([gzip.compress(bytes(20_000_000))]))) <= STEP_BYTES
