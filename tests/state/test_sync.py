@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from contextlib import asynccontextmanager, closing
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import kit
 import pytest
@@ -26,6 +26,113 @@ def world(**documents: Document) -> World:
 
 def two() -> World:
     return world(a=Document(entries("a1", "a2", "a3")), b=Document(entries("b1", "b2", "b3")))
+
+
+# --- histories ----------------------------------------------------------------------------------------------
+
+
+def many(count: int, name: str = "p") -> Document:
+    return Document(entries(*(f"{name}{number}" for number in range(count))))
+
+
+def edit(site: World, **values: Document | str | int) -> None:
+    """Gives documents other pages, such as `a b @date`, or another status; a feed is one whose name begins with `f`."""
+    for name, value in values.items():
+        path = f"{name}.xml"
+        if path not in site.documents:
+            site.documents[path] = Document(is_feed=name.startswith("f"))
+            site.listed.append(path)
+        if isinstance(value, int):
+            site.documents[path].status = value
+        elif isinstance(value, Document):
+            site.documents[path].entries = value.entries
+        else:
+            names, _, date = value.partition("@")
+            site.documents[path].entries = entries(*names.split(), lastmod=date or None)
+
+
+A_B, A_F = {"a": "a1 a2 a3", "b": "b1 b2 b3"}, {"a": "a1", "f": "f1 f2"}
+OLD, NEW = "@2026-01-01", "@2026-01-05"
+# What a site has in the first run, when all of it is new; then for each run what changes before, what is reported
+# (+ new, ~ updated, - removed, and how many are held back; or the number of each), and the time since the last run.
+# One more run reports nothing.
+HISTORIES: dict[str, list[Any]] = {
+    "a URL that is listed twice is new once": [{"a": "x y", "b": "x z"}],
+    **{f"a new URL is not updated in the same run, {first}": [  # the state has the newer date
+        {"a": f"x {first}", "b": f"x y {second}"}, ({}, ""),
+        ({"c": f"z {first}", "d": "z x @2026-01-06"}, "+z ~x"),
+    ] for first, second in ((OLD, NEW), (NEW, OLD))},
+    "a URL that moves with a new date is updated": [{"a": f"x y {OLD}"}, ({"a": f"y {OLD}", "b": f"x {NEW}"}, "~x")],
+    "a URL that moves to a later sitemap": [A_B, ({"a": "a1 a2", "b": "b1 b2 b3 a3"}, "")],
+    "a URL that moves to an earlier sitemap": [A_B, ({"a": "a1 a2 a3 b3", "b": "b1 b2"}, "")],
+    # --- missing documents: one answer removes nothing, and two a day apart do
+    **{f"{status} for a day": [
+        A_B, ({"a": status}, ""), ({}, "", 23 * HOUR), ({}, "-a1 -a2 -a3", HOUR),
+        ({"b": "b2 b3"}, "-b1"),  # it blocks no removals any more
+        ({"a": 200}, "+a1 +a2 +a3"),
+    ] for status in (404, 410)},
+    "404 between two answers is forgotten": [A_B, ({"a": 404}, ""), ({"a": 200}, "", DAY), ({"a": 404}, "", DAY)],
+    "a clock that is set back removes nothing": [A_B, ({"a": 404}, ""), ({}, "", -30 * DAY)],
+    # --- feeds
+    "a URL that leaves a feed is neither removed nor new again": [
+        A_F, ({"f": "f2 f3"}, "+f3"), ({"f": "f1"}, "", 30 * DAY),
+    ],
+    "a URL that left a feed long ago is forgotten": [
+        A_F, ({"f": "f2"}, ""), ({}, "", 91 * DAY), ({"f": "f1 f2"}, "+f1"),
+    ],
+    "a URL that left a feed is removed when its sitemap drops it": [
+        {"a": "a1 both", "f": "both f1"}, ({"f": "f1"}, ""), ({"a": "a1"}, "-both"),
+    ],
+    # --- mass removals
+    "moved URLs are not held back": [
+        {"a": "a1 a2 a3", "b": f"b1 {OLD}"}, ({"a": "", "b": f"b1 a1 a2 {OLD}"}, "~a1 ~a2 1"), ({}, "-a3", DAY),
+    ],
+    "URLs of a feed count neither as lost nor as left": [
+        {"a": many(21), "f": many(100, "f")}, ({"a": many(10), "f": many(1, "g")}, "+g0 11"), ({"a": ""}, "21"),
+    ],
+    "404 for a day is not held back for another, and what else is lost is": [
+        {"a": many(30, "a"), "b": many(3, "b"), "c": many(3, "c")},
+        ({"a": 404}, ""), ({"b": ""}, (0, 0, 30, 3), DAY),
+    ],
+    "later removals wait for a day of their own": [
+        {"a": many(30), "b": many(2, "b")}, ({"a": many(10)}, "20"), ({"b": ""}, "22", DAY - HOUR),
+        ({}, (0, 0, 20, 2), HOUR), ({"a": many(5)}, (0, 0, 5, 2)),  # 5 of 12 more
+    ],
+    "a failure between does not shorten the wait": [  # such a run reports no removals
+        {"a": many(5, "a"), "b": many(5, "b")}, ({"a": ""}, "5"), ({"b": 500}, "", DAY), ({"b": 200}, (0, 0, 5, 0)),
+    ],
+    "new URLs of a partial run do not offset removals": [
+        {"a": many(1500), "b": "b1"}, ({"a": many(3000, "q"), "b": 500}, (3000, 0, 0, 0)), ({"b": 200}, "1500"),
+    ],
+    "URLs of partial runs count": [
+        {"a": many(6000), "b": 500}, ({"a": many(4900), "b": 200}, (0, 0, 1100, 0)),
+    ],
+    "expired URLs do not count, while a sitemap fails": [
+        {"a": many(4000), "b": "b1", "f": ""},
+        *(({"b": 500, "f": many(1000, f"f{run}-")}, (1000, 0, 0, 0)) for run in range(4)),
+        ({"b": 200, "a": many(2999)}, (0, 0, 1001, 0)),
+    ],
+}
+
+
+@pytest.mark.parametrize("case", HISTORIES)
+def test_what_each_run_of_a_history_reports(state: Path, case: str) -> None:
+    first, *runs = HISTORIES[case]
+    site = World()
+    edit(site, **first)
+    answered = [document.entries for document in site.documents.values() if document.status == 200]
+    assert {loc(name) for name in site.run(state).of("new")} == set().union(*answered)
+    for change, expected, *after in runs:
+        edit(site, **change)
+        site.later(*after or [0 * DAY])
+        run = site.run(state)
+        held_back = run.stream.counts.held_back
+        if isinstance(expected, tuple):
+            assert (*map(len, run.reported), held_back) == expected
+        else:
+            marked = {mark + name for mark, names in zip("+~-", run.reported, strict=True) for name in names}
+            assert marked | ({str(held_back)} - {"0"}) == {*expected.split()}
+    assert site.run(state).reported == NOTHING
 
 
 # --- new and unchanged URLs ---------------------------------------------------------------------
@@ -80,24 +187,6 @@ def test_a_record_of_a_new_url_is_what_urls_gives(state: Path) -> None:
     assert site.run(state).reported == NOTHING
 
 
-def test_a_url_that_is_listed_twice_is_new_once(state: Path) -> None:
-    site = world(a=Document(entries("x", "y")), b=Document(entries("x", "z")))
-    assert site.run(state).reported == ({"x", "y", "z"}, set(), set())
-
-
-@pytest.mark.parametrize(("first", "second"), [("2026-01-01", "2026-01-05"), ("2026-01-05", "2026-01-01")])
-def test_a_new_url_is_not_updated_in_the_same_run(state: Path, first: str, second: str) -> None:
-    """The first listing is returned before the second is read; the state has the newest one."""
-    site = world(a=Document(entries("x", lastmod=first)), b=Document(entries("x", "y", lastmod=second)))
-    assert site.run(state).reported == ({"x", "y"}, set(), set())
-    assert site.run(state).reported == NOTHING
-    site.documents["c.xml"] = Document(entries("z", lastmod=first))  # in a run with known URLs
-    site.documents["d.xml"] = Document(entries("z", "x", lastmod="2026-01-06"))
-    site.listed += ["c.xml", "d.xml"]
-    assert site.run(state).reported == ({"z"}, {"x"}, set())
-    assert site.run(state).reported == NOTHING
-
-
 def test_a_new_url_of_two_known_sitemaps_is_not_updated(state: Path) -> None:
     site = world(a=Document(entries("x")), b=Document(entries("y")))
     site.run(state)
@@ -108,16 +197,6 @@ def test_a_new_url_of_two_known_sitemaps_is_not_updated(state: Path) -> None:
     site.documents["b.xml"].entries |= entries("z", lastmod="2026-01-06")
     (change,) = site.run(state).changes
     assert (change.change, str(change.previous_lastmod)[:10]) == ("updated", "2026-01-05")
-
-
-def test_moved_url_with_a_new_date_is_updated(state: Path) -> None:
-    """It was listed when the run began, by a document that no longer lists it."""
-    site = world(a=Document(entries("x", "y", lastmod="2026-01-01")))
-    site.run(state)
-    site.documents["a.xml"].entries = entries("y", lastmod="2026-01-01")
-    site.documents["b.xml"] = Document(entries("x", lastmod="2026-01-05"))
-    site.listed.append("b.xml")
-    assert site.run(state).reported == (set(), {"x"}, set())
 
 
 def test_a_url_twice_in_one_document_counts_once_with_its_newest_date(state: Path) -> None:
@@ -190,17 +269,6 @@ def test_of_several_listings_the_newest_counts(state: Path) -> None:
 
 
 # --- moved and removed -----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("where", [("a", "b"), ("b", "a")])
-def test_a_url_that_moves_to_another_sitemap_is_no_change(state: Path, where: tuple[str, str]) -> None:
-    site = two()
-    site.run(state)
-    old, new = (site.documents[f"{name}.xml"].entries for name in where)
-    url, stated = old.popitem()
-    new[url] = stated
-    assert site.run(state).reported == NOTHING
-    assert site.run(state).reported == NOTHING
 
 
 def test_a_removed_url_has_its_last_values(state: Path) -> None:
@@ -280,31 +348,6 @@ def test_a_failing_index_removes_nothing(state: Path) -> None:
 # --- missing documents -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("status", [404, 410])
-def test_one_404_removes_nothing_and_two_a_day_apart_do(state: Path, status: int) -> None:
-    site = two()
-    site.run(state)
-    site.documents["a.xml"].status = status
-    assert site.run(state).reported == NOTHING
-    site.later(23 * HOUR)
-    assert site.run(state).reported == NOTHING
-    site.later(HOUR)
-    assert site.run(state).reported == (set(), set(), {"a1", "a2", "a3"})
-    site.documents["b.xml"].entries.pop(loc("b1"))
-    assert site.run(state).reported == (set(), set(), {"b1"})  # it blocks no removals any more
-    site.documents["a.xml"].status = 200
-    assert site.run(state).reported == ({"a1", "a2", "a3"}, set(), set())
-
-
-def test_404_between_two_responses_is_forgotten(state: Path) -> None:
-    site = two()
-    site.run(state)
-    for status in (404, 200, 404):
-        site.documents["a.xml"].status = status
-        assert site.run(state).reported == NOTHING
-        site.later(DAY)
-
-
 def test_child_of_an_unread_index_is_not_missing(state: Path) -> None:
     """A day without a response of the index does not count for its children."""
     site = two()
@@ -317,15 +360,6 @@ def test_child_of_an_unread_index_is_not_missing(state: Path) -> None:
     assert site.run(state).reported == NOTHING
     site.later(DAY)
     assert site.run(state).reported == (set(), set(), {"a1", "a2", "a3"})
-
-
-def test_clock_set_back_removes_nothing(state: Path) -> None:
-    site = two()
-    site.run(state)
-    site.documents["a.xml"].status = 404
-    site.run(state)
-    site.later(-30 * DAY)
-    assert site.run(state).reported == NOTHING
 
 
 def test_child_dropped_by_a_complete_index_is_gone_at_once(state: Path) -> None:
@@ -371,36 +405,6 @@ def test_a_sitemap_that_is_no_longer_listed_is_gone_a_day_later(state: Path) -> 
 # --- feeds and news --------------------------------------------------------------------------------------------
 
 
-def test_url_leaving_a_feed_is_not_removed_and_not_new_again(state: Path) -> None:
-    site = world(a=Document(entries("a1")), f=Document(entries("f1", "f2"), is_feed=True))
-    site.run(state)
-    site.documents["f.xml"].entries = entries("f2", "f3")
-    assert site.run(state).reported == ({"f3"}, set(), set())
-    site.later(30 * DAY)
-    site.documents["f.xml"].entries = entries("f1")
-    assert site.run(state).reported == NOTHING
-
-
-def test_long_expired_urls_are_forgotten(state: Path) -> None:
-    site = world(a=Document(entries("a1")), f=Document(entries("f1", "f2"), is_feed=True))
-    site.run(state)
-    site.documents["f.xml"].entries = entries("f2")
-    site.run(state)
-    site.later(91 * DAY)
-    assert site.run(state).reported == NOTHING
-    site.documents["f.xml"].entries = entries("f1", "f2")
-    assert site.run(state).reported == ({"f1"}, set(), set())
-
-
-def test_expired_url_is_removed_when_its_sitemap_drops_it(state: Path) -> None:
-    site = world(a=Document(entries("a1", "both")), f=Document(entries("both", "f1"), is_feed=True))
-    site.run(state)
-    site.documents["f.xml"].entries = entries("f1")
-    assert site.run(state).reported == NOTHING
-    site.documents["a.xml"].entries = entries("a1")
-    assert site.run(state).reported == (set(), set(), {"both"})
-
-
 def test_news_that_leave_their_sitemap_are_not_removed(state: Path) -> None:
     body = """<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"
       xmlns:n="http://www.google.com/schemas/sitemap-news/0.9">{}</urlset>"""
@@ -424,10 +428,6 @@ def test_children_of_an_unchanged_index_that_a_limit_leaves_out_are_not_gone(sta
 
 
 # --- mass removals -------------------------------------------------------------------------------------------------
-
-
-def many(count: int, name: str = "p") -> Document:
-    return Document(entries(*(f"{name}{number}" for number in range(count))))
 
 
 # What the first and the second run find in each sitemap, and how many removals are held back then.
@@ -523,18 +523,6 @@ def test_removals_that_are_held_back_say_why(state: Path) -> None:
         assert str(problem) == f"X01 https://shop.example/: {lost}: held back; {hint}"
 
 
-def test_a_moved_url_is_not_held_back(state: Path) -> None:
-    """All URLs of a sitemap go to another, but one, which is on no sitemap now."""
-    site = world(a=Document(entries("a1", "a2", "a3")), b=Document(entries("b1")))
-    site.run(state)
-    site.documents["a.xml"].entries = {}
-    site.documents["b.xml"].entries |= entries("a1", "a2", lastmod="2026-01-02")
-    run = site.run(state)
-    assert (run.reported, run.stream.counts.held_back) == ((set(), {"a1", "a2"}, set()), 1)
-    site.later()
-    assert site.run(state).reported == (set(), set(), {"a3"})
-
-
 def test_a_urlset_that_becomes_an_index_has_not_lost_its_urls(state: Path) -> None:
     site = world(a=many(5, "a"), b=many(20, "b"))
     site.run(state)
@@ -560,59 +548,6 @@ def test_an_index_that_lists_nothing_beside_another_is_held_back(state: Path) ->
     assert site.run(state).reported == (set(), set(), {f"a{number}" for number in range(4)})
 
 
-def test_a_feed_does_not_count_for_mass_removals(state: Path) -> None:
-    """Its URLs are never removed: neither as lost ones nor as ones that are left."""
-    feed = Document(many(100, "f").entries, is_feed=True)
-    site = world(a=many(21, "a"), f=feed)
-    site.run(state)
-    site.documents["a.xml"] = many(10, "a")
-    site.documents["f.xml"].entries = many(1, "g").entries
-    assert site.run(state).stream.counts.held_back == 11
-    site.listed = ["f.xml"]
-    assert site.run(state).stream.counts.held_back == 21
-
-
-def test_a_404_for_a_day_is_not_held_back_for_another(state: Path) -> None:
-    """Two runs 24 hours apart have found it; what else left in the second of them waits."""
-    site = world(a=many(30, "a"), b=many(3, "b"), c=many(3, "c"))
-    site.run(state)
-    site.documents["a.xml"].status = 404
-    site.run(state)
-    site.later()
-    site.documents["b.xml"].entries = {}
-    run = site.run(state)
-    assert (len(run.of("removed")), run.stream.counts.held_back) == (30, 3)
-
-
-def test_later_removals_wait_for_a_day_of_their_own(state: Path) -> None:
-    site = world(a=many(30), b=many(2, "b"))
-    site.run(state)
-    site.documents["a.xml"] = many(10)
-    assert site.run(state).stream.counts.held_back == 20
-    site.later(DAY - HOUR)
-    site.documents["b.xml"] = many(0)
-    assert site.run(state).stream.counts.held_back == 22
-    site.later(HOUR)
-    run = site.run(state)
-    assert (len(run.of("removed")), run.stream.counts.held_back) == (20, 2)
-    site.documents["a.xml"] = many(5)  # 5 of 12 more
-    run = site.run(state)
-    assert (len(run.of("removed")), run.stream.counts.held_back) == (5, 2)
-
-
-def test_a_failure_between_does_not_shorten_the_wait(state: Path) -> None:
-    """A run that did not read everything reports no removals at all."""
-    site = world(a=many(5, "a"), b=many(5, "b"))
-    site.run(state)
-    site.documents["a.xml"] = many(0)
-    assert site.run(state).stream.counts.held_back == 5
-    site.documents["b.xml"].status = 500
-    site.later()
-    assert site.run(state).reported == NOTHING
-    site.documents["b.xml"].status = 200
-    assert len(site.run(state).of("removed")) == 5
-
-
 def test_urls_that_new_settings_exclude_are_no_empty_sitemap(state: Path) -> None:
     """But most of a site is held back with other settings, too."""
     site = world(a=many(5, "a"), b=many(15, "b"))
@@ -632,39 +567,6 @@ def test_new_urls_do_not_offset_mass_removals(state: Path) -> None:
     for _ in range(2):
         assert site.run(state).stream.counts.held_back == 1500  # nor in a later run
     assert len(site.run(state, accept_removals=True).of("removed")) == 1500
-
-
-def test_new_urls_of_a_partial_run_do_not_offset_mass_removals(state: Path) -> None:
-    site = world(a=many(1500), b=Document(entries("b1")))
-    site.run(state)
-    site.documents["a.xml"].entries = entries(*(f"q{number}" for number in range(3000)))
-    site.documents["b.xml"].status = 500
-    assert site.run(state).stream.counts.new == 3000
-    site.documents["b.xml"].status = 200
-    run = site.run(state)
-    assert (run.stream.counts.held_back, run.codes) == (1500, {"X01": 1})
-
-
-def test_urls_of_partial_runs_count_without_a_complete_run(state: Path) -> None:
-    site = world(a=many(6000), b=Document(entries("b1")))
-    site.documents["b.xml"].status = 500
-    site.run(state)
-    site.documents["b.xml"].status = 200
-    site.documents["a.xml"] = many(4900)
-    assert len(site.run(state).of("removed")) == 1100
-
-
-def test_expired_urls_do_not_count_as_mass_removals(state: Path) -> None:
-    """A feed with new URLs in every run, while a sitemap fails for several runs."""
-    site = world(a=many(4000), b=Document(entries("b1")), f=Document(is_feed=True))
-    site.run(state)
-    site.documents["b.xml"].status = 500
-    for number in range(4):
-        site.documents["f.xml"].entries = entries(*(f"f{number}-{item}" for item in range(1000)))
-        site.run(state)
-    site.documents["b.xml"].status = 200
-    site.documents["a.xml"] = many(2999)
-    assert len(site.run(state).of("removed")) == 1001
 
 
 # --- validators ----------------------------------------------------------------------------------------------------
