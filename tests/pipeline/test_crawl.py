@@ -173,13 +173,6 @@ def test_next_request_starts_before_a_small_body_is_parsed(length: str | None, i
     assert asyncio.run(main()) == [(first, [requested_by_then])] * 3 + [(second, [second])] * 3
 
 
-def test_received_part_of_a_small_body_counts() -> None:
-    broken = Page([many(9)[:500]], headers={"content-length": "900"}, error=FetchError("reset", transient=False))
-    items, _ = read(MAP, {MAP: [broken]})
-    assert [record.loc for record in of(UrlRecord, items)] == [f"{SITE}/page/{number}" for number in range(6)]
-    assert not outcome_of(MAP, items).complete
-
-
 class ConvertsAtTheEnd(Played):
     """Its chunks raise the error of a library, which fetch() converts as it leaves: the fetcher of docs/python.md."""
 
@@ -297,91 +290,73 @@ def test_a_bug_in_a_fetcher_ends_the_run_instead_of_hanging_it() -> None:
 # --- faults of the network ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("pieces", [[], [many(3)[:200]]])
-def test_request_cancelled_by_the_fetcher_is_a_failure(pieces: list[bytes]) -> None:
-    items, _ = read(MAP, {MAP: page(*pieces, error=asyncio.CancelledError())}, limits=Limits(tries=1))
-    (problem,) = [problem for problem in of(Problem, items) if problem.code == "F04"]
-    assert "the fetcher cancelled the request" in problem.message
-    assert not outcome_of(MAP, items).complete
-    assert len(of(UrlRecord, items)) == 2 * len(pieces)
+RESET, GONE, CANCELLED = FetchError("reset"), FetchError("gone", transient=False), asyncio.CancelledError()
+WHOLE = many(3000)
+CUT = Page([WHOLE[:100_000]], error=RESET)
+ONE, TWO = (gzip.compress(WHOLE, level, mtime=level) for level in (1, 9))
+CHANGED, BROKE_OFF, BY_FETCHER = "F04 between two tries", "F04 reset", "F04 the fetcher cancelled the request"
+# The answers, the number of URLs that they give (None: a part of 3,000), how often the document is requested, and
+# the problem of its transfer, if any. A retry begins with the same bytes: no URL is repeated, and none is missing.
+TRIES: dict[str, tuple[list[Page], int | None, int, str]] = {
+    "a small body": ([Page([many(9)[:500]], headers={"content-length": "900"}, error=GONE)], 6, 1, "F04 gone"),
+    "no byte": ([Page(error=RESET)], 0, 3, BROKE_OFF),
+    "cancelled": ([Page(error=CANCELLED)], 0, 3, BY_FETCHER),
+    "cancelled in the body": ([Page([many(3)[:200]], error=CANCELLED)], 2, 3, BY_FETCHER),
+    "each breaks off": ([CUT], None, 3, BROKE_OFF),
+    "the same": ([CUT, Page([WHOLE])], 3000, 2, ""),
+    "the same, packed otherwise": ([Page([ONE[: len(ONE) // 2]], error=RESET), Page([TWO])], 3000, 2, ""),
+    "one other URL": ([CUT, Page([WHOLE.replace(b"/page/7<", b"/page/x<")])], None, 2, CHANGED),
+    "fewer URLs": ([CUT, Page([many(10)])], None, 2, CHANGED),
+    "empty": ([CUT, Page([b""])], None, 2, CHANGED),
+    "a login": ([CUT, Page([b"<!DOCTYPE html><html><body>Log in</body></html>"])], None, 2, CHANGED),
+    "404": ([CUT, Page(status=404)], None, 2, "F01 404"),
+    "304": ([CUT, Page(status=304)], None, 2, "F18 304"),
+    "206": ([CUT, Page([WHOLE], status=206)], None, 2, "F18 206"),
+    "refused": ([CUT, Page(error=GONE)], None, 2, "F04 gone"),
+}
 
 
-def test_broken_body_gives_what_was_received() -> None:
-    body = many(3000)
-    items, fetcher = read(MAP, {MAP: page(body[:100_000], error=FetchError("reset"))})
-    found = of(UrlRecord, items)
-    assert 1000 < len(found) < 3000
-    assert len({record.loc for record in found}) == len(found)
-    outcome = outcome_of(MAP, items)
-    assert (outcome.complete, outcome.kept, outcome.problems["F04"]) == (False, len(found), 1)
-    assert fetcher.requested.count(MAP) == Limits().tries
-
-
-def test_retry_of_a_broken_body_continues_where_it_was() -> None:
-    """The retry begins with the same bytes: no record is repeated, and none is missing."""
-    body = many(3000)
-    items, fetcher = read(MAP, {MAP: [*page(body[:100_000], error=FetchError("reset")), *page(body)]})
-    assert [record.loc for record in of(UrlRecord, items)] == [f"{SITE}/page/{number}" for number in range(3000)]
-    assert fetcher.requested.count(MAP) == 2
-    outcome = outcome_of(MAP, items)
-    assert (outcome.complete, outcome.kept, outcome.problems) == (True, 3000, {})
-
-
-def test_gzipped_body_is_compared_decoded() -> None:
-    body = many(3000)
-    one, two = (gzip.compress(body, level, mtime=level) for level in (1, 9))
-    items, _ = read(MAP, {MAP: [*page(one[: len(one) // 2], error=FetchError("reset")), *page(two)]})
-    assert len({record.loc for record in of(UrlRecord, items)}) == len(of(UrlRecord, items)) == 3000
-    assert outcome_of(MAP, items).complete
-
-
-@pytest.mark.parametrize("second", [many(3000).replace(b"/page/7<", b"/page/x<"), many(10), b""])
-def test_retry_with_another_body_keeps_what_was_read(second: bytes) -> None:
-    items, _ = read(MAP, {MAP: [*page(many(3000)[:100_000], error=FetchError("reset")), *page(second)]})
-    found = [record.loc for record in of(UrlRecord, items)]
-    assert found == [f"{SITE}/page/{number}" for number in range(len(found))]
-    assert 1000 < len(found) < 3000
-    outcome = outcome_of(MAP, items)
-    assert (outcome.complete, outcome.kept) == (False, len(found))
-    (problem,) = [problem for problem in of(Problem, items) if problem.code == "F04"]
-    assert "between two tries" in problem.message
-
-
-@pytest.mark.parametrize("second", [
-    Page(status=404),
-    Page(status=304),
-    Page([many(3000)], status=206),
-    Page([b"<!DOCTYPE html><html><body>Log in</body></html>"]),
-    Page(error=FetchError("refused", transient=False)),
-])
-def test_failed_retry_keeps_what_was_read(second: Page) -> None:
-    items, _ = read(MAP, {MAP: [*page(many(3000)[:100_000], error=FetchError("reset")), second]})
-    outcome = outcome_of(MAP, items)
-    assert (outcome.complete, outcome.kept, outcome.format) == (False, len(of(UrlRecord, items)), "urlset")
-    assert outcome.kept > 1000
-
-
-@pytest.mark.parametrize("broken", [
-    Page(error=FetchError("refused")),
-    Page([b"<"], error=FetchError("reset")),
-    Page([b"<urlset>\n<url><loc>https://shop"], error=FetchError("reset")),
-    Page([b"<urlset>\n" + b" " * 40_000 + b"<url><loc>https://shop"], error=FetchError("reset")),
-    Page(status=503),
-])
-def test_retry_before_the_first_entry_starts_anew(broken: Page) -> None:
-    """Problems of a document that is tried twice are reported once, by the last try."""
-    body = urlset(*(f"{SITE}/page/{number}" for number in range(3)), ns="")
-    pages = {MAP: [broken, Page([body])]}
+def read_ticking(answers: list[Page]) -> tuple[list[Any], Played]:
+    """Reads a sitemap with these answers, while the time of the waits passes."""
 
     async def main() -> tuple[list[Any], Played]:
-        fetcher = Played(pages)
+        fetcher = Played({MAP: [*answers]})
         run = start(MAP, fetcher)
         ticking = asyncio.create_task(tick(fetcher.clock))
         items = await everything(run)
         ticking.cancel()
         return items, fetcher
 
-    items, fetcher = asyncio.run(main())
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize("case", TRIES)
+def test_tries_of_a_document_give_its_urls_once(case: str) -> None:
+    answers, count, requests, failure = TRIES[case]
+    items, fetcher = read_ticking(answers)
+    found = of(UrlRecord, items)
+    assert len(found) == count if count is not None else 1000 < len(found) < 3000
+    assert [record.loc for record in found] == [f"{SITE}/page/{number}" for number in range(len(found))]
+    outcome = outcome_of(MAP, items)
+    assert (outcome.complete, outcome.kept, outcome.format) == (not failure, len(found), "urlset" if found else None)
+    problems = [(problem.code, problem.message) for problem in of(Problem, items) if problem.code != "S01"]
+    code, _, part = failure.partition(" ")
+    assert [(each, part in message) for each, message in problems] == ([(code, True)] if failure else [])
+    assert {each: count for each, count in outcome.problems.items() if each != "S01"} == ({code: 1} if failure else {})
+    assert fetcher.requested.count(MAP) == requests
+    assert not fetcher.open
+
+
+@pytest.mark.parametrize("broken", [
+    Page(error=FetchError("refused")),
+    Page([b"<"], error=RESET),
+    Page([b"<urlset>\n<url><loc>https://shop"], error=RESET),
+    Page([b"<urlset>\n" + b" " * 40_000 + b"<url><loc>https://shop"], error=RESET),
+    Page(status=503),
+])
+def test_retry_before_the_first_entry_starts_anew(broken: Page) -> None:
+    """Problems of a document that is tried twice are reported once, by the last try."""
+    items, fetcher = read_ticking([broken, Page([urlset(*(f"{SITE}/page/{number}" for number in range(3)), ns="")])])
     assert [record.loc for record in of(UrlRecord, items)] == [f"{SITE}/page/{number}" for number in range(3)]
     assert [problem.code for problem in of(Problem, items)] == ["S02"]
     assert outcome_of(MAP, items).problems == {"S02": 1}
@@ -407,12 +382,6 @@ def test_document_seconds_limits_network_time(seconds: float, complete: bool) ->
     assert outcome_of(MAP, items).complete is complete
     messages = [problem.message for problem in of(Problem, items) if problem.code == "F04"]
     assert [("document_seconds" in message) for message in messages] == ([] if complete else [True])
-
-
-def test_body_that_breaks_before_its_first_byte_is_not_reported_as_empty() -> None:
-    items, _ = read(MAP, {MAP: page(error=FetchError("reset"))}, limits=Limits(tries=1))
-    assert [problem.code for problem in of(Problem, items)] == ["F04"]
-    assert not outcome_of(MAP, items).complete
 
 
 @pytest.mark.parametrize(("seconds", "requested"), [(9.0, 3), (16.0, 2)])
@@ -633,22 +602,6 @@ def test_problems_of_scope_come_before_their_outcome() -> None:
     assert [type(each).__name__ for each in ends][-2:] == ["Problem", "Outcome"]
 
 
-def test_a_second_reading_that_fails_withdraws_no_problem() -> None:
-    items, _ = read(SITE, proven_late(Page([mixed(10)]), Page(status=404)), per_host=1)
-    outcome = outcome_of(SHARED, items)
-    assert (outcome.dropped, outcome.complete) == ({"path": 5}, False)
-    assert scope_problems(items) == in_outcome(outcome) == {"U05": 5}
-
-
-def test_a_retry_repeats_no_problem_of_scope() -> None:
-    body = mixed(100)
-    cut = Page([body[:3_000]], error=FetchError("reset"))
-    items, fetcher = read(SITE, proven_late(cut, Page([body])), per_host=1)
-    assert fetcher.requested.count(SHARED) == 3
-    assert scope_problems(items) == in_outcome(outcome_of(SHARED, items)) == {}
-    assert len({record.loc for record in of(UrlRecord, items)}) == len(of(UrlRecord, items)) == 100
-
-
 @pytest.mark.parametrize(("memory_bytes", "at_once"), [(1, True), (1 << 20, False)])
 def test_more_problems_of_scope_than_are_kept_are_reported_at_once(memory_bytes: int, at_once: bool) -> None:
     found = [report("U04", "dropped", sitemap=MAP, line=line) for line in range(1_000)]
@@ -663,6 +616,35 @@ def test_more_problems_of_scope_than_are_kept_are_reported_at_once(memory_bytes:
     assert isinstance(ends[-1], Outcome)
 
 
+MIXED, IN_ORDER = mixed(3000), [*range(3, 3002, 2), *range(2, 3001, 2)]
+LATE = Page([MIXED[:100_000]], error=RESET)
+# The answers for a sitemap that is read twice, as its authority is verified late; the lines of its URLs, of which only
+# every second is in scope the first time (None: a part of them), and how often it is requested.
+SECOND_READINGS: dict[str, tuple[list[Page], list[int] | None, int]] = {
+    "whole": ([Page([MIXED])], IN_ORDER, 2),
+    "packed": ([Page([packed(MIXED)])], IN_ORDER, 2),
+    # Returned items are counted, and wider authorities would give other items: it ends with those that it began with.
+    "the first breaks off": ([LATE, Page([MIXED])], IN_ORDER, 3),
+    "the second breaks off": ([Page([MIXED]), LATE, Page([MIXED])], IN_ORDER, 3),
+    "each second breaks off": ([Page([MIXED]), LATE], None, 4),
+    "no second": ([Page([MIXED]), Page(status=404)], [*range(3, 3002, 2)], 2),
+}
+
+
+@pytest.mark.parametrize("case", SECOND_READINGS)
+def test_second_readings_give_what_the_first_has_dropped(case: str) -> None:
+    answers, lines, requests = SECOND_READINGS[case]
+    items, fetcher = read(SITE, proven_late(*answers), per_host=1)
+    found, outcome = [record.line for record in of(UrlRecord, items)], outcome_of(SHARED, items)
+    assert found == lines if lines else 1500 < len(set(found)) == len(found) < 3000
+    left = 3000 - len(found)
+    assert (outcome.kept, outcome.dropped, outcome.complete) == (len(found), {"path": left} if left else {}, not left)
+    assert scope_problems(items) == in_outcome(outcome)
+    assert outcome.problems.get("U05", 0) == (1500 if left else 0)  # a reading that fails withdraws none
+    assert outcome.problems.get("F04", 0) == (lines is None)
+    assert fetcher.requested[-requests - 1 :] == [SHARED, PROVEN, *[SHARED] * (requests - 1)]
+
+
 def test_second_reading_obeys_the_date_filter() -> None:
     entries = urlset(f"{HOST}/x/new", f"{HOST}/new") + b""
     old = urlset(f"{HOST}/x/old", f"{HOST}/old", lastmod="2020-01-01")
@@ -672,42 +654,6 @@ def test_second_reading_obeys_the_date_filter() -> None:
     assert [record.loc for record in of(UrlRecord, items)] == [f"{HOST}/x/new", f"{HOST}/new"]
     outcome = outcome_of(SHARED, items)
     assert (outcome.kept, outcome.dropped) == (2, {"date": 2})
-
-
-def test_retry_of_a_second_reading_continues_where_it_was() -> None:
-    body = mixed(3000)
-    broken = Page([body[:100_000]], error=FetchError("reset"))
-    items, fetcher = read(SITE, proven_late(Page([body]), broken, Page([body])), per_host=1)
-    assert fetcher.requested.count(SHARED) == 3
-    lines = [record.line for record in of(UrlRecord, items)]
-    assert lines == [*range(3, 3002, 2), *range(2, 3001, 2)]
-    assert (outcome_of(SHARED, items).kept, outcome_of(SHARED, items).complete) == (3000, True)
-
-
-def test_failed_second_reading_counts_what_it_returned() -> None:
-    body = mixed(3000)
-    broken = Page([body[:100_000]], error=FetchError("reset"))
-    items, _ = read(SITE, proven_late(Page([body]), broken), per_host=1)
-    outcome, given = outcome_of(SHARED, items), len(of(UrlRecord, items))
-    assert 1500 < given < 3000
-    assert (outcome.kept, outcome.dropped, outcome.complete) == (given, {"path": 3000 - given}, False)
-    assert outcome.problems["F04"] == 1
-
-
-def test_a_first_reading_that_breaks_off_ends_with_the_authorities_that_it_began_with() -> None:
-    """Returned items are counted, and wider authorities would give other items."""
-    body = mixed(3000)
-    broken = Page([body[:100_000]], error=FetchError("reset"))
-    items, fetcher = read(SITE, proven_late(broken, Page([body])), per_host=1)
-    assert fetcher.requested[-4:] == [SHARED, PROVEN, SHARED, SHARED]
-    records = of(UrlRecord, items)
-    assert sorted(record.line for record in records) == [*range(2, 3002)]
-    assert (outcome_of(SHARED, items).kept, outcome_of(SHARED, items).dropped) == (3000, {})
-
-
-def test_gzipped_sitemap_has_the_same_second_reading() -> None:
-    items, _ = read(SITE, proven_late(Page([packed(mixed(10))])), per_host=1)
-    assert len(of(UrlRecord, items)) == outcome_of(SHARED, items).kept == 10
 
 
 # --- compression ----------------------------------------------------------------------------------------------
