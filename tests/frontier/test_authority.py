@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from calls import calls_of
@@ -20,6 +20,7 @@ from simulated import (
     index,
     names,
     problems,
+    reports,
     urlset,
     walk,
 )
@@ -61,22 +62,75 @@ def late(second: Reply | None = None, **plan: object) -> Walk:
     return walk(SITE, pages, **plan)
 
 
-def test_robots_txt_read_for_verification_is_reported_once_it_verifies() -> None:
-    """Before that, the host is not part of the crawl."""
-    moved, child = f"{HOST}/moved.txt", f"{HOST}/m.xml"
-    pages: Pages = {
-        ROBOTS: names(INDEX),
-        INDEX: index(MAP, child),
-        MAP: index(),
-        f"{HOST}/robots.txt": (301, {"location": moved}),
-        moved: names(INDEX, rules="Crawl-delay: 999"),
-        child: urlset(f"{HOST}/x"),
-    }
-    seen = walk(SITE, pages, is_recording=True)
-    assert seen.locs == [f"{HOST}/x"]
-    reported = [problem.sitemap for code in ("F03", "F15") for problem in problems(seen, code)]
-    assert reported == [f"{HOST}/robots.txt"] * 2
-    assert f"{HOST}/robots.txt" in seen.outcomes
+OURS, A, B = f"{HOST}/robots.txt", f"{SITE}/a.xml", f"{SITE}/b.xml"
+CHILD, OTHER, THERE = (f"https://other.example/{name}" for name in ("s.xml", "robots.txt", "index.xml"))
+MOVED, TEXT, BETWEEN = f"{HOST}/x/moved.xml", f"{HOST}/moved.txt", f"{HOST}/n/more.xml"
+SLOW, FORBIDS = names(CHILD, rules="Crawl-delay: 999"), names(CHILD, rules="Disallow: /")
+TWICE, ABOVE = [ROBOTS, OURS, NARROW, SHARED, PROVEN], [f"S13 {NARROW} {each}" for each in (SHARED, PROVEN)]
+OTHERS = [f"https://other.example/{number}.xml" for number in range(3)]
+# The target, its pages, the options; then what is requested, the pages returned, what is reported, and some outcomes.
+WALKS: dict[str, tuple[str, Pages, dict[str, Any], list[str], list[str], list[str], dict[str, dict[str, Any]]]] = {
+    # Before it verifies a child, its host is no part of the crawl.
+    "the robots.txt of a host is reported once it verifies": (
+        SITE, {ROBOTS: names(INDEX), INDEX: index(MAP, MOVED), MAP: index(), OURS: (301, {"location": TEXT}),
+               TEXT: names(INDEX, rules="Crawl-delay: 999"), MOVED: urlset(f"{HOST}/x")}, {"is_recording": True},
+        [ROBOTS, INDEX, MAP, OURS, TEXT, MOVED], [f"{HOST}/x"], [f"F03 {OURS}", f"F15 {OURS}"], {OURS: {}}),
+    # Dates or pages may have changed: what was dropped before counts as it is now. What its first reading could have
+    # given is not looked for.
+    "changed before its second reading": (
+        SITE, {**LATE, SHARED: [urlset(*LOCS), urlset(LOCS[0], LOCS[2], f"{HOST}/new", f"{HOST}/x/new")]}, {},
+        [*TWICE, SHARED], [*LOCS[:3], f"{HOST}/new"], [*ABOVE, f"S04 {PROVEN}"],
+        {SHARED: {"kept": 4, "dropped": {"host": 1}}}),
+    "a second reading has its own tries": (
+        SITE, {**LATE, SHARED: [urlset(*LOCS), 500, 500, urlset(*LOCS)]}, {"limits": Limits(tries=3)},
+        [*TWICE, *[SHARED] * 3], [*LOCS[:4]], [*ABOVE, f"S04 {PROVEN}"], {}),
+    "a second reading of what was redirected": (
+        SITE, {**LATE, NARROW: index(SHARED, BETWEEN), BETWEEN: index(PROVEN), SHARED: (301, {"location": MOVED}),
+               MOVED: urlset(*LOCS)}, {},
+        [*TWICE[:4], BETWEEN, MOVED, PROVEN, MOVED], [*LOCS[:4]],
+        [ABOVE[0], f"F03 {SHARED}", f"S13 {BETWEEN} {PROVEN}", f"S04 {BETWEEN}", f"S04 {PROVEN}"],
+        {SHARED: {"kept": 4}}),
+    "an index read twice, with a child that is not verified": (
+        SITE, {**LATE, SHARED: index(CHILD, f"<url><loc>{HOST}/3</loc></url>")}, {},
+        [*TWICE, OTHER, SHARED], [f"{HOST}/3"], [*ABOVE, f"S04 {SHARED}", f"S04 {PROVEN}", f"U04 {SHARED} {CHILD}"],
+        {SHARED: {"kept": 1, "dropped": {"host": 1}, "problems": {"S04": 1, "U04": 1}}}),
+    "a redirect in place of the second reading": (
+        SITE, {**LATE, SHARED: [urlset(f"{HOST}/3"), (301, {"location": PROVEN})]}, {},
+        [*TWICE, SHARED], [], [*ABOVE, f"S04 {PROVEN}", f"F03 {SHARED}", f"S05 {SHARED}"],
+        {SHARED: {"dropped": {"path": 1}, "format": "urlset"}}),
+    "a robots.txt that verifies a child": (  # which is elsewhere, not above: no S13
+        INDEX, {INDEX: index(CHILD), OTHER: SLOW, CHILD: urlset()}, {"is_recording": True},
+        [ROBOTS, INDEX, OTHER, CHILD], [], [f"F15 {OTHER}"], {OTHER: {}, CHILD: {"parents": [INDEX], "why": "index"}}),
+    "a verified child that the rules of its host forbid": (
+        INDEX, {INDEX: index(CHILD), OTHER: FORBIDS, CHILD: urlset()}, {},
+        [ROBOTS, INDEX, OTHER], [], [f"F02 {CHILD}", f"partial {CHILD}"], {}),
+    "the same if rules are not obeyed": (
+        INDEX, {INDEX: index(CHILD), OTHER: FORBIDS, CHILD: urlset(f"{SITE}/1")}, {"obey_robots": False},
+        [ROBOTS, INDEX, OTHER, CHILD], [f"{SITE}/1"], [], {}),
+    "more children to verify than documents": (
+        INDEX, {INDEX: index(*OTHERS), OTHER: names(*OTHERS)}, {"limits": Limits(max_documents=2)},
+        [ROBOTS, INDEX, OTHER, OTHERS[0]], [],
+        [f"U04 index.xml {OTHERS[2]}", f"S16 index.xml {OTHERS[1]}", f"F01 {OTHERS[0]}", f"partial {OTHERS[0]}", "partial index.xml"], {}),
+    "children that are filtered": (
+        INDEX, {INDEX: index(CHILD), OTHER: names(CHILD)}, {"follow": lambda ref: False}, [ROBOTS, INDEX], [], [], {}),
+    "discovery": (INDEX, {INDEX: index(CHILD), OTHER: names(CHILD)}, {"descend": False}, [ROBOTS, INDEX], [], [], {}),
+    "a verified child of two indexes": (
+        SITE, {ROBOTS: names(A, B), A: index(CHILD), B: index(CHILD), OTHER: names(CHILD), CHILD: urlset()}, {},
+        [ROBOTS, A, B, OTHER, CHILD], [], [], {CHILD: {"parents": [A, B]}}),
+    "a child that another listing verifies": (
+        SITE, {ROBOTS: names(A, THERE), A: index(CHILD), THERE: index(CHILD), CHILD: urlset()}, {},
+        [ROBOTS, A, OTHER, THERE, CHILD], [], [], {CHILD: {"parents": [THERE, A]}}),
+}
+
+
+@pytest.mark.parametrize("case", WALKS)
+def test_what_authorities_let_a_crawl_read(case: str) -> None:
+    target, pages, plan, requested, locs, reported, outcomes = WALKS[case]
+    seen = walk(target, pages, **plan)
+    assert (seen.requested, seen.locs, reports(seen)) == (requested, locs, reported)
+    for url, expected in outcomes.items():
+        assert {name: getattr(seen.outcomes[url], name) for name in expected} == expected
+    assert seen.frontier.done
 
 
 # --- second readings --------------------------------------------------------------------------------------------
@@ -116,22 +170,6 @@ def test_failed_second_reading_keeps_the_first_and_reports_the_loss(second: Repl
     assert outcome.problems[code] == len(problems(seen, code)) == 1
 
 
-def test_document_changed_before_its_second_reading_gives_its_current_urls() -> None:
-    """Dates or pages may have changed: URLs dropped before count as they are now."""
-    seen = late(urlset(LOCS[0], LOCS[2], f"{HOST}/new", f"{HOST}/x/new"))
-    outcome = seen.outcomes[SHARED]
-    assert seen.locs == [*LOCS[:2], LOCS[2], f"{HOST}/new"], "what its first reading could have given is not looked for"
-    assert outcome.kept == len(seen.records)
-    assert (outcome.dropped, outcome.complete) == ({"host": 1}, True)
-
-
-def test_a_second_reading_has_its_own_tries() -> None:
-    seen = walk(SITE, {**LATE, SHARED: [urlset(*LOCS), 500, 500, urlset(*LOCS)]}, limits=Limits(tries=3))
-    assert len(seen.locs) == 4
-    assert seen.documents[-3:] == [SHARED] * 3
-    assert seen.outcomes[SHARED].complete
-
-
 def test_a_second_reading_has_its_own_time_of_the_network() -> None:
     frontier = Frontier([parse_target(SITE)], Plan())
     pages: dict[str, Reply] = {**LATE, f"{HOST}/robots.txt": names(PROVEN)}
@@ -143,15 +181,6 @@ def test_a_second_reading_has_its_own_time_of_the_network() -> None:
                 spent.append(request.network_seconds)
             answer(seen, request, pages.get(request.url, 404), 0.0, seconds=200.0)
     assert spent == [0.0, 0.0]
-
-
-def test_second_reading_uses_the_redirected_url() -> None:
-    moved, between = f"{HOST}/x/moved.xml", f"{HOST}/n/more.xml"
-    pages = {**LATE, NARROW: index(SHARED, between), between: index(PROVEN)}
-    seen = walk(SITE, {**pages, SHARED: (301, {"location": moved}), moved: urlset(*LOCS)})
-    assert seen.documents == [NARROW, SHARED, between, moved, PROVEN, moved]
-    assert seen.codes.count("F03") == 1
-    assert seen.outcomes[SHARED].kept == 4
 
 
 def test_the_byte_limit_of_a_site_counts_both_readings() -> None:
@@ -227,9 +256,6 @@ def test_gained_authorities_are_limited(more: int, dropped: dict[str, int]) -> N
 
 # --- children elsewhere -----------------------------------------------------------------------------------------
 
-CHILD = "https://other.example/s.xml"
-OTHER = "https://other.example/robots.txt"
-
 
 def test_robots_txt_of_a_child_host_is_requested_once() -> None:
     children = [f"https://other.example/{number}.xml" for number in range(9)]
@@ -254,27 +280,6 @@ def test_robots_txt_that_verifies_nothing_is_not_reported(reply: Reply) -> None:
     assert all(outcome.complete for outcome in seen.outcomes.values())
 
 
-def test_robots_txt_that_verifies_a_child_is_reported() -> None:
-    pages: Pages = {INDEX: index(CHILD), OTHER: names(CHILD, rules="Crawl-delay: 999"), CHILD: urlset()}
-    seen = walk(INDEX, pages, is_recording=True)
-    assert seen.problem("F15").sitemap == OTHER
-    assert list(seen.outcomes) == [ROBOTS, OTHER, CHILD, INDEX]
-    assert seen.outcomes[CHILD].parents == [INDEX]
-    assert seen.outcomes[CHILD].why == "index"
-    assert "S13" not in seen.codes, "it is elsewhere, not above"
-
-
-def test_verified_child_obeys_the_robots_txt_of_its_host() -> None:
-    seen = walk(INDEX, {INDEX: index(CHILD), OTHER: names(CHILD, rules="Disallow: /"), CHILD: urlset()})
-    assert CHILD not in seen.requested
-    assert OTHER in seen.problem("F02").message
-
-
-def test_robots_txt_verifies_also_without_obey_robots() -> None:
-    pages = {INDEX: index(CHILD), OTHER: names(CHILD, rules="Disallow: /"), CHILD: urlset(f"{SITE}/1")}
-    assert walk(INDEX, pages, obey_robots=False).locs == [f"{SITE}/1"]
-
-
 @pytest.mark.parametrize("more", [0, 1, 2])
 def test_hosts_requested_for_verification_are_limited(more: int) -> None:
     limits = Limits(max_proof_hosts=3)
@@ -286,63 +291,6 @@ def test_hosts_requested_for_verification_are_limited(more: int) -> None:
     assert seen.outcomes[INDEX].dropped == {"host": count}
     assert seen.outcomes[INDEX].complete is not bool(more)
     assert not more or "raise max_proof_hosts" in seen.problem("S16").message
-
-
-def test_children_waiting_for_verification_are_limited_by_max_documents() -> None:
-    children = [f"https://other.example/{number}.xml" for number in range(3)]
-    seen = walk(INDEX, {INDEX: index(*children), OTHER: names(*children)}, limits=Limits(max_documents=2))
-    assert seen.documents == [INDEX, children[0]]
-    assert [problem.raw for problem in problems(seen, "U04")] == children[2:]
-    assert seen.problem("S16").raw == children[1]
-    assert not seen.outcomes[INDEX].complete
-
-
-def test_filtered_children_request_no_verification() -> None:
-    seen = walk(INDEX, {INDEX: index(CHILD), OTHER: names(CHILD)}, follow=lambda ref: False)
-    assert seen.requested == [ROBOTS, INDEX]
-    assert seen.frontier.pruned == {"follow": 1}
-
-
-def test_discovery_requests_no_verification() -> None:
-    seen = walk(INDEX, {INDEX: index(CHILD), OTHER: names(CHILD)}, descend=False)
-    assert seen.requested == [ROBOTS, INDEX]
-    assert seen.codes == []
-
-
-def test_verified_child_has_both_indexes_as_parents() -> None:
-    a, b = f"{SITE}/a.xml", f"{SITE}/b.xml"
-    seen = walk(SITE, {ROBOTS: names(a, b), a: index(CHILD), b: index(CHILD), OTHER: names(CHILD), CHILD: urlset()})
-    assert seen.documents.count(CHILD) == 1
-    assert seen.outcomes[CHILD].parents == [a, b]
-    assert "U04" not in seen.codes
-
-
-def test_child_verified_by_another_listing_is_not_counted_as_unverified() -> None:
-    first, second = f"{SITE}/a.xml", "https://other.example/index.xml"
-    pages = {ROBOTS: names(first, second), first: index(CHILD), second: index(CHILD), CHILD: urlset()}
-    seen = walk(SITE, pages)
-    assert "U04" not in seen.codes
-    assert sorted(seen.outcomes[CHILD].parents) == sorted([first, second])
-
-
-def test_index_read_twice_counts_its_unverified_children_once() -> None:
-    """A mixed document: its dropped pages are regained, the unverified child is not."""
-    mixed = index(CHILD, f"<url><loc>{HOST}/3</loc></url>")
-    seen = walk(SITE, {**LATE, SHARED: mixed})
-    outcome = seen.outcomes[SHARED]
-    assert seen.documents.count(SHARED) == 2
-    assert seen.locs == [f"{HOST}/3"]
-    assert (outcome.kept, outcome.dropped, outcome.problems) == (1, {"host": 1}, {"S04": 1, "U04": 1})
-    assert [problem.sitemap for problem in problems(seen, "S04")] == [SHARED, PROVEN]
-    assert seen.codes.count("U04") == 1
-
-
-def test_a_document_that_is_read_again_and_redirects_by_then_ends_once() -> None:
-    pages: Pages = {**LATE, SHARED: [urlset(f"{HOST}/3"), (301, {"location": PROVEN})]}
-    seen = walk(SITE, pages)
-    assert seen.documents.count(SHARED) == 2
-    assert (seen.locs, seen.outcomes[SHARED].dropped, seen.outcomes[SHARED].format) == ([], {"path": 1}, "urlset")
-    assert seen.frontier.done
 
 
 # --- one robots.txt for several sites ---------------------------------------------------------------------------
