@@ -110,7 +110,8 @@ WALKS: dict[str, tuple[str, Pages, dict[str, Any], list[str], list[str], list[st
     "more children to verify than documents": (
         INDEX, {INDEX: index(*OTHERS), OTHER: names(*OTHERS)}, {"limits": Limits(max_documents=2)},
         [ROBOTS, INDEX, OTHER, OTHERS[0]], [],
-        [f"U04 index.xml {OTHERS[2]}", f"S16 index.xml {OTHERS[1]}", f"F01 {OTHERS[0]}", f"partial {OTHERS[0]}", "partial index.xml"], {}),
+        [f"U04 index.xml {OTHERS[2]}", f"S16 index.xml {OTHERS[1]}", f"F01 {OTHERS[0]}",
+         f"partial {OTHERS[0]}", "partial index.xml"], {}),
     "children that are filtered": (
         INDEX, {INDEX: index(CHILD), OTHER: names(CHILD)}, {"follow": lambda ref: False}, [ROBOTS, INDEX], [], [], {}),
     "discovery": (INDEX, {INDEX: index(CHILD), OTHER: names(CHILD)}, {"descend": False}, [ROBOTS, INDEX], [], [], {}),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from changing_sites import DAY, START, Document, World, entries, first_seen, loc
@@ -37,51 +37,56 @@ def drop(site: World, document: str, name: str) -> None:
     del site.documents[document].entries[loc(name)]
 
 
-def test_only_urls_that_appear_after_the_first_complete_run_have_a_date(site: World, state: Path) -> None:
-    site.run(state)
-    assert first_seen(state) == {"a1": None, "a2": None, "b1": None}
-    add(site, "a.xml", "a3")
-    next_run(site, state)
-    add(site, "b.xml", "b2")
-    site.documents["c.xml"] = Document(entries("c1"))
-    site.listed.append("c.xml")
-    next_run(site, state)
-    next_run(site, state)
-    assert first_seen(state) == {"a1": None, "a2": None, "b1": None, "a3": SECOND, "b2": THIRD, "c1": THIRD}
-    with sr.state.State(state) as opened:
-        assert opened.db.execute("SELECT baseline FROM site").fetchall() == [(1,)]
+UNKNOWN = dict.fromkeys(("a1", "a2", "b1"))
+BEGIN: tuple[dict[str, str], dict[str, Any] | None] = {}, UNKNOWN
+MOVED = {**UNKNOWN, "x": SECOND, "y": SECOND, "z": THIRD}
+# For each day what is added and dropped, or the status of a sitemap, and when the URLs were first seen (None: any).
+HISTORIES: dict[str, list[tuple[dict[str, str], dict[str, Any] | None]]] = {
+    "only what appears after the first complete run has a date": [
+        BEGIN, ({"a": "+a3"}, None), ({"b": "+b2", "c": "+c1"}, None),
+        ({}, {**UNKNOWN, "a3": SECOND, "b2": THIRD, "c1": THIRD}),
+    ],
+    # What such a run newly finds may have been in a sitemap that it could not read.
+    "runs before the first complete one leave it unknown": [
+        ({"b": "500"}, None), ({"a": "+a3"}, None), ({"b": "200"}, {**UNKNOWN, "a3": None}),
+        ({"a": "500", "b": "+b2"}, {**UNKNOWN, "a3": None, "b2": FOURTH}),
+    ],
+    **{f"a URL that moves from {old} to {new}, or is listed twice": [
+        BEGIN, ({old: "+x +y"}, None), ({old: "-x", new: "+x +y +z"}, MOVED),
+        ({old: "-y", new: "+x@2026-01-03 +y@2026-01-03"}, MOVED),
+    ] for old, new in ("ab", "ba")},
+    **{f"a URL that is missing, undecided whether removed, and returns to {min(back)}": [
+        BEGIN, ({"a": "+a3"}, None), ({"a": "-a1 -a3", "b": "500"}, dict.fromkeys(("a2", "b1"))),
+        (back, {**UNKNOWN, "a3": SECOND}),
+    ] for back in ({"b": "200", "a": "+a1 +a3"}, {"b": "200 +a1 +a3"})},
+    "a removed URL that returns is new": [BEGIN, ({"a": "-a1"}, None), ({"b": "+a1"}, {**UNKNOWN, "a1": THIRD})],
+    **{f"a URL that left a feed and returns to {to}": [
+        BEGIN, ({"f": "+f1"}, None), ({"f": "-f1"}, None), ({to: "+f1"}, {**UNKNOWN, "f1": SECOND}),
+    ] for to in "fa"},
+    "URLs whose removal is held back": [
+        BEGIN, ({"b": "+b2"}, None), ({"a": "-a1 -a2", "b": "-b1 -b2"}, {}),
+        ({"a": "+a1 +a2", "b": "+b1 +b2 +b3"}, {**UNKNOWN, "b2": SECOND, "b3": FOURTH}),
+    ],
+}
 
 
-def test_runs_before_the_first_complete_one_leave_it_unknown(site: World, state: Path) -> None:
-    """What such a run newly finds may have been in a sitemap that it could not read."""
-    site.documents["b.xml"].status = 500
-    site.run(state)
-    add(site, "a.xml", "a3")
-    next_run(site, state)
-    site.documents["b.xml"].status = 200
-    next_run(site, state)
-    assert first_seen(state) == dict.fromkeys(("a1", "a2", "a3", "b1"))
-    add(site, "b.xml", "b2")
-    site.documents["a.xml"].status = 500
-    next_run(site, state)
-    assert first_seen(state) == {**dict.fromkeys(("a1", "a2", "a3", "b1")), "b2": FOURTH}
-
-
-@pytest.mark.parametrize(("old", "new"), [("a.xml", "b.xml"), ("b.xml", "a.xml")])
-def test_url_that_moves_or_is_listed_twice_keeps_its_date(site: World, state: Path, old: str, new: str) -> None:
-    """Whichever of the two sitemaps is read first."""
-    site.run(state)
-    add(site, old, "x", "y")
-    next_run(site, state)
-    drop(site, old, "x")
-    add(site, new, "x", "y", "z")
-    next_run(site, state)
-    known = {"a1": None, "a2": None, "b1": None, "x": SECOND, "y": SECOND, "z": THIRD}
-    assert first_seen(state) == known
-    drop(site, old, "y")
-    site.documents[new].entries |= entries("x", "y", lastmod="2026-01-03")
-    next_run(site, state)
-    assert first_seen(state) == known
+@pytest.mark.parametrize("case", HISTORIES)
+def test_when_urls_of_a_history_were_first_seen(site: World, state: Path, case: str) -> None:
+    for changes, seen in HISTORIES[case]:
+        for name, change in changes.items():
+            document = site.documents.setdefault(f"{name}.xml", Document())
+            for each in change.split():
+                page, _, date = each[1:].partition("@")
+                if each.isdecimal():
+                    document.status = int(each)
+                elif each[0] == "-":
+                    del document.entries[loc(page)]
+                else:
+                    document.entries |= entries(page, lastmod=date or None)
+        site.listed = [*site.documents]
+        site.run(state)
+        assert seen is None or first_seen(state) == seen
+        site.later()
 
 
 def test_urls_of_a_renamed_sitemap_keep_their_dates(site: World, state: Path) -> None:
@@ -93,60 +98,6 @@ def test_urls_of_a_renamed_sitemap_keep_their_dates(site: World, state: Path) ->
     add(site, "new.xml", "a4")
     next_run(site, state)
     assert first_seen(state) == {"a1": None, "a2": None, "b1": None, "a3": SECOND, "a4": THIRD}
-
-
-@pytest.mark.parametrize("returns_to", ["a.xml", "b.xml"])
-def test_url_that_is_missing_meanwhile_keeps_its_date(site: World, state: Path, returns_to: str) -> None:
-    """As long as it is undecided whether it was removed."""
-    site.run(state)
-    add(site, "a.xml", "a3")
-    next_run(site, state)
-    for name in ("a1", "a3"):
-        drop(site, "a.xml", name)
-    site.documents["b.xml"].status = 500
-    next_run(site, state)
-    assert {"a1", "a3"}.isdisjoint(first_seen(state))
-    site.documents["b.xml"].status = 200
-    add(site, returns_to, "a1", "a3")
-    next_run(site, state)
-    assert first_seen(state) == {"a1": None, "a2": None, "b1": None, "a3": SECOND}
-
-
-def test_removed_url_that_returns_is_new(site: World, state: Path) -> None:
-    site.run(state)
-    drop(site, "a.xml", "a1")
-    next_run(site, state)
-    add(site, "b.xml", "a1")
-    next_run(site, state)
-    assert first_seen(state) == {"a1": THIRD, "a2": None, "b1": None}
-
-
-@pytest.mark.parametrize("returns_to", ["f.xml", "a.xml"])
-def test_url_that_left_a_feed_keeps_its_date(site: World, state: Path, returns_to: str) -> None:
-    site.run(state)
-    add(site, "f.xml", "f1")
-    next_run(site, state)
-    drop(site, "f.xml", "f1")
-    next_run(site, state)
-    add(site, returns_to, "f1")
-    next_run(site, state)
-    assert first_seen(state)["f1"] == SECOND
-
-
-def test_urls_whose_removal_was_held_back_keep_their_dates(site: World, state: Path) -> None:
-    site.run(state)
-    add(site, "b.xml", "b2")
-    next_run(site, state)
-    listed = dict(site.documents["b.xml"].entries)
-    for name in ("a.xml", "b.xml"):
-        site.documents[name].entries = {}
-    site.later()
-    assert site.run(state).stream.counts.held_back == 4
-    assert first_seen(state) == {}
-    site.documents["b.xml"].entries = listed | entries("b3")
-    add(site, "a.xml", "a1", "a2")
-    site.run(state)
-    assert first_seen(state) == {"a1": None, "a2": None, "b1": None, "b2": SECOND, "b3": THIRD}
 
 
 def test_what_other_settings_include_has_no_date(site: World, state: Path) -> None:
