@@ -146,6 +146,8 @@ def test_a_dry_run_gives_no_date(site: World, state: Path) -> None:
     next_run(site, state, dry_run=True)
     next_run(site, state)
     assert first_seen(state)["a3"] == THIRD
+    with sr.state.State(state) as opened:
+        assert opened.db.execute("SELECT baseline FROM site").fetchall() == [(1,)]  # dates begin behind the first run
 
 
 def test_sites_of_a_state_are_dated_by_their_own_runs(tmp_path: Path, site: World) -> None:
