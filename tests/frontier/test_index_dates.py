@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import random
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from dated_sites import ACCURATE, INDEX, SITE, STALE, TODAY, at_random, partly_stale, some_world
-from simulated import Pages, Walk, index, names, problems, urlset, walk
+from simulated import Pages, Walk, index, names, reports, urlset, walk
 
 from sitemap_reader import Limits, Outcome, SitemapRef
 from sitemap_reader.frontier import (
@@ -95,12 +96,73 @@ def test_since_equals_a_filter_of_everything_or_counts_the_skipped(says, sites: 
 # --- evidence ---
 
 
-def test_three_children_are_read_and_the_others_skipped() -> None:
-    seen = walk(INDEX, old_site(), selection=since())
-    assert seen.documents == [INDEX, CHILDREN[7], CHILDREN[0], CHILDREN[4]]
-    assert (seen.frontier.pruned, seen.frontier.checked) == ({"since": 5}, 3)
-    assert not seen.codes
-    assert (seen.outcomes[INDEX].complete, seen.outcomes[INDEX].skipped) == (True, 5)
+INNER, LOST, FAR = [f"{SITE}/inner{number}.xml" for number in range(8)], f"{SITE}/lost.xml", "https://far.example/s.xml"
+OLD = dict.fromkeys(CHILDREN, "2025-06-01")
+WHOLE = dated("2025-06-01", "2025-06-01")
+ALL = "index 7 0 4 1 2 3 5 6"
+# The pages, the options; then the names of the documents that are read, what is reported, and how many are left out
+# for which reason.
+WALKS: dict[str, tuple[Pages, dict[str, Any], str, list[str]]] = {
+    "three children are read, and the others skipped": (old_site(), {}, "index 7 0 4", ["since: 5"]),
+    **{f"of {few} children none is skipped": (
+        {INDEX: listing(dict.fromkeys(CHILDREN[:few], "2025-06-01")), **dict.fromkeys(CHILDREN, dated("2026-02-20"))},
+        {}, f"index {order}", []) for few, order in ((1, "0"), (2, "1 0"), (3, "2 0 1"))},
+    "undated URLs that count": (
+        old_site(c7=dated("2025-06-01", None)), {"selection": since(undated="keep")}, ALL, []),
+    "undated URLs that do not": (old_site(c7=dated("2025-06-01", None)), {}, "index 7 0 4", ["since: 5"]),
+    **{f"another child, of {holds}": (
+        {**old_site(), OTHER: dated(holds), INDEX: listing({**OLD, OTHER: "2026-02-10"})},
+        {}, f"index other {read}", [found]) for holds, read, found in (
+            ("2026-02-10", "7 0 4", "since: 5"),
+            ("2026-02-20", "7 0 4 1 2 3 5 6", "D05 index.xml 2026-02-10"),
+            ("2026-03-09", "7 0 4", "since: 5"))},  # it was written since the index was read
+    "an inner index checks all ancestors": (
+        {**old_site(), INNER[0]: listing({OTHER: "2025-05-01"}), OTHER: dated("2026-02-20"),
+         INDEX: listing({**OLD, INNER[0]: "2025-06-02"})},
+        {}, "index inner0 0 4 other 1 2 3 5 6 7", ["S04 inner0.xml", "D05 index.xml 2025-06-02"]),
+    **{f"samples that fail by {reply} are replaced": (
+        {**old_site(), CHILDREN[7]: reply, CHILDREN[4]: reply},
+        {}, "index 7 0 4 6 5", [*found, "partial 7.xml", "partial 4.xml", "since: 3"])
+        for reply, found in ((404, ["F01 7.xml", "F01 4.xml"]), ("<html></html>", []))},
+    # All children of the inner indexes fail, so no date is known. The second child is not among those sampled.
+    "inner indexes confirm nothing by themselves": (
+        {INDEX: listing(dict.fromkeys([INNER[0], OTHER, *INNER[1:]], "2025-06-01")),
+         **dict.fromkeys(INNER, index(LOST)), LOST: 404, OTHER: dated("2026-02-10")},
+        {}, "index inner7 inner0 inner3 lost inner6 inner5 inner4 other inner1 inner2",
+        [*(f"S04 inner{number}.xml" for number in "703"), "F01 lost.xml",
+         *(f"S04 inner{number}.xml" for number in "65412"), "partial lost.xml"]),
+    # The newest entry of a document may be where it broke off.
+    "documents that broke off confirm nothing": (
+        {INDEX: listing(dict.fromkeys(CHILDREN[:4], "2025-06-01")),
+         **dict.fromkeys(CHILDREN[:4], WHOLE[: WHOLE.rindex(b"<lastmod>")])},
+        {}, "index 3 0 2 1", [f"partial {number}.xml" for number in "3021"]),
+    "nothing can be checked": (
+        {INDEX: listing(OLD)}, {}, "index 7 0 4 6 5 3 1 2",
+        [f"{what} {number}.xml" for what in ("F01", "partial") for number in "70465312"]),
+    "other reasons come first": (
+        old_site(c7=dated("2026-02-20")),
+        {"no_follow": make_patterns("no_follow", ["/7.xml"]), "follow": lambda ref: "/6" not in ref.loc},
+        "index 5 0 3", ["follow: 1", "no-follow: 1", "since: 3"]),
+    "a truncated index": (
+        {**old_site(), INDEX: str(old_site()[INDEX]).partition(CHILDREN[5])[0]},
+        {}, "index 4 0 2", ["partial index.xml", "since: 2"]),
+    "more waiting children than documents": (
+        old_site(c7=dated("2026-02-20")), {"limits": Limits(max_documents=6)},
+        "index 7 0 4 1 2", ["D05 index.xml 2025-06-01", "S16 index.xml 3.xml", "partial index.xml"]),
+    "a waiting child on another host": (
+        {**old_site(), INDEX: listing({FAR: "2025-06-09", **OLD})}, {}, "index 0 3 7", ["since: 6"]),
+}
+
+
+@pytest.mark.parametrize("case", WALKS)
+def test_which_children_are_skipped_by_their_dates(case: str) -> None:
+    pages, plan, read, found = WALKS[case]
+    seen = walk(INDEX, pages, **{"selection": since(), **plan})
+    pruned = seen.frontier.pruned
+    assert " ".join(url.removeprefix(f"{SITE}/").removesuffix(".xml") for url in seen.documents) == read
+    assert reports(seen) + [f"{reason}: {count}" for reason, count in sorted(pruned.items())] == found
+    assert seen.outcomes[INDEX].skipped == pruned["since"]
+    assert seen.frontier.checked == (3 if pruned["since"] else 0)
 
 
 def test_the_newest_and_the_oldest_are_read_first() -> None:
@@ -109,16 +171,6 @@ def test_the_newest_and_the_oldest_are_read_first() -> None:
     for number, date in enumerate(dates):
         waiting.add(SitemapRef(CHILDREN[number], datetime.fromisoformat(date).replace(tzinfo=UTC), "day"))
     assert waiting.candidates() == [2, 1, 3, 6, 5, 4]
-
-
-@pytest.mark.parametrize("few", [1, 2, 3])
-def test_of_three_children_none_is_skipped(few: int) -> None:
-    bodies = dict.fromkeys(CHILDREN, dated("2026-02-20"))
-    pages = {INDEX: listing(dict.fromkeys(CHILDREN[:few], "2025-06-01")), **bodies}
-    seen = walk(INDEX, pages, selection=since())
-    assert len(seen.documents) == 1 + few
-    assert (seen.frontier.pruned, seen.frontier.checked) == ({}, 0)
-    assert not seen.codes  # no child is skipped, so no reason is reported
 
 
 def test_child_newer_than_its_index_date_disables_skipping_and_is_reported_once() -> None:
@@ -154,33 +206,6 @@ def test_date_of_a_url_confirms_or_contradicts_the_index(listed: str, holds: str
     assert seen.frontier.pruned == ({"since": 5} if is_believed else {})
 
 
-@pytest.mark.parametrize(("undated", "pruned"), [("keep", {}), ("drop", {"since": 5})])
-def test_undated_keep_disables_skipping(undated: Undated, pruned: dict[str, int]) -> None:
-    seen = walk(INDEX, old_site(c7=dated("2025-06-01", None)), selection=since(undated=undated))
-    assert seen.frontier.pruned == pruned
-    assert not seen.codes  # the index dates are not wrong
-
-
-@pytest.mark.parametrize(("holds", "is_believed"), [
-    ("2026-02-10", True), ("2026-02-20", False), ("2026-03-09", True),
-], ids=["accurate", "later", "written since the index was read"])
-def test_other_reads_also_check_the_index(holds: str, is_believed: bool) -> None:
-    pages = {**old_site(), OTHER: dated(holds)}
-    pages[INDEX] = listing({**dict.fromkeys(CHILDREN, "2025-06-01"), OTHER: "2026-02-10"})
-    seen = walk(INDEX, pages, selection=since())
-    assert seen.frontier.pruned == ({"since": 5} if is_believed else {})
-    assert seen.codes == ([] if is_believed else ["D05"])
-
-
-def test_nested_index_checks_all_ancestors() -> None:
-    inner = f"{SITE}/inner.xml"
-    pages = {**old_site(), inner: listing({OTHER: "2025-05-01"}), OTHER: dated("2026-02-20")}
-    pages[INDEX] = listing({**dict.fromkeys(CHILDREN, "2025-06-01"), inner: "2025-06-02"})
-    seen = walk(INDEX, pages, selection=since())
-    assert not seen.frontier.pruned
-    assert [(reported.sitemap, reported.line) for reported in problems(seen, "D05")] == [(INDEX, 10)]
-
-
 def test_redirected_child_has_the_dates_of_its_target() -> None:
     pages: Pages = {**old_site(), CHILDREN[7]: (301, {"location": "/other.xml"}), OTHER: dated("2026-02-20")}
     pages[INDEX] = listing({OTHER: "2026-02-20", **dict.fromkeys(CHILDREN, "2025-06-01")})
@@ -189,47 +214,7 @@ def test_redirected_child_has_the_dates_of_its_target() -> None:
     assert seen.problem("D05").message.startswith(f"{CHILDREN[7]} has the index lastmod 2025-06-01, ")
 
 
-@pytest.mark.parametrize("reply", [404, "<html></html>"])
-def test_failed_sample_is_replaced_by_another_child(reply: str | int) -> None:
-    seen = walk(INDEX, {**old_site(), CHILDREN[7]: reply, CHILDREN[4]: reply}, selection=since())
-    assert (seen.frontier.pruned, seen.frontier.checked) == ({"since": 3}, 3)
-
-
-def test_an_inner_index_confirms_nothing_by_itself() -> None:
-    """If all its children fail, no date is known; so its siblings are read."""
-    inner = [f"{SITE}/inner{number}.xml" for number in range(8)]
-    lost = f"{SITE}/lost.xml"
-    stated = dict.fromkeys([inner[0], OTHER, *inner[1:]], "2025-06-01")  # the second one is not among those sampled
-    bodies: Pages = {**dict.fromkeys(inner, index(lost)), lost: 404, OTHER: dated("2026-02-10")}
-    seen = walk(INDEX, {INDEX: listing(stated), **bodies}, selection=since())
-    assert seen.locs == [f"{SITE}/0"]
-
-
-def test_a_document_that_broke_off_confirms_nothing() -> None:
-    """Its newest entry may be after the truncation."""
-    whole = dated("2025-06-01", "2025-06-01")
-    cut = whole[: whole.rindex(b"<lastmod>")]
-    children = CHILDREN[:4]
-    pages: Pages = {INDEX: listing(dict.fromkeys(children, "2025-06-01")), **dict.fromkeys(children, cut)}
-    seen = walk(INDEX, pages, selection=since())
-    assert {*children} <= {*seen.documents}
-
-
-def test_an_index_of_which_nothing_could_be_checked_is_read_whole() -> None:
-    pages = {INDEX: listing(dict.fromkeys(CHILDREN, "2025-06-01"))}
-    seen = walk(INDEX, pages, selection=since())
-    assert len(seen.documents) == 9
-    assert not seen.frontier.pruned
-
-
 # --- with other rules ---
-
-
-def test_the_other_reasons_come_first() -> None:
-    pages = old_site(c7=dated("2026-02-20"))
-    rest = make_patterns("no_follow", ["/7.xml"])
-    seen = walk(INDEX, pages, selection=since(), no_follow=rest, follow=lambda ref: "/6" not in ref.loc)
-    assert seen.frontier.pruned == {"since": 3, "no-follow": 1, "follow": 1}
 
 
 @pytest.mark.parametrize(("first", "last"), [(INDEX, OTHER), (OTHER, INDEX)])
@@ -245,36 +230,12 @@ def test_child_read_by_another_index_is_not_counted_as_skipped(first: str, last:
     assert {INDEX, OTHER} <= set(seen.outcomes[CHILDREN[1]].parents)
 
 
-def test_truncated_index_is_checked_by_its_received_children() -> None:
-    pages = old_site()
-    pages[INDEX] = str(pages[INDEX]).partition(CHILDREN[5])[0]
-    seen = walk(INDEX, pages, selection=since())
-    assert seen.frontier.pruned == {"since": 2}
-    assert not seen.outcomes[INDEX].complete
-
-
-def test_waiting_children_count_towards_max_documents_when_read() -> None:
-    pages = old_site(c7=dated("2026-02-20"))
-    seen = walk(INDEX, pages, selection=since(), limits=Limits(max_documents=6))
-    assert len(seen.documents) == 6
-    assert "max_documents" in seen.problem("S16").message
-    assert not seen.outcomes[INDEX].complete
-
-
 def test_too_many_waiting_children_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sitemap_reader.frontier.index_dates._MAX_WAITING", 5)
     seen = walk(INDEX, old_site(), selection=since(), limits=Limits(max_documents=7))
     assert seen.frontier.pruned == {"since": 4}
     assert "--trust-lastmod" in seen.problem("S16").message
     assert not seen.outcomes[INDEX].complete
-
-
-def test_a_waiting_child_on_another_host_is_no_candidate() -> None:
-    far = "https://far.example/s.xml"
-    pages = {**old_site(), INDEX: listing({far: "2025-06-09", **dict.fromkeys(CHILDREN, "2025-06-01")})}
-    seen = walk(INDEX, pages, selection=since())
-    assert far not in seen.requested
-    assert seen.frontier.pruned == {"since": 6}
 
 
 @pytest.mark.slow
