@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_jsonl import changes as changes_of
 from test_jsonl import urls as records
+from test_parquet import written
 from tiers import examples
 
 import sitemap_reader as sr
@@ -39,7 +40,6 @@ from sitemap_reader.serialize import (
 from sitemap_reader.serialize import arrow as room
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
 CHANGES = fields_of(Change)
@@ -196,23 +196,6 @@ def locs(batches: Batches) -> list[str]:
     return list(through(batches)["loc"].to_pylist())
 
 
-def test_json_object_that_does_not_fit_is_refused_and_others_are_kept() -> None:
-    batches = Batches(all_fields())
-    batches.add({"loc": "1"})
-    with pytest.raises(sr.UsageError, match=r"^2: .* at `\$.priority`"):
-        batches.add({"loc": "2", "priority": "high"})
-    batches.add({"loc": "3"})
-    assert locs(batches) == ["1", "3"]
-
-
-def test_selected_columns_are_those_of_all() -> None:
-    line = b'{"loc":"b","lastmod":"2024-01-31T08:30:00Z","lastmod_precision":"second","images":[{"loc":"i"}]}\n'
-    for fields in ("loc", "line,loc", "loc,images,lastmod"):
-        expected = rows_of(line).select(fields.split(","))
-        assert rows_of(line, parse_fields(fields)).to_pylist() == expected.to_pylist()
-    assert rows_of(line, parse_fields("loc,images.loc")).to_pylist() == [{"loc": "b", "images.loc": ["i"]}]
-
-
 def test_batch_is_full_by_rows_or_row_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, full in (("BATCH_ROWS", 3), ("BATCH_BYTES", 1_000)):
         monkeypatch.setattr(room, name, full)
@@ -313,15 +296,6 @@ def test_urls_stand_in_the_order_in_which_they_were_added(monkeypatch: pytest.Mo
 # --- the file ---
 
 
-def parquet(lines: Iterable[bytes]) -> pa.Table:
-    stream = io.BytesIO()
-    sink = ParquetSink(Blocks(stream), all_fields())
-    for line in lines:
-        sink.write(orjson.loads(line))
-    sink.close()
-    return pq.read_table(stream)
-
-
 def test_file_written_from_urls_equals_one_from_json_objects() -> None:
     shop = (CORPUS / "sites" / "shop.jsonl").read_bytes().splitlines(keepends=True)
     made = [record for record in map(sr.from_json, shop) if isinstance(record, sr.UrlRecord)]
@@ -333,7 +307,7 @@ def test_file_written_from_urls_equals_one_from_json_objects() -> None:
         sink.write_urls(UrlBatch(urls.sitemap, columns=urls.only(plain).columns), site="a.example")
         sink.write_urls(urls.only([not each for each in plain]), site="a.example")
     sink.close()
-    expected = parquet([sr.json_line(record, site="a.example") for record in made])
+    expected = pq.read_table(io.BytesIO(written(sr.to_dict(record, site="a.example") for record in made)))
     by_place = [("sitemap", "ascending"), ("line", "ascending")]
     assert same(pq.read_table(stream).sort_by(by_place), expected.sort_by(by_place))
 
