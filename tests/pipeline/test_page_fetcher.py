@@ -252,9 +252,9 @@ BODIES: dict[str, tuple[Any, bytes, bool | None, str | None]] = {
     "br": ((200, BR, b"x"), b"", False, "br"),
     "breaks off": ((200, HTML, (b"<title>x", BROKE_OFF)), b"<title>x", False, None),
     # Only that of a page is kept.
-    "404": ((404, BR, b"x" * 3_000_000), b"", None, None),
+    "404": ((404, {**HTML, "content-encoding": "compress"}, b"x" * 3_000_000), b"", None, None),
     "301": ((301, HTML, b"x" * 3_000_000), b"", None, None),
-    "PDF": ((200, {**PDF, "content-encoding": "br"}, b"x" * 3_000_000), b"", None, None),
+    "PDF": ((200, {**PDF, "content-encoding": "compress"}, b"x" * 3_000_000), b"", None, None),
 }
 
 
