@@ -67,6 +67,8 @@ RULES_OF_BOTS = f"User-agent: bot\nDisallow: /\n\nUser-agent: *\nAllow: /\n\nSit
 FORBIDDEN: Pages = {ROBOTS: names(MAP, rules="Disallow: /\nCrawl-delay: 9"), MAP: ONE}
 DOWN: Pages = {above: index(below) for above, below in pairwise(CHAIN[:4])} | {CHAIN[3]: ONE}
 ALONG: Pages = {start: to(end) for start, end in pairwise(CHAIN[:4])} | {CHAIN[3]: ONE}
+SLOW: Pages = {ROBOTS: names(rules="Crawl-delay: 31"), MAP: ONE}
+BUSY: Reply = 503, {"retry-after": "3600"}
 BOTH: Pages = {ROBOTS: names(MAP, B), MAP: ONE, B: TWO}
 
 # target, pages, plan; the requested URLs (without a first ROBOTS), the numbers of the pages that came out, the reports
@@ -92,7 +94,34 @@ WALKS: dict[str, tuple[str | list[str], Pages, dict[str, object], list[str], str
                                 {"limits": Limits(max_robots_bytes=500)}, [MAP], "1",
                                 ["F09 robots.txt", "partial robots.txt"]),
     "without a Sitemap line": (SITE, {ROBOTS: names(), MAP: ONE}, {}, [MAP], "1", ["F09 robots.txt"]),
+    "that names itself": (
+        SITE, {ROBOTS: names(ROBOTS, A, "http://me:x@shop.example/robots.txt"), A: ONE}, {},
+        [A, f"{HTTP}/robots.txt"], "1", ["S05 robots.txt robots.txt"]),
+    "that names itself alone": (SITE, {ROBOTS: names(ROBOTS)}, {"probe": "never"}, [], "",
+                                ["S05 robots.txt robots.txt", "F09 robots.txt"]),
+    "that names another": (SITE, {ROBOTS: names(of(WWW)[0]), of(WWW)[0]: names(of(WWW)[1]),
+                                  of(WWW)[1]: urlset(f"{WWW}/1")}, {}, of(WWW), "1", []),
+    "that names one that is missing": (SITE, {ROBOTS: names(of(WWW)[0]), MAP: ONE}, {}, [of(WWW)[0], MAP], "1", []),
+    "that names one that is refused": (
+        SITE, {ROBOTS: names(of(WWW)[0]), of(WWW)[0]: REFUSED, MAP: ONE}, {}, [*[of(WWW)[0]] * 3, MAP], "1",
+        [f"F04 {WWW}/robots.txt", f"partial {WWW}/robots.txt"]),
+    "not there, and listed": (INDEX, {INDEX: index(ROBOTS)}, {}, [INDEX], "", ["F01 index.xml", "partial index.xml"]),
+    "not there, and redirected to": (INDEX, {INDEX: to(ROBOTS)}, {}, [INDEX], "",
+                                     ["F03 index.xml", "F01 index.xml", "partial index.xml"]),
+    # hosts that are skipped: a well-known path represents one without a named sitemap
+    "a long delay": (SITE, SLOW, {}, [], "",
+                     ["F15 robots.txt", "F09 robots.txt", "F15 sitemap.xml", "partial sitemap.xml"]),
+    "a long delay that is not obeyed": (SITE, SLOW, {"obey_robots": False}, [MAP], "1", ["F09 robots.txt"]),
+    "a long delay of another host": (
+        SITE, {ROBOTS: names(MAP), MAP: index(A, f"{OTHER}/a.xml"), A: ONE,
+               f"{OTHER}/robots.txt": names(rules="Crawl-delay: 60")}, {"scope": "any"},
+        [MAP, A, f"{OTHER}/robots.txt"], "1",
+        [f"F15 {OTHER}/robots.txt", f"F15 {OTHER}/a.xml", f"partial {OTHER}/a.xml"]),
+    "a long Retry-After": (SITE, {ROBOTS: BUSY}, {}, [], "", ["F04 robots.txt", "partial robots.txt"]),
+    "a long Retry-After of a path": (SITE, {MAP: BUSY}, {}, [MAP], "", ["F04 sitemap.xml", "partial sitemap.xml"]),
     # targets
+    "a document, of which nothing is probed": (f"{A}?page=2", {ROBOTS: names(MAP), f"{A}?page=2": ONE, MAP: TWO}, {},
+                                               [f"{A}?page=2"], "1", []),
     "host over http": (
         "shop.example",
         {ROBOTS: REFUSED, f"{HTTP}/robots.txt": names(f"{HTTP}/map.xml"), f"{HTTP}/map.xml": urlset(f"{HTTP}/1")}, {},
@@ -157,6 +186,10 @@ WALKS: dict[str, tuple[str | list[str], Pages, dict[str, object], list[str], str
                                   ["F03 0.xml", "F03 0.xml", "F03 0.xml"]),
     "redirects beyond the limit": (CHAIN[0], ALONG, {"limits": Limits(max_redirects=2)}, CHAIN[:3], "",
                                    ["F03 0.xml", "F03 0.xml", "F04 0.xml", "partial 0.xml"]),
+    # It may have changed later, and list older pages.
+    "a child behind the window": (
+        INDEX, {INDEX: index(MAP, lastmod="2025-01-31"), MAP: ONE},
+        {"selection": Selection(Window(until=datetime(2024, 1, 1, tzinfo=UTC)))}, [INDEX, MAP], "1", []),
     "without descent": (INDEX, {INDEX: index(MAP), MAP: ONE}, {"descend": False}, [INDEX], "", []),
     "five levels": (CHAIN[0], {above: index(below) for above, below in pairwise(CHAIN)}, {}, CHAIN[:6], "",
                     [*(f"S04 {each}.xml" for each in (1, 2, 3, 4)), "S14 5.xml 6.xml", "S04 5.xml", "partial 5.xml"]),
@@ -176,14 +209,7 @@ def test_what_is_requested_and_read(
     assert seen.requested == [ROBOTS, *requested]
     assert [loc[-1] for loc in seen.locs] == [*pages_read]
     assert reports(seen) == reported
-
-
-def test_robots_txt_is_requested_first() -> None:
-    seen = walk(SITE, {ROBOTS: names(MAP), MAP: ONE})
-    assert seen.requested == [ROBOTS, MAP]
-    assert seen.locs == [f"{SITE}/1"]
-    assert seen.outcomes[MAP].why == "robots"
-    assert seen.outcomes[MAP].parents == [ROBOTS]
+    assert seen.frontier.documents_known == seen.frontier.documents_done
 
 
 def test_documents_wait_until_robots_txt_has_been_read() -> None:
@@ -312,14 +338,6 @@ def test_failed_well_known_path_is_reported_if_an_index_lists_it() -> None:
     assert both.outcomes[MAP].parents == [found, f"{SITE}/a.xml"]
 
 
-def test_document_target_is_read_without_probing() -> None:
-    target = f"{SITE}/maps/products.xml?page=2"
-    seen = walk(target, {ROBOTS: names(MAP), target: ONE, MAP: TWO})
-    assert seen.requested == [ROBOTS, target]
-    assert seen.outcomes[target].why == "given"
-    assert seen.locs == [f"{SITE}/1"], "a document target may list its host"
-
-
 # --- robots.txt verification -----------------------------------------------------------------------------------
 
 
@@ -446,12 +464,6 @@ def test_children_older_than_the_window_are_left_out_and_counted() -> None:
         assert not seen.frontier.pruned
 
 
-def test_until_leaves_out_no_child() -> None:
-    """A sitemap that changed later may still list older pages."""
-    pages = {INDEX: index(MAP, lastmod="2025-01-31"), MAP: urlset()}
-    assert MAP in walk(INDEX, pages, selection=Selection(Window(until=datetime(2024, 1, 1, tzinfo=UTC)))).documents
-
-
 def test_the_caller_decides_which_children_are_followed() -> None:
     a, b = f"{SITE}/product.xml", f"{SITE}/blog.xml"
     seen = walk(INDEX, {INDEX: index(a, b), a: urlset(), b: urlset()}, follow=lambda ref: "product" in ref.loc)
@@ -549,14 +561,6 @@ def test_robots_txt_listed_by_an_index_is_requested_once_and_its_sitemaps_are_re
     assert seen.codes == ["S05"]
 
 
-def test_robots_txt_that_names_itself_is_requested_once() -> None:
-    seen = walk(SITE, {ROBOTS: names(ROBOTS, A, "http://me:x@shop.example/robots.txt"), A: ONE})
-    assert seen.requested == [ROBOTS, A, "http://shop.example/robots.txt"]
-    assert seen.problem("S05").raw == ROBOTS
-    alone = walk(SITE, {ROBOTS: names(ROBOTS)}, probe="never")
-    assert (alone.requested, alone.codes, alone.problem("F09").sitemap) == ([ROBOTS], ["S05", "F09"], ROBOTS)
-
-
 @pytest.mark.parametrize("target", [SITE, INDEX])
 def test_a_document_that_redirects_to_robots_txt_is_an_alias_of_it(target: str) -> None:
     pages: Pages = {ROBOTS: names(INDEX, A), INDEX: index(ROUND), ROUND: to(ROBOTS)}
@@ -619,17 +623,6 @@ def test_robots_txt_is_requested_at_its_redirect_target_if_that_failed() -> None
         assert not seen.outcomes[ROBOTS].complete
 
 
-def test_a_robots_txt_that_names_another_one_has_that_read_for_its_sitemaps() -> None:
-    other = f"{WWW}/robots.txt"
-    pages: Pages = {ROBOTS: names(other), other: names(f"{WWW}/a.xml"), f"{WWW}/a.xml": urlset(f"{WWW}/1")}
-    seen = walk(SITE, pages)
-    assert (seen.requested, seen.locs) == ([ROBOTS, other, f"{WWW}/a.xml"], [f"{WWW}/1"])
-    assert [found.url for found in seen.frontier.sites[0].candidates] == [f"{WWW}/a.xml"]
-    for reply in (404, REFUSED):
-        missing = walk(SITE, {ROBOTS: names(other), other: reply, MAP: ONE})
-        assert missing.locs == [f"{SITE}/1"], "guessed"
-
-
 def test_robots_txt_that_name_each_other_are_bounded() -> None:
     hosts = [f"https://{number}.shop.example" for number in range(9)]
     pages: Pages = {f"{one}/robots.txt": names(f"{two}/robots.txt") for one, two in pairwise(hosts)}
@@ -639,14 +632,6 @@ def test_robots_txt_that_name_each_other_are_bounded() -> None:
     few = walk(hosts[0], pages, probe="never", limits=Limits(max_documents=2))
     assert few.requested == [f"{host}/robots.txt" for host in hosts[:3]]
     assert few.problem("S16").sitemap == few.requested[2]
-
-
-@pytest.mark.parametrize("way", [index(ROBOTS), to(ROBOTS)], ids=["index", "redirect"])
-def test_a_robots_txt_that_is_not_there_and_listed_is_an_error(way: Reply) -> None:
-    seen = walk(INDEX, {ROBOTS: 404, INDEX: way})
-    assert seen.requested == [ROBOTS, INDEX]
-    assert "404" in seen.problem("F01").message
-    assert not seen.outcomes[INDEX].complete
 
 
 # --- retries and politeness -----------------------------------------------------------------------------------------
@@ -756,14 +741,6 @@ def test_skipped_host_takes_no_new_documents() -> None:
     assert "max_wait_seconds" in seen.outcomes[f"{SITE}/late.xml"].samples[0].message
 
 
-@pytest.mark.parametrize("first", [ROBOTS, MAP])
-def test_skipped_host_is_reported_even_without_a_named_sitemap(first: str) -> None:
-    seen = walk(SITE, {first: (503, {"retry-after": "3600"})})
-    assert "F04" in seen.codes
-    assert any(not outcome.complete for outcome in seen.outcomes.values())
-    assert seen.requested == ([ROBOTS] if first == ROBOTS else [ROBOTS, MAP])
-
-
 @pytest.mark.parametrize(("rules", "own", "apart"), [
     ("Crawl-delay: 10", 0.0, 10), ("Crawl-delay: 10", 5.0, 10), ("Crawl-delay: 10", 20.0, 20), ("", 5.0, 5),
 ])
@@ -801,29 +778,6 @@ def test_a_host_with_a_longer_crawl_delay_is_skipped(delay: str, limit: float, r
     assert reported.message.startswith(f"not read: {SITE}: Crawl-delay of {delay} s is over ")
     assert seen.outcomes[ROBOTS].complete
     assert not seen.outcomes[MAP].complete
-
-
-def test_without_a_named_sitemap_a_well_known_path_represents_a_skipped_host() -> None:
-    pages: Pages = {ROBOTS: names(rules="Crawl-delay: 31"), MAP: urlset()}
-    seen = walk(SITE, pages)
-    assert seen.requested == [ROBOTS]
-    assert [*seen.outcomes] == [ROBOTS, MAP]
-    assert not seen.outcomes[MAP].complete
-    assert walk(SITE, pages, obey_robots=False).documents == [MAP]
-
-
-def test_a_slow_host_is_skipped_and_another_is_read() -> None:
-    far = "https://far.example"
-    near = f"{SITE}/a.xml"
-    pages: Pages = {ROBOTS: names(MAP), MAP: index(near, f"{far}/b.xml"), near: ONE}
-    pages[f"{far}/robots.txt"] = names(f"{far}/b.xml", rules="Crawl-delay: 60")
-    seen = walk(SITE, pages, scope="any")
-    assert seen.locs == [f"{SITE}/1"]
-    assert [url for url, outcome in seen.outcomes.items() if not outcome.complete] == [f"{far}/b.xml"]
-    assert [(reported.severity, reported.sitemap) for reported in problems(seen, "F15")] == [
-        ("error", f"{far}/robots.txt"),
-        ("info", f"{far}/b.xml"),
-    ]
 
 
 def test_duration_of_a_crawl_delay_is_known() -> None:
@@ -889,11 +843,6 @@ def test_received_document_frees_its_slot_within_a_bound() -> None:
 
 
 # --- outcomes and counts ---------------------------------------------------------------------------------------------
-
-
-def test_documents_known_and_done_agree_at_the_end() -> None:
-    seen = walk(INDEX, {INDEX: index(MAP, f"{SITE}/gone.xml"), MAP: urlset()})
-    assert seen.frontier.documents_known == seen.frontier.documents_done == 3
 
 
 def test_validators_and_status_are_in_the_outcome() -> None:
