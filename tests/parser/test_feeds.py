@@ -45,14 +45,6 @@ def record_and_faults(
     return found.urls[0] if found.urls else None, [(each.code, each.field, each.raw) for each in found.problems]
 
 
-def loc(document: str) -> str | None:
-    record, faults = record_and_faults(document)
-    if record is None:
-        assert faults == [("S11", "loc", None)]
-        return None
-    return record.loc
-
-
 def stamp(record: sr.UrlRecord | None) -> str | None:
     return record.lastmod.date().isoformat() if record.lastmod else None
 
@@ -98,11 +90,6 @@ RSS_LINKS = [
 ]
 
 
-@pytest.mark.parametrize(("item", "expected"), [row[1:] for row in RSS_LINKS], ids=[row[0] for row in RSS_LINKS])
-def test_which_link_an_rss_item_has(item: str, expected: str | None) -> None:
-    assert loc(rss(item)) == expected
-
-
 def test_second_link_that_differs_is_reported() -> None:
     record, faults = record_and_faults(rss(f"<link>{A}</link><link>{A}</link><link>{B}</link><link>{SITE}c</link>"))
     assert record.loc == A
@@ -134,9 +121,14 @@ ATOM_LINKS = [
 ]
 
 
-@pytest.mark.parametrize(("entry", "expected"), [row[1:] for row in ATOM_LINKS], ids=[row[0] for row in ATOM_LINKS])
-def test_which_link_an_atom_entry_has(entry: str, expected: str | None) -> None:
-    assert loc(atom(entry)) == expected
+LINKS = [(name, rss(item), expected) for name, item, expected in RSS_LINKS]
+LINKS += [(f"Atom, {name}", atom(entry), expected) for name, entry, expected in ATOM_LINKS]
+
+
+@pytest.mark.parametrize(("document", "expected"), [row[1:] for row in LINKS], ids=[row[0] for row in LINKS])
+def test_which_link_an_item_has(document: str, expected: str | None) -> None:
+    record, faults = record_and_faults(document)
+    assert record.loc == expected if record else (expected, faults) == (None, [("S11", "loc", None)])
 
 
 # xml:base of document, item, link -> URL of the link "x"; the document is https://example.com/blog/feed.xml
@@ -221,15 +213,13 @@ ATOM_DATES = [
 ]
 
 
-@pytest.mark.parametrize(("dates", "expected", "faults"), RSS_DATES)
-def test_which_date_an_rss_item_has(dates: str, expected: str | None, faults: list[Fault]) -> None:
-    record, found = record_and_faults(rss(f"{dates}<link>{A}</link>"))
-    assert (stamp(record), found) == (expected, faults)
+DATES = [(rss(f"{dates}<link>{A}</link>"), *expected) for dates, *expected in RSS_DATES]
+DATES += [(atom(f'{dates}<link href="{A}"/>'), *expected) for dates, *expected in ATOM_DATES]
 
 
-@pytest.mark.parametrize(("dates", "expected", "faults"), ATOM_DATES)
-def test_which_date_an_atom_entry_has(dates: str, expected: str | None, faults: list[Fault]) -> None:
-    record, found = record_and_faults(atom(f'{dates}<link href="{A}"/>'))
+@pytest.mark.parametrize(("document", "expected", "faults"), DATES)
+def test_which_date_an_item_has(document: str, expected: str | None, faults: list[Fault]) -> None:
+    record, found = record_and_faults(document)
     assert (stamp(record), found) == (expected, faults)
 
 
