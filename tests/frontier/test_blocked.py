@@ -372,11 +372,8 @@ def test_children_of_a_host_without_robots_txt_are_notices() -> None:
 
 def test_discovery_lists_refused_documents() -> None:
     for pages, row in (
-        ({ROBOTS: 403}, (ROBOTS, 403)),
-        ({MAP: 503}, (MAP, 503)),
-        ({ROBOTS: REFUSED}, (ROBOTS, None)),
-        ({ROBOTS: PAGE}, (ROBOTS, 200)),
-        (dict.fromkeys(PATHS, PAGE), (MAP, 200)),
+        ({ROBOTS: 403}, (ROBOTS, 403)), ({MAP: 503}, (MAP, 503)), ({ROBOTS: REFUSED}, (ROBOTS, None)),
+        ({ROBOTS: PAGE}, (ROBOTS, 200)), (dict.fromkeys(PATHS, PAGE), (MAP, 200)),
     ):
         (candidate,) = walk(SITE, pages).frontier.sites[0].candidates
         assert (candidate.url, candidate.status) == row

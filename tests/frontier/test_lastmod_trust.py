@@ -186,9 +186,7 @@ def test_largest_three_batches_are_named_with_a_twentieth_of_the_dates_each() ->
     days = [86_400 * day for day in range(1, 6)]
     numbers = [days[0]] * 10 + [days[1]] * 30 + [days[2]] * 11 + [days[3]] * 12
     assert [(batch.date, batch.count) for batch in counted(numbers, DAY).history().batches] == [
-        ("1970-01-03", 30),
-        ("1970-01-05", 12),
-        ("1970-01-04", 11),
+        ("1970-01-03", 30), ("1970-01-05", 12), ("1970-01-04", 11),
     ]
     spread = [86_400 * day for day in range(100, 100 + 157)]
     assert len(counted([*numbers, *spread], DAY).history().batches) == 3  # 11 of 220

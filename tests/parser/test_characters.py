@@ -104,11 +104,7 @@ def test_problems_name_the_line_and_show_it_from_the_tag_before_on() -> None:
     data = b"\n<loc>a?b=1&c&nbsp;\n&\n\r\nx \x01\r&" + b"x" * 300 + b"&"
     _, problems = read(data, line=41)
     assert [(problem.line, problem.raw) for problem in problems] == [
-        (42, "<loc>a?b=1&"),
-        (42, "<loc>a?b=1&c&nbsp;"),
-        (43, "&"),
-        (45, "x \x01"),
-        (46, "x \x01\r&"),
+        (42, "<loc>a?b=1&"), (42, "<loc>a?b=1&c&nbsp;"), (43, "&"), (45, "x \x01"), (46, "x \x01\r&"),
         (46, "x" * 80 + "&"),
     ]
 

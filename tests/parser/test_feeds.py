@@ -543,9 +543,7 @@ def test_media_objects_are_in_item_order_and_inherit_group_values() -> None:
     group = f"<media:group>{contents}<media:title>g</media:title></media:group>"
     record, _ = media(f'<media:content url="{SITE}1" medium="video"/>{group}{IMAGE}<media:title>i</media:title>')
     assert [(video.content_loc, video.title) for video in record.videos] == [
-        (f"{SITE}1", "i"),
-        (f"{SITE}2", "g"),
-        (f"{SITE}3", "g"),
+        (f"{SITE}1", "i"), (f"{SITE}2", "g"), (f"{SITE}3", "g"),
     ]
     assert [(image.loc, image.title) for image in record.images] == [(f"{SITE}i.jpg", "i")]
 

@@ -89,9 +89,7 @@ def test_an_empty_file_has_no_lines(data: bytes) -> None:
 def test_every_line_is_given_with_its_number() -> None:
     data = A + b'\n\n{"type":"problem"}\n' + B
     assert list(numbered_objects(io.BytesIO(data), "x")) == [
-        (1, {"loc": LOCS[0]}),
-        (3, {"type": "problem"}),
-        (4, {"loc": LOCS[1]}),
+        (1, {"loc": LOCS[0]}), (3, {"type": "problem"}), (4, {"loc": LOCS[1]}),
     ]
 
 

@@ -52,16 +52,11 @@ def test_a_path_leads_to(path: str, value: Any) -> None:
 def test_json_objects_are_flat_in_the_selected_order_with_every_name() -> None:
     fields = parse_fields(" news.title, loc ,images.0.loc,site")
     assert list(fields.select(FORM).items()) == [
-        ("news.title", "News"),
-        ("loc", "https://example.com/"),
-        ("images.0.loc", "https://example.com/1.jpg"),
+        ("news.title", "News"), ("loc", "https://example.com/"), ("images.0.loc", "https://example.com/1.jpg"),
         ("site", "example.com"),
     ]
     assert list(fields.select({"loc": "x"}).items()) == [
-        ("news.title", None),
-        ("loc", "x"),
-        ("images.0.loc", None),
-        ("site", None),
+        ("news.title", None), ("loc", "x"), ("images.0.loc", None), ("site", None),
     ]
     assert fields.names == ("news.title", "loc", "images.0.loc", "site")
     assert fields.roots == {"news", "loc", "images", "site"}
