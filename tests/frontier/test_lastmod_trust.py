@@ -43,16 +43,10 @@ def test_dates_without_signs_are_trusted() -> None:
 @pytest.mark.parametrize(("seen", "score", "reason"), [
     ({"dense": 60, "batches": (SAME,)}, 0.4, "60% have the same lastmod, 2026-06-13: a build or an import"),
     ({"dense": 50, "batches": (NEAR,)}, 0.5, "50% within 2 min on 2026-06-13: a build or an import"),
-    (
-        {"dense": 60, "batches": (SAME, attrs.evolve(NEAR, date="2026-01-02", count=10))},
-        0.4,
-        "60% 2026-06-13, 10% within 2 min on 2026-01-02: builds or imports",
-    ),
-    (
-        {"dense": 90, "batches": (SAME,)},
-        0.1,
-        "90% in the largest batch of their sitemap, such as 60% 2026-06-13: builds or imports",
-    ),
+    ({"dense": 60, "batches": (SAME, attrs.evolve(NEAR, date="2026-01-02", count=10))}, 0.4,
+     "60% 2026-06-13, 10% within 2 min on 2026-01-02: builds or imports"),
+    ({"dense": 90, "batches": (SAME,)}, 0.1,
+     "90% in the largest batch of their sitemap, such as 60% 2026-06-13: builds or imports"),
     ({"dense": 95}, 0.05, "95% within ten minutes: a build or an import"),
     ({"future": 10}, 0.9, "10% have a lastmod in the future"),
     ({"at_fetch": 100}, 0.0, "100% have the time of the request as their lastmod"),
