@@ -156,7 +156,7 @@ def test_the_first_time_everything_is_new_and_then_nothing(state: Path) -> None:
     (False, 59, 200),  # the document may change again in the second of its Last-Modified
     (True, 0, 304),  # both are sent
 ])
-def test_unchanged_documents_are_asked_for_with_their_validators(
+def test_unchanged_documents_are_requested_with_their_validators(
     state: Path, has_etags: bool, age_seconds: int | None, status: int
 ) -> None:
     site = two()
