@@ -283,8 +283,8 @@ def without_bytes_taken(items: list[sr.Item]) -> list[sr.Item]:
     """The items of a document without what depends on its pieces where reading stopped early."""
     *found, outcome = items
     assert isinstance(outcome, sr.Outcome)
-    if outcome.complete:
-        return items
+    if outcome.complete:  # with junk behind it, which is not read to its end
+        return [*found, attrs.evolve(outcome, bytes_wire=0)] if "F07" in outcome.problems else items
     reported = {code: count for code, count in outcome.problems.items() if code not in OF_BYTES}
     samples = tuple(problem for problem in outcome.samples if problem.code not in OF_BYTES)
     outcome = attrs.evolve(outcome, bytes_wire=0, bytes_decoded=0, sha256=None, problems=reported, samples=samples)
