@@ -388,7 +388,7 @@ async def sent_until_refused(head: bytes, block: bytes, *, guarded: bool = True,
             while True:
                 writer.write(block * SLICE)
                 sent += len(block) * SLICE
-                await writer.drain()  # returns at once where the connection is lost, of which the loop has to hear
+                await writer.drain()  # returns at once behind a lost connection, which the loop then reports
                 await asyncio.sleep(0)
                 assert sent < 20 * AHEAD
 
