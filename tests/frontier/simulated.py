@@ -22,7 +22,7 @@ from sitemap_reader.frontier import (
     parse_rules,
     parse_target,
 )
-from sitemap_reader.model import lastmod_columns
+from sitemap_reader.model import CATALOGUE, lastmod_columns
 
 if TYPE_CHECKING:
     import random
@@ -157,8 +157,15 @@ def problems(seen: Walk, code: str) -> list[Problem]:
 
 
 def reports(seen: Walk) -> list[str]:
-    """Problems in their order, as code, sitemap and raw text; then `partial` and URL of each incomplete outcome."""
+    """Problems in their order, as code, sitemap and raw text; then `partial` and URL of each incomplete outcome.
+
+    A severity that is not the usual one of the code precedes it.
+    """
     reported = [reported for reported in seen.reported if isinstance(reported, Problem)]
-    lines = [" ".join([each.code, str(each.sitemap), each.raw or ""]).rstrip() for each in reported]
+    severities = ["" if each.severity == CATALOGUE[each.code].severity else f"{each.severity} " for each in reported]
+    lines = [
+        f"{severity}{each.code} {each.sitemap} {each.raw or ''}".rstrip()
+        for severity, each in zip(severities, reported, strict=True)
+    ]
     lines += [f"partial {url}" for url, outcome in seen.outcomes.items() if not outcome.complete]
     return [line.replace(f"{SITE}/", "") for line in lines]

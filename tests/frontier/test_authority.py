@@ -74,7 +74,7 @@ WALKS: dict[str, tuple[str, Pages, dict[str, Any], list[str], list[str], list[st
     "the robots.txt of a host is reported once it verifies": (
         SITE, {ROBOTS: names(INDEX), INDEX: index(MAP, MOVED), MAP: index(), OURS: (301, {"location": TEXT}),
                TEXT: names(INDEX, rules="Crawl-delay: 999"), MOVED: urlset(f"{HOST}/x")}, {"is_recording": True},
-        [ROBOTS, INDEX, MAP, OURS, TEXT, MOVED], [f"{HOST}/x"], [f"F03 {OURS}", f"F15 {OURS}"], {OURS: {}}),
+        [ROBOTS, INDEX, MAP, OURS, TEXT, MOVED], [f"{HOST}/x"], [f"F03 {OURS}", f"info F15 {OURS}"], {OURS: {}}),
     # Dates or pages may have changed: what was dropped before counts as it is now. What its first reading could have
     # given is not looked for.
     "changed before its second reading": (
@@ -100,7 +100,8 @@ WALKS: dict[str, tuple[str, Pages, dict[str, Any], list[str], list[str], list[st
         {SHARED: {"dropped": {"path": 1}, "format": "urlset"}}),
     "a robots.txt that verifies a child": (  # which is elsewhere, not above: no S13
         INDEX, {INDEX: index(CHILD), OTHER: SLOW, CHILD: urlset()}, {"is_recording": True},
-        [ROBOTS, INDEX, OTHER, CHILD], [], [f"F15 {OTHER}"], {OTHER: {}, CHILD: {"parents": [INDEX], "why": "index"}}),
+        [ROBOTS, INDEX, OTHER, CHILD], [], [f"info F15 {OTHER}"],
+        {OTHER: {}, CHILD: {"parents": [INDEX], "why": "index"}}),
     "a verified child that the rules of its host forbid": (
         INDEX, {INDEX: index(CHILD), OTHER: FORBIDS, CHILD: urlset()}, {},
         [ROBOTS, INDEX, OTHER], [], [f"F02 {CHILD}", f"partial {CHILD}"], {}),

@@ -85,7 +85,7 @@ WALKS: dict[str, tuple[str | list[str], Pages, dict[str, object], list[str], str
                                 ["F18 robots.txt", "partial robots.txt"]),
     "there at the second try": (SITE, {ROBOTS: [503, names(MAP)], MAP: ONE}, {}, [ROBOTS, MAP], "1", []),
     "redirected to a document": (MAP, {ROBOTS: to(MAP), MAP: ONE}, {}, [MAP, MAP], "1",
-                                 ["F03 robots.txt", "F14 robots.txt"]),
+                                 ["F03 robots.txt", "info F14 robots.txt"]),
     "redirected to another domain, does not apply there": (
         SITE, {ROBOTS: to(f"{OTHER}/robots.txt"), f"{OTHER}/robots.txt": names(f"{OTHER}/a.xml"),
                f"{OTHER}/a.xml": urlset(f"{OTHER}/1")}, {},
@@ -110,13 +110,13 @@ WALKS: dict[str, tuple[str | list[str], Pages, dict[str, object], list[str], str
                                      ["F03 index.xml", "F01 index.xml", "partial index.xml"]),
     # hosts that are skipped: a well-known path represents one without a named sitemap
     "a long delay": (SITE, SLOW, {}, [], "",
-                     ["F15 robots.txt", "F09 robots.txt", "F15 sitemap.xml", "partial sitemap.xml"]),
+                     ["F15 robots.txt", "F09 robots.txt", "info F15 sitemap.xml", "partial sitemap.xml"]),
     "a long delay that is not obeyed": (SITE, SLOW, {"obey_robots": False}, [MAP], "1", ["F09 robots.txt"]),
     "a long delay of another host": (
         SITE, {ROBOTS: names(MAP), MAP: index(A, f"{OTHER}/a.xml"), A: ONE,
                f"{OTHER}/robots.txt": names(rules="Crawl-delay: 60")}, {"scope": "any"},
         [MAP, A, f"{OTHER}/robots.txt"], "1",
-        [f"F15 {OTHER}/robots.txt", f"F15 {OTHER}/a.xml", f"partial {OTHER}/a.xml"]),
+        [f"F15 {OTHER}/robots.txt", f"info F15 {OTHER}/a.xml", f"partial {OTHER}/a.xml"]),
     "a long Retry-After": (SITE, {ROBOTS: BUSY}, {}, [], "", ["F04 robots.txt", "partial robots.txt"]),
     "a long Retry-After of a path": (SITE, {MAP: BUSY}, {}, [MAP], "", ["F04 sitemap.xml", "partial sitemap.xml"]),
     # targets
