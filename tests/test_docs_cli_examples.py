@@ -61,7 +61,7 @@ def test_examples_of_a_command_work(runner: Runner, block: Block) -> None:
 
 def failures(runner: Runner, line: str) -> Iterator[str]:
     runs_on = line.startswith("sitemap-reader watch")
-    shown, line = line, re.sub("^(?=sitemap-reader watch)", "timeout -s TERM --preserve-status 10 ", line)
+    shown, line = line, re.sub("^(?=sitemap-reader watch)", "timeout -s TERM --preserve-status 5 ", line)
     ran = runner.do("bash", "-eo", "pipefail", "-c", line.replace(":8080", f":{free_port()}"))
     written = _WRITES.search(line)
     if ran.code or "error:" in ran.stderr:

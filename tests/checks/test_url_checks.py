@@ -362,7 +362,6 @@ def test_headers_of_a_page_that_cannot_be_decoded_show_faults_and_no_share(serve
     assert without == {"C04", "C07"}
 
 
-@pytest.mark.slow
 def test_pages_that_are_cut_in_their_head_are_counted(serve: Callable[..., SiteServer]) -> None:
     style = f"<style>{'.a{color:red}' * 25_000}</style>"
     hidden = "<meta name=robots content=noindex>"
@@ -370,7 +369,7 @@ def test_pages_that_are_cut_in_their_head_are_counted(serve: Callable[..., SiteS
         "/late": html(f"{style}{hidden}"),
         "/early": html(f"{hidden}{style}"),
         "/body": html(f"<title>x</title><p>x{style}"),
-        "/broken": (200, {**HTML, "Content-Length": "999"}, b"<title>x</title>"),
+        "/broken": (200, {**HTML, "Content-Length": "999", "Connection": "close"}, b"<title>x</title>"),
         "/small": html("<title>x</title>"),
     })  # fmt: skip
     report = checked(server)

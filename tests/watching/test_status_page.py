@@ -136,7 +136,7 @@ def test_totals_sinks_and_sites_are_shown(show):
     assert page.names()[0] == "site-000.example.com"
     assert "due" in page.tab.locator(ROWS).nth(1).inner_text()
     assert re.search(r"in 1[34] min\.", page.tab.locator(ROWS).nth(5).inner_text())
-    assert "6 sites fail. Last visit" in page.tab.locator("#state").inner_text()
+    page.tab.locator("#state", has_text="6 sites fail. Last visit").wait_for()
 
 
 def test_pings_that_are_held_back_and_a_visit_under_way_are_shown(show):
@@ -150,7 +150,7 @@ def test_pings_that_are_held_back_and_a_visit_under_way_are_shown(show):
     row = page.tab.locator(ROWS).first.inner_text()
     assert "under way" in row
     assert "a ping brings no visit before in 2 hr.: nothing had changed" in row
-    assert "All works. Last visit" in page.tab.locator("#state").inner_text()
+    page.tab.locator("#state", has_text="All works. Last visit").wait_for()
 
 
 def test_pages_order_and_filters(show):
