@@ -279,6 +279,18 @@ ENTRIES, OF_ENTRY = 20, 250
 CHANGES = f"/changes?after=0&limit={ENTRIES * OF_ENTRY}"
 
 
+def reads_of(feed: Any) -> list[int]:
+    """The numbers behind which the log of a feed is read from now on."""
+    read, after = [], feed.after
+
+    async def counted(seq: int, entries: int = 1) -> Any:
+        read.append(seq)
+        return await after(seq, entries)
+
+    feed.after = counted
+    return read
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("requests", "last"), [
     (b"GET /page.js HTTP/1.1\r\nHost: localhost\r\n\r\n" * 2_000, None),
@@ -291,14 +303,7 @@ async def test_an_answer_that_is_not_taken_ends_the_connection(requests, last):
     async with client(limits=ServerLimits(write_seconds=0.2, idle_seconds=3600)) as server:
         for entry in range(ENTRIES):
             await server.watcher.change(*(f"https://example.com/{entry}/{'a' * 4_000}{n}" for n in range(OF_ENTRY)))
-        read = []
-        after = server.watcher.feed.after
-
-        async def counted(seq: int, entries: int = 1) -> Any:
-            read.append(seq)
-            return await after(seq, entries)
-
-        server.watcher.feed.after = counted  # type: ignore[method-assign]
+        read = reads_of(server.watcher.feed)
         loop = asyncio.get_running_loop()
         with socket.socket() as reader:
             reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -569,14 +574,7 @@ async def test_a_reader_that_stops_is_disconnected_and_the_log_is_read_no_furthe
     async with client(limits=ServerLimits(write_seconds=0.2)) as connected:
         for _ in range(10):
             await connected.watcher.change(*("https://example.com/" + "a" * 100_000 for _ in range(100)))
-        read = []
-        after = connected.watcher.feed.after
-
-        async def counted(seq: int, entries: int = 1) -> Any:
-            read.append(seq)
-            return await after(seq, entries)
-
-        connected.watcher.feed.after = counted  # type: ignore[method-assign]
+        read = reads_of(connected.watcher.feed)
         port = int(connected.url.rpartition(":")[2])
         with socket.socket() as reader:
             reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
