@@ -16,7 +16,8 @@ import pytest
 
 import sitemap_reader as sr
 from sitemap_reader import schema
-from sitemap_reader.serialize import COUNTS, TYPES, is_object, item_of, keys_of, line_type, mapped, without_null
+from sitemap_reader.model import is_object, item_of, without_null
+from sitemap_reader.serialize import COUNTS, TYPES, keys_of, line_type, mapped
 
 PAGE = Path(__file__).parent.parent / "docs" / "records.md"
 TEXT = PAGE.read_text("utf-8")

@@ -12,8 +12,9 @@ import pandas as pd
 
 from ..client.summary import count_of
 from ..frontier.lastmod_trust import History, LastmodEvidence, judge_history, total, trust_in_words
+from ..model.columns import SUBSECOND
 from ..model.problems import percent
-from ..model.url_batch import PRECISION_CODES, SUBSECOND
+from ..model.url_batch import PRECISION_CODES
 from .chart_spec import ChartSpec
 from .measure import MAX_SITES, in_site_order, join_findings, measure, name_some
 from .tables import once

@@ -7,6 +7,7 @@ are the files that are there under their names. Nothing is fetched. A file that 
 from __future__ import annotations
 
 import re
+from itertools import chain
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
@@ -17,7 +18,6 @@ from ..model.errors import UsageError
 from ..model.limits import CHUNK_BYTES, Limits
 from ..model.problems import report
 from ..model.records import Outcome, SitemapRef
-from ..model.url_batch import batched
 from ..parser.normalise.scope import SCOPE_MODES
 from ..parser.parser import SitemapParser
 from ..pipeline.feedparser_process import feedparser_fallback
@@ -114,7 +114,7 @@ class _Reading:
         except OSError as exc:
             message = f"{exc.strerror or exc}; give a file that you may read"
             failed = report(_UNREADABLE, message, sitemap=str(path))
-            self._add([*batched(parser.close(cut=True)), failed])
+            self._add([*chain.from_iterable(parser.closing(cut=True)), failed])
         outcome = attrs.evolve(parser.outcome, final_url=str(path))
         if failed:
             problems, samples = {**outcome.problems, failed.code: 1}, (failed, *outcome.samples)
@@ -147,7 +147,7 @@ def _batches(path: Path, parser: SitemapParser) -> Iterator[list[BatchItem]]:
     with path.open("rb") as file:
         while not parser.stopped and (chunk := file.read(CHUNK_BYTES)):
             yield from parser.batches(chunk)
-    yield batched(parser.close())
+    yield from parser.closing()
 
 
 # --- the children of an index ----------------------------------------------------------------------------------------

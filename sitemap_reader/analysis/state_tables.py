@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from ..client.summary import count_of
+from ..model.columns import SUBSECOND
 from ..model.errors import UsageError
 from ..model.messages import Message
 from ..model.problems import Problem
 from ..model.records import Outcome
-from ..model.url_batch import SUBSECOND, changefreq_of, precision_of
+from ..model.url_batch import changefreq_of, precision_of
 from ..parser.content.sniff import Format
 from ..scale.folder import HarvestFolder
 from ..scale.folder import tables as fields_of_tables

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import attrs
 
 from ..client.summary import count_of
-from ..model.url_batch import PRECISIONS, micros
+from ..model.columns import PRECISIONS, micros
 from ..parser.normalise.dates import period_end
 from ..parser.normalise.urls import host
 from ..serialize.jsonl import stamp

@@ -356,28 +356,28 @@ class CheckedUrls:
 
     @property
     def locs(self) -> Sequence[str]:
-        return self.batch.columns.locs
+        return self.batch.locs
 
     @property
     def priorities(self) -> Sequence[float | None]:
-        return self.batch.columns.priorities
+        return self.batch.priorities
 
     @property
     def lines(self) -> Sequence[int | None]:
-        return self.batch.columns.lines
+        return self.batch.lines
 
     @cached_property
     def lastmods(self) -> Sequence[datetime | None]:
-        return self.batch.datetimes()
+        return self.batch.datetimes
 
     @property
     def dates(self) -> tuple[Sequence[int | None], Sequence[int | None]]:
         """The columns of the lastmods and their precisions, as in a UrlBatch."""
-        return self.batch.columns.lastmods, self.batch.columns.precisions
+        return self.batch.lastmods, self.batch.precisions
 
     @cached_property
     def precisions(self) -> Sequence[Precision | None]:
-        return [*map(precision_of, self.batch.columns.precisions)]
+        return [*map(precision_of, self.batch.precisions)]
 
     @cached_property
     def keys(self) -> Sequence[int]:

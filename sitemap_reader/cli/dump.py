@@ -73,7 +73,7 @@ class _Dump:
                 for urls in stream:
                     self.outputs.sink.write_urls(urls, site=site)
                     if has_window:
-                        self.undated += urls.columns.lastmods.count(None)
+                        self.undated += urls.lastmods.count(None)
                     self.outputs.interrupts.check()
             finally:
                 summary = stream.summary

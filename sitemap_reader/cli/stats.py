@@ -16,7 +16,7 @@ from ..client.targets import Target, find_target, reject_sitemap_file
 from ..frontier.filters import Selection, make_selection
 from ..model.errors import UsageError, printable, without_commands
 from ..model.problems import CATALOGUE
-from ..model.records import UrlRecord
+from ..model.url_batch import UrlBatch
 from ..serialize.dumps import STDIN, in_batches, is_dump_name, numbered_objects, numbered_records
 from ..statistics.collector import Statistics
 from .exits import Exit, judge
@@ -162,10 +162,9 @@ class _StatsRun:
         with open_input(file) as body:
             counted = (line for line in numbered_objects(body, name) if line[1].get("type") in _COUNTED)
             items: Any = (item for _, item in numbered_records(counted, name))
-            kept = (item for item in items if not isinstance(item, UrlRecord) or selection.refuses(item) is None)
-            for batch in in_batches(kept):
+            for batch in in_batches(items):
                 for item in batch:
-                    self.statistics.add(item)
+                    self.statistics.add(selection.only(item) if isinstance(item, UrlBatch) else item)
         self.text = f"{count_of(self.statistics.urls, 'URL')} in {name}; {time.monotonic() - started:.1f} s"
         if self.statistics.urls:
             return Exit.COMPLETE

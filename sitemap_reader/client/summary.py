@@ -218,7 +218,7 @@ class SummaryBuilder:
     def count_batch(self, urls: UrlBatch) -> UrlBatch:
         """The URLs to yield, counted: without those that were yielded before, or exceed the limit."""
         if self._seen is not None or (self._limit is not None and self.progress.urls + len(urls) > self._limit):
-            return urls.only([self.count_url(loc) for loc in urls.columns.locs])
+            return urls.only([self.count_url(loc) for loc in urls.locs])
         self.progress.urls += len(urls)
         return urls
 

@@ -22,7 +22,7 @@ import orjson
 from ..client.summary import count_of
 from ..model.errors import UsageError
 from ..model.records import Change, ChangeCounts, UrlRecord
-from ..model.url_batch import UrlBatch
+from ..parser.compiled import batch_of
 from ..serialize.dumps import SQLITE, Dump, checked, numbered_objects, open_file, record_at
 from ..serialize.jsonl import ALWAYS, COMPARED, STATED, from_json, json_line, stamp, to_dict
 from ..serialize.schema import REMOVED
@@ -95,7 +95,7 @@ class DumpSide(Side):
         urls = self._urls()
         while batch := [*islice(urls, _BATCH_URLS)]:
             places, sites, records, lines = zip(*batch, strict=True)
-            yield places, sites, columns_of(UrlBatch(None, records=[*records])), lines
+            yield places, sites, columns_of(batch_of(None, records)), lines
         if self.others and not self.urls:
             kinds = ", ".join(f"{count:,} of type {kind}" for kind, count in self.others.items())
             raise UsageError(f"{self.name} has no URL, only lines of other types ({kinds}): compare dumps of URLs")

@@ -17,12 +17,14 @@ from ..model.errors import UsageError
 from ..model.linear_pattern import LIFTED, MOST_LIMITED, LimitedPattern, LinearPattern, linear
 from ..model.options import Undated as Undated
 from ..model.options import check_choice
+from ..model.url_batch import precision_of
 from ..parser.normalise.dates import parse_date, period_end
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ..model.records import Outcome, SitemapRef, UrlRecord
+    from ..model.records import Outcome, Precision, SitemapRef
+    from ..model.url_batch import UrlBatch
 
 
 Moment = str | date | datetime | timedelta
@@ -39,13 +41,13 @@ class Window:
     until: datetime | None = None
     undated: Undated = "keep"
 
-    def takes(self, record: UrlRecord | SitemapRef) -> bool:
-        """Whether a record's lastmod matches; without one, as `undated` says."""
-        if record.lastmod is None or record.lastmod_precision is None:
+    def takes(self, lastmod: datetime | None, precision: Precision | None) -> bool:
+        """Whether a lastmod matches; without one, as `undated` says."""
+        if lastmod is None or precision is None:
             return self.undated == "keep"
-        if self.until is not None and record.lastmod >= self.until:
+        if self.until is not None and lastmod >= self.until:
             return False
-        return self.since is None or period_end(record.lastmod, record.lastmod_precision) > self.since
+        return self.since is None or period_end(lastmod, precision) > self.since
 
     def prunes(self, ref: SitemapRef) -> bool:
         """Whether the index states a lastmod of a child that ends before `since`.
@@ -206,11 +208,21 @@ class Selection:
     include: Patterns = attrs.field(factory=Patterns)
     exclude: Patterns = attrs.field(factory=Patterns)
 
-    def refuses(self, record: UrlRecord) -> str | None:
-        """Why a record is filtered out; None if it is not."""
-        if not self.window.takes(record):
-            return "date"
-        return None if self.takes(record.loc) else "pattern"
+    def reasons(self, urls: UrlBatch) -> list[str | None]:
+        """Why each URL is filtered out; None for one that is not."""
+        reasons: list[str | None] = [None] * len(urls)
+        if self.include or self.exclude:
+            reasons = [None if self.takes(loc) else "pattern" for loc in urls.locs]
+        if self.window != Window():
+            dates = zip(urls.datetimes, map(precision_of, urls.precisions), strict=True)
+            reasons = [
+                reason if self.window.takes(*date) else "date" for date, reason in zip(dates, reasons, strict=True)
+            ]
+        return reasons
+
+    def only(self, urls: UrlBatch) -> UrlBatch:
+        """The URLs that are not filtered out."""
+        return urls.without(self.reasons(urls))
 
     def takes(self, loc: str) -> bool:
         """Whether a URL matches the patterns."""

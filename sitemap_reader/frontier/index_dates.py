@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Protocol
 
 import attrs
 
+from ..model.columns import EPOCH, PRECISIONS
 from ..model.records import SitemapRef
-from ..model.url_batch import EPOCH, PRECISION_CODES, PRECISIONS
+from ..model.url_batch import PRECISION_CODES
 from ..parser.normalise.dates import format_date, period_end
 from .lastmod_trust import is_behind
 

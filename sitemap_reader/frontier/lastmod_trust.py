@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Literal
 
 import attrs
 
+from ..model.columns import EPOCH, SUBSECOND
 from ..model.problems import percent
 from ..model.records import Precision
-from ..model.url_batch import EPOCH, SUBSECOND, lastmod_of, precision_of, states_time
+from ..model.url_batch import lastmod_of, precision_of, states_time
 from ..parser.normalise.dates import PRECISION_CHARACTERS, format_date, period_end, tolerance
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..model.records import EXTENSIONS, UrlRecord
+from ..model.records import UrlRecord
 from ..model.url_batch import UrlBatch
 from .compiled import scanner
 from .normalise.entry import RawEntry
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..model.limits import Limits
     from ..model.problems import Problem
     from ..model.records import Item
+    from ..model.url_batch import BatchItem
     from .normalise.entry import EntryKind, Normaliser, Relative
     from .normalise.scope import Scope
     from .scanner import ScannedEntries, Scanner
@@ -199,49 +200,55 @@ def _written_names(namespaces: dict[str, str], vocabulary: Vocabulary, tags: Ite
 class BlockNormaliser:
     """Turns blocks into items: valid entries as UrlBatches or SitemapRefs, others through the Normaliser.
 
-    `read_raw` passes a RawEntry to the Normaliser and counts its Problems; `count_problem` counts a Problem and returns
-    it with the document's URL.
+    `clean` passes a RawEntry to the Normaliser and counts its Problems; `count_problem` counts a Problem and returns it
+    with the document's URL.
     """
 
     def __init__(
         self,
         normaliser: Normaliser,
-        read_raw: Callable[[RawEntry], list[Item]],
+        clean: Callable[[RawEntry], list[Item]],
         count_problem: Callable[[Problem, str], Problem],
     ) -> None:
         self._normaliser = normaliser
-        self._read_raw = read_raw
+        self._clean = clean
         self._count_problem = count_problem
 
-    def items(self, block: ScannedEntries, max_entries: int) -> Iterator[Item | UrlBatch]:
-        """Yields the items of at most `max_entries` entries in document order, each after its Problems."""
+    def items(self, block: ScannedEntries, max_entries: int, store: Any) -> Iterator[BatchItem]:
+        """Yields the items of at most `max_entries` entries in document order, each after its Problems.
+
+        Their URLs are added to the store.
+        """
         normaliser = self._normaliser
         repairs = iter(block.repairs)
         for start, stop, state in block.parts(max_entries):
-            if state > scanner.RICH_ENTRIES:
-                problems = tuple(islice(repairs, block.repairs_of(start)))
-                yield from self._one(block, start, problems, is_odd=state == scanner.ODD_ENTRY)
-                continue
-            self._count(stop - start)
-            if block.template.kind == "url":
-                is_plain = state == scanner.PLAIN_ENTRIES
-                yield UrlBatch(normaliser.sitemap, block=(block, start, stop), is_plain=is_plain)
+            index = len(store)
+            if state == scanner.ODD_ENTRY or (state == scanner.REPAIRED_ENTRY and block.template.kind == "sitemap"):
+                problems = [*islice(repairs, block.repairs_of(start))]
+                for item in self._cleaned(block, start, problems):
+                    if isinstance(item, UrlRecord):
+                        store.append_entry(item, block, start)
+                    else:
+                        yield item
             else:
-                yield from block.references(start, stop, normaliser.sitemap, normaliser.child_prefixes)
+                normaliser.entries += stop - start
+                normaliser.kept += stop - start
+                if block.template.kind == "sitemap":
+                    yield from block.references(start, stop, normaliser.sitemap, normaliser.child_prefixes)
+                else:
+                    store.extend_entries(block, start, stop)
+                if state == scanner.REPAIRED_ENTRY:
+                    (loc,) = store.values("loc", index, index + 1)
+                    found = [self._count_problem(each, loc) for each in islice(repairs, block.repairs_of(start))]
+                    store.problems[index] = tuple(found)
+                    yield from found
+            if len(store) > index:
+                yield UrlBatch(normaliser.sitemap, store, index)
 
-    def _count(self, entries: int) -> None:
-        self._normaliser.entries += entries
-        self._normaliser.kept += entries
-
-    def _one(self, block: ScannedEntries, at: int, problems: tuple[Problem, ...], *, is_odd: bool) -> list[Item]:
-        """The items of an entry that has problems, or may have some."""
-        if not is_odd and block.template.kind == "url":
-            self._count(1)
-            (record,) = block.records(at, at + 1, self._normaliser.sitemap)
-            record.problems = tuple(self._count_problem(problem, record.loc) for problem in problems)
-            return [*record.problems, record]
+    def _cleaned(self, block: ScannedEntries, at: int, problems: list[Problem]) -> list[Item]:
+        """The items of an entry that has problems, or may have some, without its extensions."""
         loc, lastmod, changefreq, priority = block.texts(at)
-        items = self._read_raw(
+        return self._clean(
             attrs.evolve(
                 block.template,
                 loc=loc,
@@ -250,10 +257,6 @@ class BlockNormaliser:
                 changefreq=changefreq,
                 priority=priority,
                 extensions=[],
-                problems=[*problems],
+                problems=problems,
             )
         )
-        if items and isinstance(items[-1], UrlRecord):
-            for field, value in zip(EXTENSIONS, block.extensions(at), strict=True):
-                setattr(items[-1], field, value)
-        return items

@@ -18,7 +18,8 @@ from ..model.internal_errors import FORESEEN, internal_problem
 from ..model.limits import PROTOCOL_MAX_ENTRIES, Limits, checked_limits, over_limit
 from ..model.problems import Problem, Problems, counted, placed, report
 from ..model.records import Outcome, SitemapRef, UrlRecord
-from ..model.url_batch import UrlBatch, batched, unbatched
+from ..model.url_batch import BatchItem, UrlBatch, items_of
+from .compiled import new_columns
 from .content.codings import EXTRA, needs_extra
 from .content.decoder import Decoder, ReadPrefix
 from .content.sniff import CONTENT_TYPES, Format, SniffResult, sniff
@@ -34,8 +35,8 @@ from .xml.errors import ENTRY_STEPS, PROBLEM_STEPS, Budget, html_page
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from ..model.columns import UrlColumns
     from ..model.records import Item
-    from ..model.url_batch import BatchItem
     from .dialects.feed_fallback import FeedFallback
     from .scanner import ScannedEntries
     from .xml.reader import Reader, XmlReader
@@ -107,7 +108,8 @@ class SitemapParser:
         self._deferred_problem: Problem | None = None
         self._is_aborted = False
         self._has_failed = False  # with an internal error
-        self._out: list[Item | UrlBatch] = []  # read, and not yet returned
+        self._out: list[BatchItem] = []  # read, and not yet returned
+        self._urls: UrlColumns = new_columns()  # those of the UrlBatches in it
         self._problems = Problems()
         self._scans = _scans
         self._extras = extras
@@ -127,7 +129,7 @@ class SitemapParser:
             max_problems=limits.max_entry_problems,
             extras=extras,
         )
-        self._blocks = BlockNormaliser(self._normaliser, self._normalised, self._reported)
+        self._blocks = BlockNormaliser(self._normaliser, self._cleaned, self._reported)
 
     def feed(self, data: bytes) -> list[Item]:
         """The items that `data` completes; a small document may give all of them in close().
@@ -138,13 +140,10 @@ class SitemapParser:
 
     def pieces(self, data: bytes) -> Iterator[list[Item]]:
         """feed() in pieces of at most 64 KiB of decoded bytes; iterate to the end, or until `stopped`."""
-        return map(unbatched, self._pieces(data))
+        return ([*items_of(batch)] for batch in self.batches(data))
 
     def batches(self, data: bytes) -> Iterator[list[BatchItem]]:
-        """pieces() with UrlBatches in place of records."""
-        return map(batched, self._pieces(data))
-
-    def _pieces(self, data: bytes) -> Iterator[list[Item | UrlBatch]]:
+        """pieces() with UrlBatches in place of records: one for the URLs between two other items."""
         if not isinstance(data, bytes | bytearray | memoryview):
             kind = type(data).__name__
             raise UsageError(f"a document is fed as bytes, not {kind}: give text.encode(), or all of it to parse(text)")
@@ -161,7 +160,7 @@ class SitemapParser:
             if self._ignores_rest:
                 return
 
-    def _guarded(self, steps: Iterable[None]) -> Iterator[list[Item | UrlBatch]]:
+    def _guarded(self, steps: Iterable[None]) -> Iterator[list[BatchItem]]:
         """Yields what each step has read. An internal error ends the document with a Problem.
 
         What was read before it is kept, and other documents are read: no bytes of one site may end the run of another.
@@ -179,8 +178,10 @@ class SitemapParser:
             self._out.append(self._reported(internal_problem(error)))
             yield self._taken()
 
-    def _taken(self) -> list[Item | UrlBatch]:
+    def _taken(self) -> list[BatchItem]:
         taken, self._out = self._out, []
+        if len(self._urls):
+            self._urls = new_columns()
         return taken
 
     def close(self, *, cut: bool = False) -> list[Item]:
@@ -188,15 +189,15 @@ class SitemapParser:
 
         `cut`: the document is truncated, so that an incomplete last line is left out, and entries may be missing.
         """
-        return [item for step in self.closing(cut=cut) for item in step]
+        return [item for batch in self.closing(cut=cut) for item in items_of(batch)]
 
-    def closing(self, *, cut: bool = False) -> Iterator[list[Item]]:
-        """close() in two steps; only the second may be slow, and only if `awaits_fallback` is then True."""
+    def closing(self, *, cut: bool = False) -> Iterator[list[BatchItem]]:
+        """close() as two batches; only the second may take long, and only if `awaits_fallback` is then True."""
         if self._closed:
             return
         self._closed = True
         self._complete = self._complete and not cut
-        yield from map(unbatched, self._guarded(self._close()))
+        yield from self._guarded(self._close())
 
     def _close(self) -> Iterator[None]:
         self._end()
@@ -354,10 +355,9 @@ class SitemapParser:
             if isinstance(raw, Problem):
                 self._add_problem(raw)
             elif isinstance(raw, RawEntry):
-                self._out += self._normalised(raw) if left else ()
+                self._add_items(self._normalised(raw) if left else ())
             else:
-                for item in self._blocks.items(raw, left):  # one by one: those before an internal error are kept
-                    self._out.append(item)
+                self._add_items(self._blocks.items(raw, left, self._urls))
             problem = over_limit("max_entries", limit, "entries", line_of(left)) if count > left else None
             if problem is None and self._budget.is_exceeded():
                 problem = self._budget.problem(line_of(count - 1) if count else getattr(raw, "line", None))
@@ -372,7 +372,24 @@ class SitemapParser:
         else:
             self._out.append(self._reported(problem))
 
-    def _normalised(self, raw: RawEntry) -> list[Item]:
+    def _add_items(self, items: Iterable[BatchItem]) -> None:
+        """Adds items one by one: those before an internal error are kept."""
+        for item in items:
+            last = self._out[-1] if self._out else None
+            if isinstance(item, UrlBatch) and isinstance(last, UrlBatch):
+                last.stop = item.stop
+            else:
+                self._out.append(item)
+
+    def _normalised(self, raw: RawEntry) -> Iterator[BatchItem]:
+        for item in self._cleaned(raw):
+            if isinstance(item, UrlRecord):
+                self._urls.append(item)
+                yield UrlBatch(self._url, self._urls, len(self._urls) - 1)
+            else:
+                yield item
+
+    def _cleaned(self, raw: RawEntry) -> list[Item]:
         self._budget.count(ENTRY_STEPS)
         items: list[Item] = [*self._normaliser.clean(raw)]
         for item in items:
@@ -436,7 +453,7 @@ class SitemapParser:
 _ENDS = frozenset({"S16", "F05", "S09"})
 
 
-def _ends_document(item: Item | UrlBatch) -> bool:
+def _ends_document(item: BatchItem) -> bool:
     """Whether it is a Problem at which reading stops, so that nothing behind it counts."""
     return isinstance(item, Problem) and item.code in _ENDS and item.severity == "error"
 

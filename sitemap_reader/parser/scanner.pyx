@@ -6,7 +6,8 @@ It reads well-formed entries with elements that the protocol and its extensions 
 that the document declares, attributes, references and CDATA sections, and the values in their usual shapes
 (scanner_values.pxi). At whatever else it stops, in front of that entry: expat reads it (fast_path.py), and what comes
 out is always what expat and the Normaliser alone would give. It holds no lock of the interpreter, does not recurse, and
-checks each read against the end of the bytes. scanner_output.pxi turns spans into records, columns and JSON lines.
+checks each read against the end of the bytes. What was scanned becomes the
+columns of a UrlBatch (scanner_columns.pxi).
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -15,13 +16,14 @@ from libc.stdlib cimport free, qsort, realloc
 from libc.string cimport memchr, memcmp, memcpy, memset, strlen
 
 import datetime
-from typing import get_args
+from functools import partial
 
 import attrs
 import orjson
 
-from ..model.records import NO_EXTENSIONS, Alternate, ChangeFreq, SitemapRef, UrlRecord
-from ..model.records import Precision as LastmodPrecision
+from ..model.columns import NESTED, URL_COLUMNS, micros
+from ..model.columns import PRECISIONS as PRECISION_NAMES
+from ..model.records import SitemapRef, UrlRecord
 from .dialects import extensions
 
 import_datetime()
@@ -38,8 +40,7 @@ cdef struct Span:
     bint is_decoded
 
 cdef enum State:
-    PLAIN  # valid, with the protocol's own elements only
-    RICH  # valid, with elements of extensions
+    VALID
     REPAIRED  # valid, but for `&` in its loc that are to be repaired
     ODD  # the Normaliser has to read its loc, lastmod, changefreq and priority
 
@@ -908,7 +909,7 @@ cdef Result finish_entry(Scan* s, Entries* found, Entry* entry) noexcept nogil:
         return OTHER
     entry.nodes = <unsigned int> found.node_count - entry.first_node
     if entry.state != ODD:
-        entry.state = REPAIRED if entry.repaired_references else RICH if entry.nodes else PLAIN
+        entry.state = REPAIRED if entry.repaired_references else VALID
     s.max_repairs -= entry.repaired_references
     found.count += 1
     return READ
@@ -1458,4 +1459,5 @@ cdef class Scanner:
 
 
 include "scanner_output.pxi"
+include "scanner_columns.pxi"
 include "scanner_rows.pxi"

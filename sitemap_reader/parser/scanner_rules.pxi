@@ -48,12 +48,6 @@ cdef Rule RULES[MAX_CODES]
 
 # Tag -> its code.
 cdef dict CODES = {"url": ENTRY_CODE, "sitemap": ENTRY_CODE}
-# By code: the class of a record, or None; the values of its fields, or of an object, where nothing is stated; the
-# names of an object and of attributes.
-cdef list RECORD_CLASSES = [None] * MAX_CODES
-cdef list EMPTY_FIELDS = [None] * MAX_CODES
-cdef list FIELD_NAMES = [None] * MAX_CODES
-cdef list ATTRIBUTE_NAMES = [None] * MAX_CODES
 cdef list _NAMES_AS_BYTES = []  # to which the rules point
 
 cdef dict _KINDS = {
@@ -85,7 +79,6 @@ cdef unsigned char _add_rule(str tag, Kind kind, unsigned char parent, int field
 
 def _add_attributes(code, attributes):
     cdef Rule* rule = &RULES[code]
-    ATTRIBUTE_NAMES[code] = [*attributes]
     for at, (name, parse) in enumerate(attributes.items()):
         name_bytes = name.encode()
         _NAMES_AS_BYTES.append(name_bytes)
@@ -119,8 +112,6 @@ def _fill_rules():
         if record is None:
             continue
         fields = attrs.fields(record)
-        RECORD_CLASSES[code] = record
-        EMPTY_FIELDS[code] = [None if field.default is attrs.NOTHING else field.default for field in fields]
         RULES[code].required = sum(1 << at for at, field in enumerate(fields) if field.default is attrs.NOTHING)
         if tag == "news:news":
             _add_rule("news:publication", PUBLICATION, code, PUBLICATION_FIELD)
@@ -129,7 +120,6 @@ def _fill_rules():
         for (element, inner), empty in extensions.EMPTY_OBJECTS.items():
             if element == tag:
                 own = _add_rule(inner, OBJECT, code, names.index(inner.partition(":")[2]))
-                EMPTY_FIELDS[own], FIELD_NAMES[own] = [None] * len(empty), [*empty]
                 _add_values(own, extensions.TAG_RULES[inner], [*empty])
 
 

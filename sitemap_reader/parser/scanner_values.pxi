@@ -18,6 +18,7 @@ cdef enum:
     IS_NAME = 64  # in a name without a prefix
     IS_CDATA = 128  # in a CDATA section: printable ASCII without `<` and `]`; and tab
     IS_QUERY = 256  # in the query of one; `:`, `%` and non-ASCII are checked apart
+    IS_ESCAPED = 512  # in JSON
 
 cdef unsigned short CLASSES[256]
 
@@ -37,6 +38,7 @@ def _fill_classes():
             | IS_SPACE * (character in " \t\r\n")
             | IS_NAME * (is_word or character in "_-.")
             | IS_CDATA * ((is_printable and character not in "<]") or character == "\t")
+            | IS_ESCAPED * (byte < 0x20 or character in '"\\')
         )
 
 
@@ -714,7 +716,6 @@ cdef Py_ssize_t[7] CHANGEFREQ_SIZES = [6, 6, 5, 6, 7, 6, 5]
 
 cdef enum:
     NO_PRIORITY = -1
-    OTHER_PRIORITY = -2  # one with more decimals
     PRIORITY_SCALE = 10_000
 
 
@@ -746,18 +747,20 @@ cdef enum:
 
 
 cdef bint read_number(Bytes p, Bytes end, long long limit, bint is_whole, long long* number) noexcept nogil:
-    """A number from 0 to `limit`, of at most 15 digits; `number` is its whole part."""
+    """A number from 0 to `limit`, of at most 15 digits; one that is not `is_whole` as the bits of a double."""
     cdef int digits = 0
     cdef bint has_rest = False
-    number[0] = 0
+    cdef long long whole = 0, power = 1
+    cdef double decimal
     while p < end and is_digit(p[0]):
-        number[0] = 10 * number[0] + p[0] - c"0"
+        whole = 10 * whole + p[0] - c"0"
         digits += 1
         if digits > MAX_DIGITS:
             return False
         p += 1
     if digits == 0:
         return False
+    number[0] = whole
     if p < end:
         if is_whole or p[0] != c".":
             return False
@@ -766,11 +769,18 @@ cdef bint read_number(Bytes p, Bytes end, long long limit, bint is_whole, long l
             if not is_digit(p[0]):
                 return False
             digits += 1
+            if digits > MAX_DIGITS:
+                return False
             has_rest = has_rest or p[0] != c"0"
+            whole = 10 * whole + p[0] - c"0"
+            power *= 10
             p += 1
-        if digits > MAX_DIGITS:
-            return False
-    return number[0] < limit or (number[0] == limit and not has_rest)
+    if number[0] > limit or (number[0] == limit and has_rest):
+        return False
+    if not is_whole:
+        decimal = whole / <double> power
+        memcpy(number, &decimal, 8)
+    return True
 
 
 cdef bint read_boolean(Bytes p, Bytes end, long long* number) noexcept nogil:

@@ -10,13 +10,12 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..frontier.document_request import SCOPE_CODES, Finished, ResumePoint
-from ..frontier.filters import Selection
 from ..frontier.lastmod_trust import LastmodEvidence
 from ..model.errors import SitemapReaderError
 from ..model.limits import Limits
 from ..model.problems import Problem
-from ..model.records import SitemapRef, UrlRecord
-from ..model.url_batch import BatchItem, UrlBatch, batched, unbatched
+from ..model.records import SitemapRef
+from ..model.url_batch import BatchItem, UrlBatch, joined
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
 from ..parser.parser import SitemapParser
 
@@ -26,10 +25,8 @@ if TYPE_CHECKING:
 
     from ..frontier.document_request import DocumentRequest
     from ..frontier.plan import Plan
-    from ..model.records import Item
     from ..parser.dialects.feed_fallback import FallbackLinks
     from ..parser.dialects.robots import RobotsBody
-    from ..parser.normalise.scope import Scope
 
 # About how much a batch takes in memory: to pass one to another thread costs some 100 us.
 _BATCH_BYTES = 256 * 1024
@@ -42,7 +39,6 @@ _PAGES = SITEMAP_FORMATS - {Format.INDEX}
 # How many problems may wait for the first entry of their document.
 _DEFERRED_ITEMS = 64
 _BINARY = re.compile(r"[\x00-\x08\x0e-\x1f]")
-_URL_ITEMS = frozenset({UrlBatch, SitemapRef})
 FallbackAnswer: TypeAlias = "FallbackLinks | SitemapReaderError"
 
 
@@ -80,11 +76,10 @@ class DocumentParser:
         )
         self._document = document
         self._selection = plan.selection
-        self._skipped = resume.items if resume else 0
+        self._skipped = resume.items if resume else 0  # items that are to come, and were returned before
         self._former = reread.former if reread else None
         self._sniff_only = plan.sniff_only and not document.is_robots
-        self._takes_every_record = plan.selection == Selection() and reread is None and not self._sniff_only
-        self._closing: Iterator[list[Item]] = iter(())
+        self._closing: Iterator[list[BatchItem]] = iter(())
         self._answer: FallbackAnswer | None = None
         self._filtered: Counter[str] = Counter()
         self._regained = Counter((resume and resume.read.regained) or ())
@@ -125,7 +120,7 @@ class DocumentParser:
     @property
     def has_caught_up(self) -> bool:
         """Whether it is as far as an earlier try."""
-        return self.items >= self._skipped and not self.is_shorter
+        return not self._skipped and not self.is_shorter
 
     @property
     def is_shorter(self) -> bool:
@@ -160,7 +155,7 @@ class DocumentParser:
         if self._has_sniffed:
             return []
         self._closing = self._parser.closing(cut=cut)
-        batch = self._select([*next(self._closing, [])])
+        batch = self._select(next(self._closing, []))
         self.fallback_request = self._parser.fallback_question
         return batch if self.fallback_request else batch + self._rest()
 
@@ -208,7 +203,7 @@ class DocumentParser:
         return self._sniff_only and self._parser.format is not None
 
     def _rest(self) -> Batch:
-        return self._select([*next(self._closing, [])])
+        return self._select(next(self._closing, []))
 
     def _stored_answer(self, body: bytes, url: str | None, /, *, limits: Limits) -> FallbackLinks:
         """The parser's feed fallback: returns or raises the answer that finish() was called with."""
@@ -220,54 +215,42 @@ class DocumentParser:
 
     # --- selection ---
 
-    def _select(self, items: Iterable[Item | UrlBatch]) -> Batch:
-        if self._dates is not None:
-            items = batched(items)
-            for urls in items:
-                if isinstance(urls, UrlBatch):
-                    self._dates.add(urls.columns.lastmods, urls.columns.precisions)
-        if self._takes_every_record and self.items >= self._skipped:
-            batch = batched(items)
-            self.has_yielded = self.has_yielded or not _URL_ITEMS.isdisjoint(map(type, batch))
-            self.items += sum(len(item) if isinstance(item, UrlBatch) else 1 for item in batch)
-            return batch
-        if self._former is None:
-            return batched(item for item in unbatched(items) if self._is_selected(item))
-        return batched(self._dropped_before(unbatched(items), self._former))
-
-    def _is_selected(self, item: Item) -> bool:
-        self.items += 1
-        is_new = self.items > self._skipped
-        if isinstance(item, UrlRecord):
-            self.has_yielded = True
-            return self._matches_selection(item) and is_new and not self._sniff_only
-        self.has_yielded = self.has_yielded or isinstance(item, SitemapRef)
-        return is_new
-
-    def _matches_selection(self, record: UrlRecord) -> bool:
-        """Whether the selection has the record; others are counted by reason."""
-        reason = self._selection.refuses(record)
-        if reason:
-            self._filtered[reason] += 1
-        return reason is None
-
-    def _dropped_before(self, items: list[Item], former: Scope) -> list[Item]:
-        """Returns the records that an earlier reading dropped, each with the problems that were not reported then, and
-        the problems of those that are dropped again.
-        """
-        regained: list[Item] = []
+    def _select(self, items: Iterable[BatchItem]) -> Batch:
+        """The selected ones of some items that follow each other in the document."""
+        selected: Batch = []
         for item in items:
-            self.items += 1
-            if not isinstance(item, UrlRecord):
-                if isinstance(item, Problem) and item.code in SCOPE_CODES and self.items > self._skipped:
-                    regained.append(item)
+            count = len(item) if isinstance(item, UrlBatch) else 1
+            repeated, self._skipped = min(self._skipped, count), max(self._skipped - count, 0)
+            self.items += count
+            if isinstance(item, UrlBatch):
+                if self._dates is not None:
+                    self._dates.add(item.lastmods, item.precisions)
+                self.has_yielded = True
+                selected += self._selected_urls(item, repeated)
                 continue
-            reason = former.reason(item.loc)
-            if self._matches_selection(item) and reason is not None and self.items > self._skipped:
-                self._regained[reason] += 1
-                regained += [problem for problem in item.problems if not _was_reported(problem)]
-                regained.append(item)
-        return regained
+            self.has_yielded = self.has_yielded or isinstance(item, SitemapRef)
+            if not repeated and (self._former is None or (isinstance(item, Problem) and item.code in SCOPE_CODES)):
+                selected.append(item)
+        return joined(selected)
+
+    def _selected_urls(self, urls: UrlBatch, repeated: int) -> Iterator[BatchItem]:
+        """The selected URLs of a batch, of which the first ones are `repeated`: an earlier try has returned them."""
+        reasons = self._selection.reasons(urls)
+        self._filtered.update(filter(None, reasons))
+        if self._sniff_only:
+            return
+        if self._former is None:
+            if selected := urls.part(repeated, len(urls)).without(reasons[repeated:]):
+                yield selected
+            return
+        # Those that an earlier reading dropped, each with the problems that were not reported then.
+        problems = urls.problems
+        for index, loc in enumerate(urls.locs):
+            dropped = self._former.reason(loc)
+            if dropped is not None and index >= repeated and reasons[index] is None:
+                self._regained[dropped] += 1
+                yield from (problem for problem in problems.get(index, ()) if not _was_reported(problem))
+                yield urls.part(index, index + 1)
 
 
 def sitemap_format(start: bytes, headers: Mapping[str, str], *, is_cut: bool) -> str | None:

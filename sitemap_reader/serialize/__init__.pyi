@@ -21,15 +21,11 @@ from .projection import fields_of as fields_of
 from .projection import parse_fields as parse_fields
 from .schema import COUNTS as COUNTS
 from .schema import JSONL_VERSION as JSONL_VERSION
-from .schema import NESTED as NESTED
 from .schema import TYPES as TYPES
 from .schema import UNWRITTEN as UNWRITTEN
 from .schema import Language as Language
-from .schema import is_object as is_object
-from .schema import item_of as item_of
 from .schema import keys_of as keys_of
 from .schema import line_type as line_type
 from .schema import mapped as mapped
-from .schema import without_null as without_null
 from .writers import FORMATS as FORMATS
 from .writers import make_sink as make_sink

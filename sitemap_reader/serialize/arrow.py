@@ -1,29 +1,30 @@
 """UrlBatches or JSON objects -> Arrow record batches, and from these a Parquet file.
 
-Batches converts objects row by row, and UrlBatches column by column, except for what only some URLs have. ParquetSink
-writes row groups as they fill. Types are those of schema.py, never inferred. pyarrow is imported on first use. Never
-opens a file.
+Batches converts objects row by row, and UrlBatches column by column. ParquetSink writes row groups as they fill. Types
+are those of schema.py, never inferred. pyarrow is imported on first use. Never opens a file.
 """
 
 from __future__ import annotations
 
 from datetime import datetime
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import attrs
 import orjson
 
+from ..model.columns import URL_COLUMNS, ObjectColumns
 from ..model.errors import UsageError, install_hint
-from ..model.url_batch import SUBSECOND, UrlBatch, changefreq_of, precision_of
+from ..model.records import Change
+from ..model.url_batch import UrlBatch
+from ..parser.compiled import new_columns
 from .byte_streams import Sink
-from .jsonl import add_details, checked_type, checker, misfits, to_dict
+from .jsonl import checked_type, checker, misfits, short, to_dict
 from .schema import COUNTS, mapped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
-    from ..model.records import Change, UrlRecord
+    from ..model.columns import UrlColumns
     from .byte_streams import Blocks
     from .projection import Fields
 
@@ -55,8 +56,8 @@ def arrow_schema(fields: Fields) -> Any:
 
 # Either ends a batch: as Python objects, rows take some ten times the memory that they take in a batch.
 BATCH_ROWS, BATCH_BYTES = 1_024, 1 << 20
-# What a UrlBatch has as columns; its other columns are made of records.
-_PLAIN = ("loc", "lastmod", "lastmod_precision", "changefreq", "priority", "line", "sitemap", "site", "change")
+# The columns that a store of URLs has.
+_STORED = {column.name for column in URL_COLUMNS.children}
 
 
 class _Cells:
@@ -88,21 +89,20 @@ class Batches:
     def __init__(self, fields: Fields) -> None:
         self.schema = arrow_schema(fields)
         self._cells = _Cells(fields)
-        self._details = attrs.evolve(fields, columns=tuple(each for each in fields.columns if each.name not in _PLAIN))
-        self._detail_cells = _Cells(self._details)
+        self._has_paths = fields.roots != {*fields.names}
         self.ready: list[Any] = []
         self.ready_rows = self.ready_bytes = 0  # of the batches in `ready`
-        # What waits: rows, or else UrlBatches of one site with the cells of their details, None for a URL without any.
+        # What waits: rows, or else the URLs of one site with the sitemaps of these.
         self._rows: list[tuple[Any, ...]] = []
-        self._urls: list[UrlBatch] = []
-        self._urls_details: list[tuple[Any, ...] | None] = []
+        self._urls: UrlColumns = new_columns()
+        self._sitemaps: list[str | None] = []
         self._constants: dict[str, str | None] = {}
         self._bytes = 0
 
     def add(self, json_object: dict[str, Any]) -> None:
         """Adds a JSON object; UsageError, and nothing added, for a value that is not of its column's type."""
         row = self._cells.of(json_object)
-        if self._urls:
+        if len(self._urls):
             self.end()
         self._rows.append(row)
         self._bytes += len(orjson.dumps(row))
@@ -113,22 +113,18 @@ class Batches:
         if self._rows or constants != self._constants:
             self.end()
             self._constants = constants
-        self._add_columns(urls)
-        self._urls_details += [None] * len(urls) if urls.is_plain else map(self._details_of, urls.records())
+        if self._has_paths:
+            for record in urls.records():
+                self.add(to_dict(Change("new", record) if is_new else record, site=site))
+        else:
+            self._urls.extend(urls.store, urls.start, urls.stop)
+            self._sitemaps += [urls.sitemap] * len(urls)
         if self.is_full:
             self.end()
 
-    def _add_columns(self, urls: UrlBatch) -> None:
-        """Keeps the columns; of the next part of the same block together with those of the part before."""
-        before = self._urls[-1].block if self._urls else None
-        if before and urls.block and before[0] is urls.block[0] and before[2] == urls.block[1]:
-            self._urls[-1] = UrlBatch(urls.sitemap, block=(before[0], before[1], urls.block[2]))
-        else:
-            self._urls.append(urls)
-
     @property
     def is_full(self) -> bool:
-        return len(self._rows) + len(self._urls_details) >= BATCH_ROWS or self._bytes >= BATCH_BYTES
+        return len(self._rows) + len(self._urls) >= BATCH_ROWS or self._bytes >= BATCH_BYTES
 
     def end(self) -> None:
         import pyarrow as pa
@@ -136,53 +132,56 @@ class Batches:
         columns: Iterable[Any] = ()
         if self._rows:
             columns = map(pa.array, zip(*self._rows, strict=True), self.schema.types)
-        elif self._urls_details:
-            columns = self._url_columns()
+        elif len(self._urls):
+            columns = map(self._url_column, self.schema)
         if columns:
             batch = pa.record_batch([*columns], schema=self.schema)
             self.ready.append(batch)
             self.ready_rows += batch.num_rows
             self.ready_bytes += batch.nbytes
-        self._rows, self._urls, self._urls_details, self._bytes = [], [], [], 0
+        self._rows, self._sitemaps, self._bytes = [], [], 0
+        if len(self._urls):
+            self._urls = new_columns()
 
-    def _details_of(self, record: UrlRecord) -> tuple[Any, ...] | None:
-        details: dict[str, Any] = {}
-        add_details(details, record)
-        if not details:
-            return None
-        cells = self._detail_cells.of({"loc": record.loc, **details})
-        self._bytes += len(orjson.dumps(cells))
-        return cells
-
-    def _url_columns(self) -> Iterator[Any]:
+    def _url_column(self, field: Any) -> Any:
         import pyarrow as pa
 
-        locs, lastmods, precisions, changefreqs, priorities, lines = (
-            [*chain(*parts)] for parts in zip(*(urls.columns for urls in self._urls), strict=True)
-        )
-        dates = zip(lastmods, precisions, strict=True)
-        columns: dict[str, Any] = {
-            "loc": locs,
-            "lastmod": [each * 1_000_000 if each is not None and code != SUBSECOND else each for each, code in dates],
-            "lastmod_precision": [*map(precision_of, precisions)],
-            "changefreq": [*map(changefreq_of, changefreqs)],
-            "priority": priorities,
-            "line": lines,
-            "sitemap": [*chain(*([urls.sitemap] * len(urls) for urls in self._urls))],
-        }
-        if any(self._urls_details):
-            without = (None,) * len(self._details.columns)
-            cells = zip(*(each or without for each in self._urls_details), strict=True)
-            columns |= zip(self._details.names, cells, strict=True)
-        for field in self.schema:
-            if field.name in columns:
-                yield pa.array(columns[field.name], field.type)
-            else:
-                yield pa.repeat(pa.scalar(self._constants.get(field.name), field.type), len(locs))
+        urls = self._urls
+        if field.name == "problems":
+            problems: list[Any] = [None] * len(urls)
+            for index, found in urls.problems.items():
+                problems[index] = short(found)
+            return pa.array(problems, field.type)
+        if field.name == "sitemap":
+            return pa.array(self._sitemaps, field.type)
+        if field.name not in _STORED:
+            return pa.repeat(pa.scalar(self._constants.get(field.name), field.type), len(urls))
+        if isinstance(urls, ObjectColumns):
+            return pa.array([_cell(getattr(each, field.name)) for each in urls.records(0, len(urls), None)], field.type)
+        native: Any = urls
+        return _array(field.type, native.arrow(field.name, 0, len(urls)))
 
     def take(self) -> list[Any]:
         ready, self.ready, self.ready_rows, self.ready_bytes = self.ready, [], 0, 0
         return ready
+
+
+def _cell(value: Any) -> Any:
+    """A value of a record as pyarrow takes it; None where nothing is stated."""
+    if isinstance(value, tuple):
+        return [*map(_cell, value)] or None
+    return attrs.asdict(value) if attrs.has(type(value)) else None if value is False else value
+
+
+def _array(kind: Any, parts: tuple[int, int, list[bytes | None], list[Any]]) -> Any:
+    """The pyarrow.Array of what NativeColumns.arrow() returns."""
+    import pyarrow as pa
+
+    length, nulls, buffers, children = parts
+    types = [kind.field(number).type for number in range(kind.num_fields)]
+    arrays = [_array(*each) for each in zip(types, children, strict=True)]
+    wrapped = [None if each is None else pa.py_buffer(each) for each in buffers]
+    return pa.Array.from_buffers(kind, length, wrapped, null_count=nulls, children=arrays)
 
 
 # --- Parquet ----------------------------------------------------------------------------------------------------------

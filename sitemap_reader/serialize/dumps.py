@@ -20,7 +20,8 @@ import orjson
 
 from ..model.errors import UsageError, install_hint
 from ..model.records import UrlRecord
-from ..model.url_batch import batched
+from ..model.url_batch import UrlBatch, joined
+from ..parser.compiled import new_columns
 from .byte_streams import MAGIC, SUFFIXES, damage, decompressed
 from .jsonl import from_json, stamp
 from .schema import SOMETIMES
@@ -293,7 +294,17 @@ def in_batches(items: Iterable[Item]) -> Iterator[list[BatchItem]]:
     """The items of a dump, many at a time, with a UrlBatch in place of consecutive records of one document."""
     items = iter(items)
     while some := [*islice(items, BATCH_ITEMS)]:
-        yield batched(some)
+        store, sitemap = new_columns(), None
+        found: list[BatchItem] = []
+        for item in some:
+            if not isinstance(item, UrlRecord):
+                found.append(item)
+                continue
+            if item.sitemap != sitemap:
+                store, sitemap = new_columns(), item.sitemap
+            store.append(item)
+            found.append(UrlBatch(sitemap, store, len(store) - 1))
+        yield joined(found)
 
 
 # Types of lines that a dump does not have -> what a file of them lists.

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Required, get_args, get_origin
 import attrs
 import orjson
 
+from ..model.columns import NESTED, ObjectColumns, is_object, item_of, without_null
 from ..model.errors import UsageError
 from ..model.problems import CATALOGUE, Problem
 from ..model.records import NO_EXTENSIONS, Candidate, Change, Outcome, SitemapRef, UrlRecord, WatchedChange
 from ..model.url_batch import UrlBatch
-from ..parser.compiled import HAS_SCANNER, scanner
-from .schema import COUNTS, NESTED, REMOVED, SOMETIMES, TYPES, is_object, item_of, keys_of, typed_dict, without_null
+from .schema import COUNTS, REMOVED, SOMETIMES, TYPES, keys_of, typed_dict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     Maker = Callable[[Any], Any]
 
 
-_LINE = orjson.OPT_APPEND_NEWLINE | orjson.OPT_UTC_Z
 # The fields that a site states for a URL; not its place (sitemap, line, site) nor its problems.
 ALWAYS = ("lastmod", "lastmod_precision", "changefreq", "priority")
 STATED = (*ALWAYS, *NESTED)
@@ -74,26 +73,15 @@ def json_line(item: object, *, site: str | None = None) -> bytes:
 
 def encode_urls(batch: UrlBatch, *, site: str | None = None, is_new: bool = False) -> bytes:
     """The lines of the URLs of a batch, equal to those of json_line(); `is_new`: the lines of Changes that are new."""
-    # URLs that feedparser read have no line, and the scanner writes numbers.
-    if HAS_SCANNER and batch.is_plain and (batch.block or None not in batch.columns.lines):
-        sitemap = orjson.dumps(batch.sitemap)
-        end = b"}\n" if site is None else b',"site":' + orjson.dumps(site) + b"}\n"
-        if batch.block is not None and not is_new:
-            block, start, stop = batch.block
-            return block.json_lines(start, stop, sitemap, end)
-        return scanner.json_lines_of(batch.columns, sitemap, end, b'"type":"change","change":"new",' if is_new else b"")
-    data, encode = bytearray(), orjson.dumps
-    for record in batch.records():
-        lastmod = record.lastmod
-        # What orjson writes as stamp() does: a whole second in UTC.
-        is_usual = lastmod is None or (lastmod.tzinfo is UTC and not lastmod.microsecond)
-        json_object = _url_fields(record, lastmod if is_usual else stamp(lastmod))
-        if is_new:
-            json_object = {"type": "change", "change": "new", **json_object}
-        if site is not None:
-            json_object["site"] = site
-        data += encode(json_object, None, _LINE)
-    return bytes(data)
+    if isinstance(batch.store, ObjectColumns):
+        items: Iterable[Any] = (Change("new", each) if is_new else each for each in batch.records())
+        return b"".join([json_line(item, site=site) for item in items])
+    end = b"}\n" if site is None else b',"site":' + orjson.dumps(site) + b"}\n"
+    head = b'"type":"change","change":"new",' if is_new else b""
+    problems = batch.problems.items()
+    tails = {batch.start + index: b',"problems":' + orjson.dumps(short(each)) for index, each in problems}
+    store: Any = batch.store
+    return bytes(store.json_lines(batch.start, batch.stop, orjson.dumps(batch.sitemap), end, head, tails))
 
 
 def encode_changes(changes: UrlBatch | list[Change], *, site: str | None = None) -> bytes:
@@ -104,32 +92,23 @@ def encode_changes(changes: UrlBatch | list[Change], *, site: str | None = None)
 
 
 def _url_object(record: UrlRecord) -> dict[str, Any]:
-    return _url_fields(record, stamp(record.lastmod))
-
-
-def _url_fields(record: UrlRecord, lastmod: datetime | str | None) -> dict[str, Any]:
     json_object: dict[str, Any] = {
         "loc": record.loc,
-        "lastmod": lastmod,
+        "lastmod": stamp(record.lastmod),
         "lastmod_precision": record.lastmod_precision,
         "changefreq": record.changefreq,
         "priority": record.priority,
         "sitemap": record.sitemap,
         "line": record.line,
     }
-    add_details(json_object, record)
-    return json_object
-
-
-def add_details(json_object: dict[str, Any], record: UrlRecord) -> None:
-    """Adds the keys of what only some URLs have: extensions, extras and Problems."""
     nested = _nested_of(record)
     if nested != _NOTHING_NESTED:
         for name, value in zip(NESTED, nested):  # noqa: B905 - strict takes longer
             if value:
                 json_object[name] = _plain(value)
     if record.problems:
-        json_object["problems"] = _short(record.problems)
+        json_object["problems"] = short(record.problems)
+    return json_object
 
 
 _nested_of = attrgetter(*NESTED)
@@ -146,7 +125,7 @@ def _ref_object(ref: SitemapRef) -> dict[str, Any]:
         "line": ref.line,
     }
     if ref.problems:
-        json_object["problems"] = _short(ref.problems)
+        json_object["problems"] = short(ref.problems)
     return json_object
 
 
@@ -162,7 +141,8 @@ def _change_object(change: Change) -> dict[str, Any]:
     return json_object
 
 
-def _short(problems: tuple[Problem, ...]) -> list[dict[str, Any]]:
+def short(problems: tuple[Problem, ...]) -> list[dict[str, Any]]:
+    """The Problems of a record, as its line has them."""
     return [{"code": problem.code, "field": problem.field, "raw": problem.raw} for problem in problems]
 
 

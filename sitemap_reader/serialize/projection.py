@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from ..model.columns import is_object, item_of, without_null
 from ..model.errors import UsageError
 from ..model.records import UrlRecord
-from .schema import is_object, item_of, keys_of, line_type, without_null
+from .schema import keys_of, line_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -20,15 +20,15 @@ from typing import (
     get_args,
     get_origin,
     get_type_hints,
-    is_typeddict,
 )
 
 import attrs
 import orjson
 
+from ..model.columns import NESTED, is_object, item_of, without_null
 from ..model.errors import UsageError
 from ..model.problems import Problem
-from ..model.records import EXTENSIONS, Candidate, Change, Outcome, SitemapRef, UrlRecord, WatchedChange
+from ..model.records import Candidate, Change, Outcome, SitemapRef, UrlRecord, WatchedChange
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -58,7 +58,6 @@ UNWRITTEN: dict[type, tuple[str, ...]] = {
 }
 # The fields in the line of a removed URL.
 REMOVED = ("loc", "lastmod", "lastmod_precision", "changefreq", "priority", "sitemap")
-NESTED = (*EXTENSIONS, "extras")
 # Keys that a line has only where there is something to say; they come last.
 SOMETIMES: dict[type, tuple[str, ...]] = {UrlRecord: (*NESTED, "problems"), SitemapRef: ("problems",)}
 COUNTS = dict[str, int]
@@ -99,22 +98,6 @@ class ShortProblem:
     code: str
     field: str | None = None
     raw: str | None = None
-
-
-def without_null(hint: Any) -> Any:
-    """`X` of `X | None`, and of any other X."""
-    parts = get_args(hint)
-    return next(part for part in parts if part is not type(None)) if type(None) in parts else hint
-
-
-def is_object(hint: Any) -> bool:
-    """Whether values have keys that the type names."""
-    return is_typeddict(hint) or attrs.has(hint)
-
-
-def item_of(hint: Any) -> Any:
-    """The type of the items of a list; None for another type."""
-    return get_args(hint)[0] if get_origin(hint) in (list, tuple) else None
 
 
 @cache

@@ -97,7 +97,7 @@ class _Text(Sink):
         self._out.write(f"{loc}\n".encode())
 
     def write_urls(self, batch: UrlBatch, *, site: str | None = None) -> None:
-        self._out.write_lines("".join(f"{loc}\n" for loc in batch.columns.locs).encode())
+        self._out.write_lines("".join(f"{loc}\n" for loc in batch.locs).encode())
 
 
 class _Table(Sink):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import attrs
 import orjson
 
-from ..model.url_batch import micros
+from ..model.columns import micros
 from ..serialize.jsonl import encode_changes, stamp
 from .rows import moment
 from .schema import decode_value, only_row, sqlite_errors

@@ -17,8 +17,9 @@ from ..frontier.cookies import http_date
 from ..frontier.document_request import has_scope_drops
 from ..frontier.lastmod_trust import History, LastmodEvidence, LastmodTrust, is_behind, is_proven, judge_history
 from ..frontier.revalidation import CachedDocument, DocumentCache, is_strong
+from ..model.columns import micros
 from ..model.records import Outcome, SitemapRef
-from ..model.url_batch import lastmod_columns, lastmod_of, micros
+from ..model.url_batch import lastmod_columns, lastmod_of
 from ..parser.content.sniff import FEEDS, Format
 from ..parser.normalise.dates import period_end
 from .diff_rules import Departure

@@ -19,11 +19,11 @@ import attrs
 import msgspec
 import orjson
 
+from ..model.columns import CHANGEFREQS, EPOCH, NESTED, PRECISIONS, SUBSECOND
 from ..model.records import EXTENSIONS, EXTRAS_STATE_CODE, UrlRecord
-from ..model.url_batch import CHANGEFREQS, EPOCH, PRECISIONS, SUBSECOND, Columns, UrlBatch, changefreq_of, lastmod_of
-from ..parser.compiled import scanner
+from ..model.url_batch import UrlBatch, changefreq_of, lastmod_of
+from ..parser.compiled import batch_of, scanner
 from ..serialize.jsonl import STATED, from_json, to_dict
-from ..serialize.schema import NESTED
 from .schema import DamagedValue, decode_value
 
 if TYPE_CHECKING:
@@ -243,10 +243,7 @@ class RowColumns(NamedTuple):
 
     def batch(self, sitemap: str) -> UrlBatch:
         """The UrlBatch of these URLs."""
-        if self.json_lines and any(self.json_lines):
-            return UrlBatch(sitemap, records=[self.record(index, sitemap) for index in range(len(self.locs))])
-        columns: list[Any] = [*self[: len(Columns._fields)]]
-        return UrlBatch(sitemap, columns=Columns(*columns))
+        return batch_of(sitemap, [self.record(index, sitemap) for index in range(len(self.locs))])
 
 
 @attrs.frozen
@@ -277,14 +274,15 @@ class StoredRows:
 
 def columns_of(batch: UrlBatch) -> RowColumns:
     """The columns of a batch."""
+    columns = batch.locs, batch.lastmods, batch.precisions, batch.changefreqs, batch.priorities, batch.lines
     if not batch.detailed:
-        return RowColumns(*batch.columns)
+        return RowColumns(*columns)
     nested: list[str | None] = [None] * len(batch)
     lines: list[bytes | None] = [None] * len(batch)
     for index, record in batch.detailed.items():
         json_object = to_dict(record)
         nested[index], lines[index] = _nested(json_object), orjson.dumps(json_object)
-    return RowColumns(*batch.columns, nested, lines)
+    return RowColumns(*columns, nested, lines)
 
 
 def with_rows(pieces: Sequence[RowColumns], secret: bytes) -> RowColumns:

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 import orjson
 
+from ..model.columns import SUBSECOND
 from ..model.errors import StateError, UsageError
-from ..model.url_batch import SUBSECOND
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

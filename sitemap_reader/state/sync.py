@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from ..frontier.responses import hides_sitemap_lines
+from ..model.columns import micros
 from ..model.errors import UsageError
 from ..model.problems import Problem, report
 from ..model.records import ChangeCounts, Outcome, SitemapRef
-from ..model.url_batch import UrlBatch, micros
+from ..model.url_batch import UrlBatch
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
 from ..parser.normalise.urls import is_web_url
 from .diff_rules import HELD_BACK_FOR, Departure, DocumentChanges, is_mass_removal

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import orjson
 
+from ..model.columns import micros
 from ..model.records import Change
-from ..model.url_batch import lastmod_of, micros
+from ..model.url_batch import lastmod_of
 from ..serialize.jsonl import COMPARED
 from .diff_rules import (
     MAX_BATCH_URLS,

@@ -12,7 +12,7 @@ import attrs
 import msgspec
 import orjson
 
-from ..model.url_batch import micros
+from ..model.columns import micros
 from .documents import stored_documents
 from .rows import moment
 from .schema import decode_value, json_text, only_row, sqlite_errors

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from ..client.dedupe import UrlSet
+from ..model.columns import NESTED
 from ..model.problems import Problem
 from ..model.records import EXTENSIONS, NO_EXTENSIONS, Outcome
 from ..model.url_batch import UrlBatch, changefreq_of
 from ..parser.content.sniff import Format
-from ..serialize.schema import NESTED
 from .facts import Fact, LastmodStatistics, TopCounts, facts, share
 from .sections import SectionCounts
 
@@ -54,8 +54,8 @@ class UrlStatistics:
         """Counts URLs."""
         if urls.sitemap is not None:
             self._sitemaps.add(urls.sitemap)
-        self._sections.add("\n" + "\n".join(urls.columns.locs))
-        for loc in urls.columns.locs:
+        self._sections.add("\n" + "\n".join(urls.locs))
+        for loc in urls.locs:
             self._locs.add(loc)
             match = _URL.match(loc)
             if match is not None:
@@ -65,9 +65,9 @@ class UrlStatistics:
             for name in NESTED:
                 if value := getattr(record, name):
                     self._count_extension(name, value)
-        for code, count in _stated(urls.columns.changefreqs):
+        for code, count in _stated(urls.changefreqs):
             self._changefreqs.add(changefreq_of(code) or "", count)
-        for priority, count in _stated(urls.columns.priorities):
+        for priority, count in _stated(urls.priorities):
             self._priorities.add(format(priority, "g"), count)
 
     def _count_location(self, host: str, path: str) -> None:

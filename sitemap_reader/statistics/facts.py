@@ -217,7 +217,7 @@ class LastmodStatistics:
 
     def add(self, urls: UrlBatch) -> None:
         """Counts URLs of one sitemap."""
-        lastmods, precisions = urls.columns.lastmods, urls.columns.precisions
+        lastmods, precisions = urls.lastmods, urls.precisions
         evidence = self._open.setdefault(urls.sitemap, LastmodEvidence())
         evidence.add(lastmods, precisions, self._clock().timestamp() if self._clock else None)
         if len(self._open) > _MAX_OPEN:

@@ -65,7 +65,7 @@ def read_sync(site: Site, **options: Any) -> tuple[list[str], Any]:
 
 def read_batches(site: Site, **options: Any) -> tuple[list[str], Any]:
     with url_batches(HOST, fetcher=site, **options) as stream:
-        return [loc for some in stream for loc in some.columns.locs], stream
+        return [loc for some in stream for loc in some.locs], stream
 
 
 def read_async(site: Site, **options: Any) -> tuple[list[str], Any]:

@@ -75,7 +75,7 @@ def read_batches(target: str | Path, **options: Any) -> tuple[list[str], Stream]
     found: list[str] = []
     with url_batches(target, allow_private=True, **options) as stream:
         for some in stream:
-            found += some.columns.locs
+            found += some.locs
     return found, stream
 
 

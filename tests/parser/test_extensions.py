@@ -33,10 +33,9 @@ from hypothesis import strategies as st
 from tiers import examples
 
 import sitemap_reader as sr
-from sitemap_reader.model import EXTENSIONS, EXTRAS_STATE_CODE
+from sitemap_reader.model import EXTENSIONS, EXTRAS_STATE_CODE, NESTED
 from sitemap_reader.parser import TAG_RULES, Date, EntryContext
 from sitemap_reader.parser.dialects import extensions as values
-from sitemap_reader.serialize import NESTED
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,7 +15,8 @@ from kit import parse, without_bytes_taken
 from tiers import examples
 
 import sitemap_reader as sr
-from sitemap_reader.serialize import NESTED, stamp
+from sitemap_reader.model import NESTED
+from sitemap_reader.serialize import stamp
 
 FIRST_KEYS = ["loc", "lastmod", "lastmod_precision", "changefreq", "priority", "sitemap", "line"]
 LATER_KEYS = [*NESTED, "problems"]

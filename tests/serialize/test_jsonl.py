@@ -17,8 +17,8 @@ from tiers import examples
 
 import sitemap_reader as sr
 from sitemap_reader import Change
-from sitemap_reader.model import ChangeFreq, TvShow, UrlBatch, report
-from sitemap_reader.serialize import NESTED, encode_changes, encode_urls, stamp
+from sitemap_reader.model import NESTED, ChangeFreq, TvShow, UrlBatch, report
+from sitemap_reader.serialize import encode_changes, encode_urls, stamp
 
 # --- every kind of record ---
 

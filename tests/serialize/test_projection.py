@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from sitemap_reader import UrlRecord, UsageError
-from sitemap_reader.serialize import all_fields, is_object, item_of, keys_of, line_type, parse_fields, without_null
+from sitemap_reader.model import is_object, item_of, without_null
+from sitemap_reader.serialize import all_fields, keys_of, line_type, parse_fields
 
 FORM: dict[str, Any] = {
     "loc": "https://example.com/",

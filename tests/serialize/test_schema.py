@@ -18,8 +18,22 @@ from tiers import needs
 
 import sitemap_reader as sr
 from sitemap_reader import Change, schema
-from sitemap_reader.model import Attribute, PlayerLoc, Price, Restriction, Segment, TvShow, Uploader, VideoId, report
-from sitemap_reader.serialize import NESTED, TYPES, Language, is_object, item_of, keys_of, line_type, without_null
+from sitemap_reader.model import (
+    NESTED,
+    Attribute,
+    PlayerLoc,
+    Price,
+    Restriction,
+    Segment,
+    TvShow,
+    Uploader,
+    VideoId,
+    is_object,
+    item_of,
+    report,
+    without_null,
+)
+from sitemap_reader.serialize import TYPES, Language, keys_of, line_type
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -360,7 +360,7 @@ def test_large_documents_are_compared_in_batches(document: DocumentInState) -> N
     assert sum(len(piece) for piece in document.read(*([record] for record in records))[0]) == 7
     again = [*records[:4], sr.UrlRecord("https://a.example/new"), records[0]]
     pieces, diff = document.read(*([record] for record in again))
-    assert [piece.columns.locs for piece in pieces] == [["https://a.example/new"]]
+    assert [piece.locs for piece in pieces] == [["https://a.example/new"]]
     assert (diff.still_listed, len(diff.listed)) == (4, 5)
 
 
@@ -369,7 +369,7 @@ def test_large_documents_are_compared_in_batches(document: DocumentInState) -> N
 def test_an_older_listing_in_an_earlier_batch_is_no_update(document: DocumentInState) -> None:
     old, new = (sr.UrlRecord("https://a.example/x", DAY + timedelta(days=days), "day") for days in (0, 1))
     listed = [[old], [sr.UrlRecord("https://a.example/y")], [new]]
-    lastmods = [lastmod for piece in document.read(*listed)[0] for lastmod in piece.columns.lastmods]
+    lastmods = [lastmod for piece in document.read(*listed)[0] for lastmod in piece.lastmods]
     assert sorted(lastmods, key=str) == [micros(DAY + timedelta(days=1)) // 1_000_000, None]
     pieces, diff = document.read(*listed)
     assert pieces == []
