@@ -7,6 +7,7 @@ import random
 import re
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from math import isnan
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from generated.entries import DATE_FORMS, Date, Entry, index_xml, open_document,
 from kit import run
 
 import sitemap_reader as sr
-from sitemap_reader.model import batched
+from sitemap_reader.serialize import in_batches
 from sitemap_reader.statistics import Fact, Statistics
 
 pytest.importorskip("pandas")
@@ -190,7 +191,7 @@ def read(folder: Path, state: Path) -> Verdicts:
 
 def facts_of(lines: Iterable[dict[str, object]], at: datetime) -> list[Fact]:
     statistics = Statistics(at, lambda: at)
-    for item in batched(map(sr.from_json, lines)):  # type: ignore[arg-type] # no line is of a change
+    for item in chain.from_iterable(in_batches(map(sr.from_json, lines))):  # type: ignore[arg-type] # no line is of a change
         statistics.add(item)
     return statistics.facts()
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import random
 from collections import Counter
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 
 import pytest
 
 import sitemap_reader as sr
-from sitemap_reader.model import batched
+from sitemap_reader.serialize import in_batches
 from sitemap_reader.statistics import Statistics
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
@@ -69,7 +70,7 @@ def top(counts: dict[str, int], number: int) -> dict[str, int]:
 def test_stats_audit_and_snapshot_have_the_same_sections_and_months(site: Path) -> None:
     pytest.importorskip("pandas")
     snapshot, statistics, report = sr.load(site, at=NOW, site="a"), Statistics(NOW), sr.audit(site)
-    for item in batched(snapshot):
+    for item in chain.from_iterable(in_batches(snapshot)):
         statistics.add(item)
     sections = snapshot.sections()
     counts = {name: int(pages) for name, pages in zip(sections["section"], sections["pages"], strict=True)}

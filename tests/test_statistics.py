@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -12,8 +13,8 @@ from hypothesis import strategies as st
 
 from sitemap_reader import Outcome, UrlRecord, UsageError, from_json, to_dict
 from sitemap_reader.frontier import make_window
-from sitemap_reader.model import batched, report
-from sitemap_reader.serialize import stamp
+from sitemap_reader.model import report
+from sitemap_reader.serialize import in_batches, stamp
 from sitemap_reader.statistics import MAX_NAME_CHARS, MIN_INEXACT_SHARE, Fact, Statistics, TopCounts
 
 NOW = datetime(2026, 11, 21, 14, 30, tzinfo=UTC)
@@ -29,7 +30,7 @@ def dated(lastmod: str, precision: str = "second") -> dict[str, Any]:
 
 
 def add(statistics: Statistics, *lines: dict[str, Any]) -> None:
-    for item in batched(map(from_json, lines)):  # type: ignore[arg-type] # no line is of a change
+    for item in chain.from_iterable(in_batches(map(from_json, lines))):  # type: ignore[arg-type] # no line is of a change
         statistics.add(item)
 
 
@@ -193,7 +194,7 @@ def test_recent_agrees_with_since(moment: datetime, precision: Any) -> None:
         if precision in ("year", "month"):
             taken = (NOW - timedelta(days=days)).date() <= start.date() and start <= NOW
         else:
-            taken = make_window(timedelta(days=days), None, "drop", NOW).takes(record) and start <= NOW
+            taken = make_window(timedelta(days=days), None, "drop", NOW).takes(start, precision) and start <= NOW
         assert found[f"{days} days"] == taken
 
 

@@ -222,7 +222,7 @@ class Selection:
 
     def only(self, urls: UrlBatch) -> UrlBatch:
         """The URLs that are not filtered out."""
-        return urls.without(self.reasons(urls))
+        return urls.only([reason is None for reason in self.reasons(urls)])
 
     def takes(self, loc: str) -> bool:
         """Whether a URL matches the patterns."""

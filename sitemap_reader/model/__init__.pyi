@@ -54,7 +54,9 @@ from .records import Uploader as Uploader
 from .records import VideoId as VideoId
 from .records import Why as Why
 from .url_batch import UrlBatch as UrlBatch
+from .url_batch import changefreq_of as changefreq_of
 from .url_batch import items_of as items_of
 from .url_batch import joined as joined
 from .url_batch import lastmod_columns as lastmod_columns
 from .url_batch import lastmod_of as lastmod_of
+from .url_batch import precision_of as precision_of

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, get_args, get_or
 
 import attrs
 
+from .errors import UsageError
 from .records import EXTENSIONS, ChangeFreq, Precision, UrlRecord
 
 if TYPE_CHECKING:
@@ -89,8 +90,15 @@ NESTED = (*EXTENSIONS, "extras")
 
 
 def micros(moment: datetime) -> int:
-    """Microseconds since 1970, UTC."""
+    """Microseconds since 1970, UTC; UsageError for a moment without a zone."""
+    check_zone(moment)
     return (moment - EPOCH) // _MICROSECOND
+
+
+def check_zone(moment: datetime) -> None:
+    """UsageError for a moment without a zone."""
+    if moment.utcoffset() is None:
+        raise UsageError(f"{moment.isoformat()} has no zone: dates of records are aware, and in UTC")
 
 
 def lastmod_number(lastmod: datetime | None, precision: int | None) -> int | None:

@@ -125,6 +125,10 @@ class UrlBatch:
         problems = self.problems
         return {at: self.record(at) for at, each in enumerate(has) if each or at in problems}
 
+    def is_before(self, other: UrlBatch) -> bool:
+        """Whether the URLs of another batch follow in the same store."""
+        return self.store is other.store and self.stop == other.start
+
     def part(self, start: int, stop: int) -> UrlBatch:
         """The URLs from index `start` up to `stop`."""
         return UrlBatch(self.sitemap, self.store, self.start + start, self.start + stop)
@@ -139,10 +143,6 @@ class UrlBatch:
             if is_wanted:
                 store.extend(self.store, start, at)
         return UrlBatch(self.sitemap, store)
-
-    def without(self, reasons: Sequence[str | None]) -> UrlBatch:
-        """The URLs that have no reason to be left out."""
-        return self.only([reason is None for reason in reasons]) if any(reasons) else self
 
 
 # --- items -----------------------------------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ def joined(items: Iterable[BatchItem]) -> list[BatchItem]:
         last = found[-1] if found else None
         if isinstance(last, UrlBatch) and isinstance(item, Problem):
             found.insert(-1, item)
-        elif isinstance(last, UrlBatch) and isinstance(item, UrlBatch) and item.store is last.store:
+        elif isinstance(last, UrlBatch) and isinstance(item, UrlBatch) and last.is_before(item):
             found[-1] = UrlBatch(last.sitemap, last.store, last.start, item.stop)
         else:
             found.append(item)

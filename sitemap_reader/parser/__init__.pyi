@@ -1,3 +1,5 @@
+from .compiled import batch_of as batch_of
+from .compiled import new_columns as new_columns
 from .compiled import scanner as scanner
 from .content.charset import HEAD_BYTES as HEAD_BYTES
 from .content.charset import HELD_BYTES as HELD_BYTES

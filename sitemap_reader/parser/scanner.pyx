@@ -12,6 +12,7 @@ columns of a UrlBatch (scanner_columns.pxi).
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.datetime cimport datetime_new, import_datetime
+from libc.math cimport signbit
 from libc.stdlib cimport free, qsort, realloc
 from libc.string cimport memchr, memcmp, memcpy, memset, strlen
 

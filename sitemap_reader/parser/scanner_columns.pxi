@@ -479,7 +479,7 @@ cdef bint write_decimal(Buffer* out, double number) noexcept nogil:
     cdef int at
     cdef unsigned char digits[24]
     # m / 10^k with m < 2^53 and k <= 22 is rounded correctly: it is the float that the text of m and k stands for.
-    if 1e-5 <= number < 1e15 or number == 0:
+    if 1e-5 <= number < 1e15 or (number == 0 and not signbit(number)):
         for decimals in range(1, 12):
             power *= 10
             scaled = number * power

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from itertools import compress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..frontier.document_request import SCOPE_CODES, Finished, ResumePoint
+from ..frontier.filters import Selection
 from ..frontier.lastmod_trust import LastmodEvidence
 from ..model.errors import SitemapReaderError
 from ..model.limits import Limits
@@ -79,6 +81,7 @@ class DocumentParser:
         self._skipped = resume.items if resume else 0  # items that are to come, and were returned before
         self._former = reread.former if reread else None
         self._sniff_only = plan.sniff_only and not document.is_robots
+        self._takes_all = plan.selection == Selection() and reread is None and not self._sniff_only
         self._closing: Iterator[list[BatchItem]] = iter(())
         self._answer: FallbackAnswer | None = None
         self._filtered: Counter[str] = Counter()
@@ -235,22 +238,20 @@ class DocumentParser:
 
     def _selected_urls(self, urls: UrlBatch, repeated: int) -> Iterator[BatchItem]:
         """The selected URLs of a batch, of which the first ones are `repeated`: an earlier try has returned them."""
+        if self._takes_all and not repeated:
+            yield urls
+            return
         reasons = self._selection.reasons(urls)
         self._filtered.update(filter(None, reasons))
-        if self._sniff_only:
-            return
-        if self._former is None:
-            if selected := urls.part(repeated, len(urls)).without(reasons[repeated:]):
-                yield selected
-            return
-        # Those that an earlier reading dropped, each with the problems that were not reported then.
-        problems = urls.problems
-        for index, loc in enumerate(urls.locs):
-            dropped = self._former.reason(loc)
-            if dropped is not None and index >= repeated and reasons[index] is None:
-                self._regained[dropped] += 1
-                yield from (problem for problem in problems.get(index, ()) if not _was_reported(problem))
-                yield urls.part(index, index + 1)
+        mask = [reason is None and index >= repeated for index, reason in enumerate(reasons)]
+        if self._former is not None:  # only what an earlier reading dropped
+            dropped = [*map(self._former.reason, urls.locs)]
+            mask = [is_wanted and reason is not None for is_wanted, reason in zip(mask, dropped, strict=True)]
+            self._regained.update(reason for reason in compress(dropped, mask) if reason)
+            for index, problems in urls.problems.items():
+                yield from (problem for problem in problems if mask[index] and not _was_reported(problem))
+        if not self._sniff_only and (selected := urls.only(mask)):
+            yield selected
 
 
 def sitemap_format(start: bytes, headers: Mapping[str, str], *, is_cut: bool) -> str | None:

@@ -7,6 +7,7 @@ from .byte_streams import SUFFIXES as SUFFIXES
 from .byte_streams import Blocks as Blocks
 from .byte_streams import Compressed as Compressed
 from .dumps import DumpFile as DumpFile
+from .dumps import in_batches as in_batches
 from .dumps import is_dump_name as is_dump_name
 from .dumps import numbered_objects as numbered_objects
 from .dumps import open_file as open_file

@@ -117,6 +117,8 @@ class Batches:
             for record in urls.records():
                 self.add(to_dict(Change("new", record) if is_new else record, site=site))
         else:
+            if not len(self._urls):
+                self._urls = urls.store.empty()
             self._urls.extend(urls.store, urls.start, urls.stop)
             self._sitemaps += [urls.sitemap] * len(urls)
         if self.is_full:

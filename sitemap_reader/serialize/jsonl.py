@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Required, get_args, get_origin
 import attrs
 import orjson
 
-from ..model.columns import NESTED, ObjectColumns, is_object, item_of, without_null
+from ..model.columns import NESTED, ObjectColumns, check_zone, is_object, item_of, without_null
 from ..model.errors import UsageError
 from ..model.problems import CATALOGUE, Problem
 from ..model.records import NO_EXTENSIONS, Candidate, Change, Outcome, SitemapRef, UrlRecord, WatchedChange
@@ -46,8 +46,7 @@ def stamp(moment: datetime | None) -> str | None:
     if moment is None:
         return None
     if moment.tzinfo is not UTC:
-        if moment.utcoffset() is None:
-            raise UsageError(f"{moment.isoformat()} has no zone: dates of records are aware, and in UTC")
+        check_zone(moment)
         moment = moment.astimezone(UTC)
     text = moment.isoformat()[:-6]  # without +00:00
     return (text.rstrip("0") if moment.microsecond else text) + "Z"

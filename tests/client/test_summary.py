@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 from sitemap_reader import Item, NothingReadable, Outcome, UrlRecord, UrlSet
 from sitemap_reader.client import SummaryBuilder
 from sitemap_reader.model import UrlBatch, report
+from sitemap_reader.parser import batch_of
 
 SITE = "https://shop.example"
 
@@ -61,11 +61,7 @@ def test_filtered_urls_beside_failures_are_a_partial_result() -> None:
 
 def urls(*names: str, **fields: Any) -> UrlBatch:
     records = [UrlRecord(f"{SITE}/{name}", sitemap=f"{SITE}/s.xml", **fields) for name in names]
-    return UrlBatch(f"{SITE}/s.xml", records=records)
-
-
-def columns_of(given: UrlBatch) -> UrlBatch:
-    return UrlBatch(given.sitemap, columns=given.columns)
+    return batch_of(f"{SITE}/s.xml", records)
 
 
 def locs(given: UrlBatch) -> list[str]:
@@ -91,12 +87,11 @@ def test_urls_are_limited(limit: int, given: list[str], is_full: bool) -> None:
         assert each.is_full is is_full
 
 
-@pytest.mark.parametrize("form", [urls, lambda *names: columns_of(urls(*names))], ids=["records", "columns"])
-def test_unique_urls_share_one_url_set(form: Callable[..., UrlBatch]) -> None:
+def test_unique_urls_share_one_url_set() -> None:
     seen = UrlSet()
     one, two = SummaryBuilder(seen=seen), SummaryBuilder(seen=seen)
-    assert locs(one.count_batch(form("a", "b", "a"))) == ["a", "b"]
-    assert locs(two.count_batch(form("b", "c"))) == ["c"]
+    assert locs(one.count_batch(urls("a", "b", "a"))) == ["a", "b"]
+    assert locs(two.count_batch(urls("b", "c"))) == ["c"]
     assert [(each.summary().urls, each.summary().repeated) for each in (one, two)] == [(2, 1), (1, 1)]
 
 
@@ -111,7 +106,7 @@ def test_urls_beyond_the_limit_are_not_added_to_the_url_set() -> None:
 def test_limited_urls_keep_what_they_state() -> None:
     dated = {"lastmod": datetime(2024, 1, 31, tzinfo=UTC), "lastmod_precision": "day"}
     some, rich = urls("a", "b", **dated), urls("a", "b", **dated, mobile=True)
-    assert SummaryBuilder(limit=1).count_batch(columns_of(some)).records() == some.records()[:1]
+    assert SummaryBuilder(limit=1).count_batch(some).records() == some.records()[:1]
     assert SummaryBuilder(limit=1).count_batch(rich).records() == rich.records()[:1]
     assert SummaryBuilder(seen=UrlSet()).count_batch(rich).records() == rich.records()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import chain
 
 import attrs
 import pytest
@@ -11,8 +12,8 @@ from simulated import INDEX, MAP, REFUSED, ROBOTS, SITE, Pages, Reply, Walk, ind
 from sitemap_reader import NothingFound, NothingReadable, Problem
 from sitemap_reader.client import SummaryBuilder
 from sitemap_reader.frontier import WELL_KNOWN, Failed
-from sitemap_reader.model import batched
 from sitemap_reader.parser import robots_body
+from sitemap_reader.serialize import in_batches
 
 PATHS = [f"{SITE}{path}" for path in WELL_KNOWN]
 PAGE = "<!DOCTYPE html><html><head><title>One moment</title></head></html>"
@@ -29,7 +30,7 @@ def ledger_of(targets: str | list[str], pages: Pages, **plan: object) -> tuple[S
     """The SummaryBuilder of a crawl, and its errors and warnings as text."""
     seen = walk(targets, pages, **plan)
     ledger = SummaryBuilder()
-    ledger.record([*batched(seen.records), *seen.reported])
+    ledger.record([*chain.from_iterable(in_batches(seen.records)), *seen.reported])
     ledger.progress.urls = len(seen.records)
     reported = [each for each in seen.reported if isinstance(each, Problem) and each.severity != "info"]
     return ledger, [f"{each.severity} {each.code} {each.sitemap}" for each in reported]

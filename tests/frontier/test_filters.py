@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from sitemap_reader import UrlRecord, UsageError
 from sitemap_reader.frontier import Patterns, Selection, Window, make_moment, make_patterns
 from sitemap_reader.model import LimitedPattern
+from sitemap_reader.parser import batch_of
 
 NEW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -39,15 +40,15 @@ def selection(include: object = None, exclude: object = None, window: Window | N
     (iter(["/shoes/"]), None, False),
 ])
 def test_patterns_are_searched_for_in_the_url(include: object, exclude: object, refused: bool) -> None:
-    record = UrlRecord("https://a.example/shoes/7")
-    assert selection(include, exclude).refuses(record) == ("pattern" if refused else None)
+    urls = batch_of(None, [UrlRecord("https://a.example/shoes/7")])
+    assert selection(include, exclude).reasons(urls) == ["pattern" if refused else None]
 
 
 @pytest.mark.parametrize("pattern", ["/café/", "/caf%C3%A9/", "%2f"])
 def test_patterns_match_encoded_and_decoded_urls(pattern: str) -> None:
-    record = UrlRecord("https://a.example/caf%C3%A9/%2fx")
-    assert selection(pattern).refuses(record) is None
-    assert selection(None, pattern).refuses(record) == "pattern"
+    urls = batch_of(None, [UrlRecord("https://a.example/caf%C3%A9/%2fx")])
+    assert selection(pattern).reasons(urls) == [None]
+    assert selection(None, pattern).reasons(urls) == ["pattern"]
 
 
 @pytest.mark.parametrize(("given", "message"), [
@@ -62,9 +63,10 @@ def test_value_that_is_no_pattern_is_named(given: object, message: str) -> None:
 
 def test_a_date_is_refused_before_a_pattern() -> None:
     chosen = selection("/hats/", window=Window(since=NEW))
-    assert chosen.refuses(UrlRecord("https://a.example/", datetime(2025, 1, 1, tzinfo=UTC), "day")) == "date"
-    assert chosen.refuses(UrlRecord("https://a.example/", NEW, "day")) == "pattern"
-    assert chosen.refuses(UrlRecord("https://a.example/hats/", NEW, "day")) is None
+    pages = [("", datetime(2025, 1, 1, tzinfo=UTC)), ("", NEW), ("hats/", NEW)]
+    urls = batch_of(None, [UrlRecord(f"https://a.example/{path}", day, "day") for path, day in pages])
+    assert chosen.reasons(urls) == ["date", "pattern", None]
+    assert chosen.only(urls).records() == urls.records()[2:]
 
 
 @pytest.mark.parametrize(("pattern", "advice", "matches"), [

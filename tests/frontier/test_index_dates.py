@@ -54,7 +54,7 @@ def old_site(lastmod: str = "2025-06-01", **others: bytes) -> Pages:
 
 
 def wanted(seen: Walk, window: Window) -> set[str]:
-    return {record.loc for record in seen.records if window.takes(record)}
+    return {record.loc for record in seen.records if window.takes(record.lastmod, record.lastmod_precision)}
 
 
 @pytest.mark.smoke("frozen-20-20")

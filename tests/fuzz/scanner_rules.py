@@ -13,8 +13,8 @@ from broken import cuttings, dice, hold
 from document_rules import OPTIONS, URL, check_same, padded, read, read_by_expat
 
 import sitemap_reader as sr
-from sitemap_reader.model import Columns, UrlBatch
-from sitemap_reader.parser import FastPath, TextReader, clean_url
+from sitemap_reader.model import NESTED, UrlBatch
+from sitemap_reader.parser import FastPath, TextReader, batch_of, clean_url, new_columns, scanner
 from sitemap_reader.serialize import encode_urls
 
 sys.path.append(str(Path(__file__).parent.parent / "parser"))
@@ -148,8 +148,16 @@ def check_attempt(attempt: Attempt, ends: Sequence[int]) -> None:
 
 
 def _values(block: ScannedEntries, at: int) -> tuple[Any, ...]:
-    states = [state for start, stop, state in block.parts(len(block)) if start <= at < stop]
-    return block.texts(at), block.line(at), block.extensions(at), block.repairs_of(at), states
+    (state,) = (state for start, stop, state in block.parts(len(block)) if start <= at < stop)
+    store = new_columns()
+    store.append_entry(sr.UrlRecord(URL), block, at)
+    return block.texts(at), block.line(at), store.records(0, 1, URL), block.repairs_of(at), state
+
+
+def stored(block: ScannedEntries, start: int, stop: int) -> UrlBatch:
+    store = new_columns()
+    store.extend_entries(block, start, stop)
+    return UrlBatch(URL, store)
 
 
 def check_forms(block: ScannedEntries) -> None:
@@ -157,28 +165,27 @@ def check_forms(block: ScannedEntries) -> None:
     stop = 0
     for start, stop, state in block.parts(len(block)):
         hold(start < stop, "a part has entries", start, stop)
-        if state == 3:  # for the Normaliser
+        if state == scanner.ODD_ENTRY:  # for the Normaliser
             _values(block, start)
             continue
-        records = block.records(start, stop, URL)
+        batch = stored(block, start, stop)
+        records = batch.records()
         block.references(start, stop, URL, ())
         for at, record in enumerate(records, start):
             hold(record.loc == clean_url(block.texts(at)[0]).url, "a record has the loc of its entry", record)
             hold(record.line == block.line(at), "a record has the line of its entry", record)
-        is_plain = state == 0  # the protocol's own elements only
-        batch, of_records = UrlBatch(URL, block=(block, start, stop), is_plain=is_plain), UrlBatch(URL, records=records)
-        hold(Columns(*map(list, of_records.columns)) == batch.columns, "columns are equal to records", records)
-        hold(batch.datetimes() == [record.lastmod for record in records], "lastmods are equal to records", records)
-        hold(batch.detailed == of_records.detailed, "the records with extensions are equal", records)
-        hold(not (is_plain and of_records.detailed), "an entry is plain that has extensions", records)
+        again = batch_of(URL, records)
+        hold(again.records() == records, "records come back from a store", records)
+        for name in ("locs", "lastmods", "precisions", "changefreqs", "priorities", "lines", "datetimes"):
+            hold(getattr(batch, name) == getattr(again, name), "columns are equal to records", name, records)
+        for name in NESTED:
+            hold(batch.counts(name) == again.counts(name), "nested columns are equal to records", name, records)
+        half = batch.only([index % 2 == 0 for index in range(len(batch))])
+        hold(half.records() == records[::2], "a part has its records", records)
         for is_new in (False, True):
             items = [sr.Change("new", record) if is_new else record for record in records]
             expected = b"".join(sr.json_line(item, site="example.com") for item in items)
-            lines = encode_urls(batch, site="example.com", is_new=is_new)
-            hold(lines == expected, "lines are equal to records", lines, expected)
-            if is_plain:
-                columns = UrlBatch(URL, columns=batch.columns)
-                hold(columns.records() == records, "records of columns are equal", records)
-                lines = encode_urls(columns, site="example.com", is_new=is_new)
-                hold(lines == expected, "lines of columns are equal", lines, expected)
+            for each in (batch, again):
+                lines = encode_urls(each, site="example.com", is_new=is_new)
+                hold(lines == expected, "lines are equal to records", lines, expected)
     hold(stop == len(block), "parts have all entries", stop, len(block))

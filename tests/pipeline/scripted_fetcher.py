@@ -14,7 +14,7 @@ from kit import index
 from sitemap_reader import Outcome
 from sitemap_reader.fetch import Response
 from sitemap_reader.frontier import Frontier, Plan, parse_target
-from sitemap_reader.model import unbatched
+from sitemap_reader.model import items_of
 from sitemap_reader.pipeline import Crawl
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def start(
 
 async def everything(run: Crawl) -> list[Any]:
     async with asyncio.timeout(10):
-        return [item async for batch in run.batches() for item in unbatched(batch)]
+        return [item async for batch in run.batches() for item in items_of(batch)]
 
 
 def read(target: str, pages: dict[str, list[Page]], **options: Any) -> tuple[list[Any], Played]:
@@ -126,7 +126,7 @@ def read(target: str, pages: dict[str, list[Page]], **options: Any) -> tuple[lis
 
 
 def of(kind: type, items: list[Any]) -> list[Any]:
-    return [item for item in unbatched(items) if isinstance(item, kind)]
+    return [item for item in items_of(items) if isinstance(item, kind)]
 
 
 def outcome_of(url: str, items: list[Any]) -> Outcome:

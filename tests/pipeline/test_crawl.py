@@ -41,7 +41,7 @@ from scripted_fetcher import (
 import sitemap_reader as sr
 from sitemap_reader import FetchError, Limits, Outcome, Problem, SitemapRef, UrlRecord
 from sitemap_reader.frontier import Document, Selection, Window
-from sitemap_reader.model import UrlBatch, report, unbatched
+from sitemap_reader.model import UrlBatch, items_of, report
 from sitemap_reader.pipeline import ScopeProblems, Stopwatch
 
 if TYPE_CHECKING:
@@ -411,7 +411,7 @@ def over_time(limit: float, seconds: float) -> tuple[Crawl, list[Any], Played]:
         with suppress(TimeoutError):
             async with asyncio.timeout(0.5), aclosing(crawl.batches()) as batches:
                 async for batch in batches:
-                    items += unbatched(batch)
+                    items += items_of(batch)
         return crawl, items, fetcher
 
     return asyncio.run(main())
@@ -666,7 +666,7 @@ def test_bomb_is_returned_in_small_batches() -> None:
         fetcher = Played({MAP: page(packed(many(50_000)))})
         largest, items = 0, []
         async for batch in start(MAP, fetcher).batches():
-            some = unbatched(batch)
+            some = [*items_of(batch)]
             largest = max(largest, len(some))
             items += some
         return largest, items

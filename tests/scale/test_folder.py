@@ -20,7 +20,7 @@ from pyarrow import parquet as pq
 
 import sitemap_reader as sr
 from sitemap_reader import UrlRecord
-from sitemap_reader.model import UrlBatch
+from sitemap_reader.parser import batch_of
 from sitemap_reader.scale import (
     TABLES,
     HarvestCancelled,
@@ -56,7 +56,7 @@ def begun(folder):
 def publish(folder, shard, name, *, has_state=True):
     """Publishes a shard of one host with one URL, both called `name`, and its state."""
     with closing(ShardWriter(folder, shard, state_shared_by=1 if has_state else None)) as writer:
-        writer.add_urls(UrlBatch(None, records=[UrlRecord(name)]), name)
+        writer.add_urls(batch_of(None, [UrlRecord(name)]), name)
         writer.add_host(HostRow(name, name, "complete", None, 1, 0, 0, 10, datetime.now(UTC), 0.1))
         if writer.state is not None:
             sql = "INSERT INTO site (name, settings, secret, first_seen, last_seen) VALUES (?, '', zeroblob(16), 0, 0)"
@@ -114,7 +114,7 @@ def test_a_shard_is_done_when_its_manifest_is_there(begun):
 def test_shard_is_invisible_before_its_end(begun):
     before = files(begun.path)
     with closing(ShardWriter(begun, 0, state_shared_by=1)) as writer:
-        writer.add_urls(UrlBatch(None, records=[UrlRecord("a")] * 50_000), "a.example")
+        writer.add_urls(batch_of(None, [UrlRecord("a")] * 50_000), "a.example")
         assert {path.partition("/")[0] for path in {*files(begun.path)} - {*before}} == {"unfinished"}
     assert files(begun.path) == before
     assert not any(begun.unfinished.iterdir())
@@ -204,7 +204,7 @@ def test_attempt_replaces_the_previous_one(begun):
             first.check()
         second.check()
         other.check()
-        first.add_urls(UrlBatch(None, records=[UrlRecord("a")]), "a.example")
+        first.add_urls(batch_of(None, [UrlRecord("a")]), "a.example")
         with pytest.raises(HarvestCancelled):
             first.publish(TOLD)
         first.close()

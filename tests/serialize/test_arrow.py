@@ -24,7 +24,8 @@ from tiers import examples
 
 import sitemap_reader as sr
 from sitemap_reader import Change
-from sitemap_reader.model import Attribute, UrlBatch, batched, report
+from sitemap_reader.model import NESTED, Attribute, ObjectColumns, UrlBatch, report
+from sitemap_reader.parser import batch_of
 from sitemap_reader.serialize import (
     Batches,
     Blocks,
@@ -33,6 +34,7 @@ from sitemap_reader.serialize import (
     all_fields,
     encode_urls,
     fields_of,
+    in_batches,
     numbered_objects,
     parse_fields,
     row_object,
@@ -180,7 +182,7 @@ def test_changes_of_each_kind_have_their_columns(site: str | None) -> None:
         Change("removed", sr.UrlRecord("d", sitemap="s")),
     ]
     lines = b"".join(sr.json_line(change, site=site) for change in made)
-    lines += encode_urls(UrlBatch(None, records=[whole, sr.UrlRecord("e")]), site=site, is_new=True)
+    lines += encode_urls(batch_of(None, [whole, sr.UrlRecord("e")]), site=site, is_new=True)
     table = rows_of(lines, CHANGES)
     assert table["change"].to_pylist() == ["new", "updated", "updated", "updated", "removed", "new", "new"]
     assert table["site"].to_pylist() == [site] * 7
@@ -227,7 +229,15 @@ def as_parsed(record: sr.UrlRecord) -> sr.UrlRecord:
     return attrs.evolve(record, lastmod=lastmod, sitemap=SITEMAP)
 
 
-batched_records = st.lists(records.map(as_parsed), max_size=4).map(lambda made: UrlBatch(SITEMAP, records=made))
+batched_records = st.lists(records.map(as_parsed), max_size=4).map(lambda made: batch_of(SITEMAP, made))
+
+
+def in_objects(urls: UrlBatch) -> UrlBatch:
+    """The same in the store of installations without a compiler."""
+    store = ObjectColumns()
+    for record in urls.records():
+        store.append(record)
+    return UrlBatch(urls.sitemap, store)
 
 
 @pytest.mark.slow
@@ -235,8 +245,7 @@ batched_records = st.lists(records.map(as_parsed), max_size=4).map(lambda made: 
 @settings(max_examples=examples(60, 25), deadline=None)
 def test_urls_give_the_rows_of_their_records(urls: UrlBatch, site: str | None, is_new: bool) -> None:
     fields = CHANGES if is_new else all_fields()
-    columns = UrlBatch(SITEMAP, columns=urls.columns)
-    for batch in (urls, columns):
+    for batch in (urls, in_objects(urls)):
         one_by_one, at_once = Batches(fields), Batches(fields)
         for record in batch.records():
             one_by_one.add(sr.to_dict(Change("new", record) if is_new else record, site=site))
@@ -250,8 +259,8 @@ def test_selected_columns_of_urls_are_those_of_their_records(fields: str) -> Non
     plain = sr.UrlRecord("a", day, "day", sitemap=SITEMAP, line=2)
     rich = attrs.evolve(plain, images=(sr.Image("i"),))
     for made in ([plain], [rich, plain]):
-        urls = UrlBatch(SITEMAP, records=made)
-        for batch in (urls, UrlBatch(SITEMAP, columns=urls.columns)):
+        urls = batch_of(SITEMAP, made)
+        for batch in (urls, in_objects(urls)):
             one_by_one, at_once = Batches(parse_fields(fields)), Batches(parse_fields(fields))
             for record in batch.records():
                 one_by_one.add(sr.to_dict(record, site="a.example"))
@@ -260,8 +269,8 @@ def test_selected_columns_of_urls_are_those_of_their_records(fields: str) -> Non
 
 
 @pytest.mark.parametrize("full", [1, 3, 1_000])
-def test_parts_of_a_scanned_block_give_the_rows_of_their_records(full: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Entries with and without images alternate, so that each is a part of its own; one has a Problem."""
+def test_urls_of_a_document_give_the_rows_of_their_records(full: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Entries with and without images alternate; one has a Problem."""
     monkeypatch.setattr(room, "BATCH_ROWS", full)
     image = "<image:image><image:loc>https://a.example/i</image:loc></image:image>"
     entries = [f"<url><loc>https://a.example/{n}</loc>{image if n % 2 else ''}</url>" for n in range(9)]
@@ -270,7 +279,7 @@ def test_parts_of_a_scanned_block_give_the_rows_of_their_records(full: int, monk
     names += 'xmlns:image="http://www.google.com/schemas/sitemap-image/1.1"'
     body = f"<urlset {names}>{''.join(entries)}</urlset>".encode()
     parser, at_once, one_by_one = sr.SitemapParser(url=SITEMAP), Batches(all_fields()), Batches(all_fields())
-    for item in chain(*parser.batches(body), batched(parser.close())):
+    for item in chain(*parser.batches(body), *parser.closing()):
         if isinstance(item, UrlBatch):
             at_once.add_urls(item)
     for record in sr.parse(body, url=SITEMAP).urls:
@@ -284,12 +293,12 @@ def test_urls_stand_in_the_order_in_which_they_were_added(monkeypatch: pytest.Mo
     monkeypatch.setattr(room, "BATCH_ROWS", 2)
     batches = Batches(all_fields())
     batches.add({"loc": "1"})
-    batches.add_urls(UrlBatch(None, columns=UrlBatch(None, records=[sr.UrlRecord("2"), sr.UrlRecord("3")]).columns))
-    batches.add_urls(UrlBatch(None, records=[sr.UrlRecord(each, mobile=True) for each in "456"]))
+    batches.add_urls(batch_of(None, [sr.UrlRecord("2"), sr.UrlRecord("3")]))
+    batches.add_urls(batch_of(None, [sr.UrlRecord(each, mobile=True) for each in "456"]))
     batches.add({"loc": "7"})
     batches.add({"loc": "8"})
-    batches.add_urls(UrlBatch(None, records=[]))
-    batches.add_urls(UrlBatch(None, records=[sr.UrlRecord("9")]))
+    batches.add_urls(batch_of(None, []))
+    batches.add_urls(batch_of(None, [sr.UrlRecord("9")]))
     assert locs(batches) == list("123456789")
 
 
@@ -301,10 +310,10 @@ def test_file_written_from_urls_equals_one_from_json_objects() -> None:
     made = [record for record in map(sr.from_json, shop) if isinstance(record, sr.UrlRecord)]
     stream = io.BytesIO()
     sink = ParquetSink(Blocks(stream), all_fields())
-    for urls in batched(made):
+    for urls in chain.from_iterable(in_batches(made)):
         assert isinstance(urls, UrlBatch)
-        plain = [not urls.detailed.get(index) for index in range(len(urls))]
-        sink.write_urls(UrlBatch(urls.sitemap, columns=urls.only(plain).columns), site="a.example")
+        plain = [not any(row) for row in zip(*map(urls.counts, NESTED), strict=True)]
+        sink.write_urls(urls.only(plain), site="a.example")
         sink.write_urls(urls.only([not each for each in plain]), site="a.example")
     sink.close()
     expected = pq.read_table(io.BytesIO(written(sr.to_dict(record, site="a.example") for record in made)))
@@ -323,8 +332,8 @@ def test_changes_wait_as_rows_only_until_there_are_enough_for_a_batch(monkeypatc
 
 
 def test_file_of_changes_equals_one_from_json_objects() -> None:
-    urls = UrlBatch(SITEMAP, records=[sr.UrlRecord(each, sitemap=SITEMAP, mobile=each == "b") for each in "ab"])
-    columns = UrlBatch(SITEMAP, columns=UrlBatch(SITEMAP, records=urls.records()[:1]).columns)
+    urls = batch_of(SITEMAP, [sr.UrlRecord(each, sitemap=SITEMAP, mobile=each == "b") for each in "ab"])
+    columns = urls.part(0, 1)
     others = [Change("updated", urls.records()[0], ("lastmod",)), Change("removed", urls.records()[1])]
     changes = [Change("new", record) for record in (*urls.records(), *columns.records())] + others
     stream, one_by_one = io.BytesIO(), io.BytesIO()

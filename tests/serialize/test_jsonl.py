@@ -17,7 +17,8 @@ from tiers import examples
 
 import sitemap_reader as sr
 from sitemap_reader import Change
-from sitemap_reader.model import NESTED, ChangeFreq, TvShow, UrlBatch, report
+from sitemap_reader.model import NESTED, ChangeFreq, TvShow, report
+from sitemap_reader.parser import batch_of
 from sitemap_reader.serialize import encode_changes, encode_urls, stamp
 
 # --- every kind of record ---
@@ -327,7 +328,7 @@ def test_values_that_are_no_records_have_no_line(item: object) -> None:
 def test_a_date_is_always_a_full_stamp_in_utc(moment: datetime | None, text: str | None) -> None:
     assert stamp(moment) == text
     record = sr.UrlRecord("https://example.com/", moment)
-    batch = UrlBatch(None, records=[record])
+    batch = batch_of(None, [record])
     assert encode_urls(batch) == sr.json_line(record)
     assert encode_urls(batch, is_new=True) == sr.json_line(Change("new", record))
     assert orjson.loads(encode_urls(batch))["lastmod"] == text
@@ -335,7 +336,7 @@ def test_a_date_is_always_a_full_stamp_in_utc(moment: datetime | None, text: str
 
 def test_a_date_without_a_zone_is_refused() -> None:
     naive = sr.UrlRecord("a", datetime(2024, 1, 31, 8, 30))
-    for write in (lambda: sr.json_line(naive), lambda: encode_urls(UrlBatch(None, records=[sr.UrlRecord("a"), naive]))):
+    for write in (lambda: sr.json_line(naive), lambda: encode_urls(batch_of(None, [sr.UrlRecord("a"), naive]))):
         with pytest.raises(sr.UsageError, match="2024-01-31T08:30:00 has no zone"):
             write()
 
@@ -353,7 +354,7 @@ zoned = within_years | within_years.map(lambda moment: moment.replace(microsecon
 @given(st.lists(st.tuples(urls, st.none() | zoned), max_size=8), st.none() | texts)
 def test_lines_are_those_that_each_record_has_by_itself(drawn: list[tuple[Any, Any]], site: str | None) -> None:
     records = [attrs.evolve(record, lastmod=moment or record.lastmod) for record, moment in drawn]
-    batch = UrlBatch(None, records=records)
+    batch = batch_of(None, records)
     assert encode_urls(batch, site=site) == b"".join(sr.json_line(record, site=site) for record in records)
     new = [Change("new", record) for record in records]
     expected = b"".join(sr.json_line(change, site=site) for change in new)
@@ -362,7 +363,7 @@ def test_lines_are_those_that_each_record_has_by_itself(drawn: list[tuple[Any, A
 
 
 def test_no_records_are_no_lines() -> None:
-    empty = UrlBatch(None, records=[])
+    empty = batch_of(None, [])
     assert (len(empty), encode_urls(empty), encode_changes(empty), encode_changes([])) == (0, b"", b"", b"")
 
 
@@ -371,6 +372,6 @@ def test_no_records_are_no_lines() -> None:
 @given(st.lists(urls, max_size=8), st.sets(st.integers(0, 7)))
 def test_lines_of_chosen_urls_are_those_of_their_records(records: list[Any], chosen: set[int]) -> None:
     kept = [record for number, record in enumerate(records) if number in chosen]
-    some = UrlBatch(None, records=records).only([number in chosen for number in range(len(records))])
+    some = batch_of(None, records).only([number in chosen for number in range(len(records))])
     assert encode_urls(some) == b"".join(map(sr.json_line, kept))
     assert some.records() == kept

@@ -1,10 +1,10 @@
-"""UrlBatch: a scanned block, records and columns agree, as objects, as columns and as JSON lines."""
+"""UrlBatch: what is scanned, what expat reads and records are the same, as objects, as columns and as JSON lines."""
 
 from __future__ import annotations
 
 from html import escape
 from itertools import chain, pairwise
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 import attrs
 import pytest
@@ -16,8 +16,26 @@ from tiers import examples, needs_scanner
 
 import sitemap_reader as sr
 from sitemap_reader import Change
-from sitemap_reader.model import EXTENSIONS, ChangeFreq, UrlBatch, batched, unbatched
-from sitemap_reader.serialize import encode_changes, encode_urls
+from sitemap_reader.model import (
+    EXTENSIONS,
+    NESTED,
+    URL_COLUMNS,
+    Attribute,
+    ChangeFreq,
+    ObjectColumns,
+    UrlBatch,
+    changefreq_of,
+    items_of,
+    joined,
+    precision_of,
+)
+from sitemap_reader.parser import batch_of, new_columns
+from sitemap_reader.serialize import encode_changes, encode_urls, in_batches
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from sitemap_reader.model import UrlColumns
 
 SITEMAP = "https://shop.example/sitemap.xml"
 START = (
@@ -51,14 +69,10 @@ def entries(draw: st.DrawFn) -> str:
     return f"<url><loc>https://shop.example/{escape(draw(paths))}</loc>{stated}{extra}</url>\n"
 
 
-def items_of(body: str) -> list[Any]:
-    """The items of a document, with UrlBatches."""
-    parser = sr.SitemapParser(url=SITEMAP)
-    return [*chain.from_iterable(parser.batches(body.encode())), *batched(parser.close())]
-
-
 def batches_of(body: str) -> list[UrlBatch]:
-    return [item for item in items_of(body) if isinstance(item, UrlBatch)]
+    parser = sr.SitemapParser(url=SITEMAP)
+    items = chain.from_iterable([*parser.batches(body.encode()), *parser.closing()])
+    return [item for item in items if isinstance(item, UrlBatch)]
 
 
 def read_by_expat(body: str) -> list[sr.UrlRecord]:
@@ -79,28 +93,22 @@ def of_parser(record: sr.UrlRecord, number: int) -> sr.UrlRecord:
 
 
 def check_agree(batch: UrlBatch, records: list[sr.UrlRecord]) -> None:
-    """A batch, and one of its records, are equal in all that a UrlBatch has."""
-    reference = UrlBatch(batch.sitemap, records=records)
-    assert len(batch) == len(reference) == len(records)
+    """A batch has what its records have, by record, by column and as JSON lines; so have parts of it."""
+    assert len(batch) == len(records)
     assert batch.records() == records
-    assert [*map(list, batch.columns)] == [*map(list, reference.columns)]
-    assert batch.datetimes() == reference.datetimes() == [record.lastmod for record in records]
-    assert batch.detailed == reference.detailed
-    assert batch.detailed == {index: record for index, record in enumerate(records) if is_detailed(record)}
-    for mask in ([True] * len(records), [False] * len(records), [index % 2 == 0 for index in range(len(records))]):
-        wanted = [record for record, is_wanted in zip(records, mask, strict=True) if is_wanted]
-        some = batch.only(mask)
-        assert (some.sitemap, len(some), some.records()) == (batch.sitemap, len(wanted), wanted)
-        assert [*map(list, some.columns)] == [*map(list, reference.only(mask).columns)]
-        assert some.detailed == reference.only(mask).detailed
-
-
-def is_detailed(record: sr.UrlRecord) -> bool:
-    return any(getattr(record, name) for name in (*EXTENSIONS, "extras", "problems"))
-
-
-def check_lines(batch: UrlBatch, records: list[sr.UrlRecord]) -> None:
-    """The lines of a batch are those of its records."""
+    assert batch.locs == [record.loc for record in records]
+    assert batch.datetimes == [record.lastmod for record in records]
+    assert [*map(precision_of, batch.precisions)] == [record.lastmod_precision for record in records]
+    assert [*map(changefreq_of, batch.changefreqs)] == [record.changefreq for record in records]
+    assert (batch.priorities, batch.lines) == ([each.priority for each in records], [each.line for each in records])
+    assert batch.problems == {index: record.problems for index, record in enumerate(records) if record.problems}
+    for name in NESTED:
+        values = [getattr(record, name) for record in records]
+        items = [each if isinstance(each, tuple) else (each,) if each else () for each in values]
+        assert batch.counts(name) == [*map(len, items)]
+        (kind,) = (each for each in URL_COLUMNS.children if each.name == name)
+        for key in (kind.children[0] if kind.kind == "list" else kind).children:
+            assert batch.items(name, key.name) == [getattr(item, key.name) for item in chain(*items)]
     for site in SITES:
         lines = b"".join(sr.json_line(record, site=site) for record in records)
         assert encode_urls(batch, site=site) == lines
@@ -108,84 +116,85 @@ def check_lines(batch: UrlBatch, records: list[sr.UrlRecord]) -> None:
         assert encode_urls(batch, site=site, is_new=True) == encode_changes(batch, site=site) == lines
 
 
-# --- the three forms ---
+def check_parts(batch: UrlBatch, records: list[sr.UrlRecord]) -> None:
+    check_agree(batch, records)
+    half = len(records) // 2
+    check_agree(batch.part(half, len(records)), records[half:])
+    for mask in ([True] * len(records), [False] * len(records), [index % 2 == 0 for index in range(len(records))]):
+        check_agree(batch.only(mask), [record for record, is_wanted in zip(records, mask, strict=True) if is_wanted])
+    for index, record in enumerate(records):
+        assert batch.record(index) == record
+
+
+# --- columns ---
 
 
 @pytest.mark.slow
 @needs_scanner
 @settings(max_examples=examples(200), deadline=None)
 @given(st.lists(entries(), min_size=1, max_size=8))
-def test_a_scanned_block_agrees_with_the_records_of_expat(drawn: list[str]) -> None:
+def test_scanned_entries_agree_with_the_records_of_expat(drawn: list[str]) -> None:
     body = f"{START}{''.join(drawn)}</urlset>"
-    expected, start = read_by_expat(body), 0
-    found = batches_of(body)
-    for batch in found:
-        records = expected[start : start + len(batch)]
-        check_agree(batch, records)
-        check_lines(batch, records)
-        if batch.is_plain:
-            assert not any(map(is_detailed, records))
-            check_agree(UrlBatch(SITEMAP, columns=batch.columns), records)
-            check_lines(UrlBatch(SITEMAP, columns=batch.columns), records)
-        start += len(batch)
-    assert start == len(expected) == len(drawn)
+    (batch,) = joined(batches_of(body))
+    check_parts(cast("UrlBatch", batch), read_by_expat(body))
 
 
-@needs_scanner
-def test_a_long_document_has_plain_blocks_and_others() -> None:
-    plain = [f"<url><loc>https://shop.example/{number}</loc></url>\n" for number in range(40)]
-    rich = [each.replace("</url>", f"{EXTRAS[0]}</url>") for each in plain]
-    body = f"{START}{''.join(plain + rich)}</urlset>"
-    found = batches_of(body)
-    assert {batch.is_plain for batch in found if batch.block} == {True, False}
-    assert [record for batch in found for record in batch.records()] == read_by_expat(body)
+@pytest.mark.parametrize("reader", [pytest.param("scanner", marks=needs_scanner), "expat"])
+def test_a_document_is_one_batch_whatever_its_entries_hold(reader: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if reader == "expat":
+        monkeypatch.setattr("sitemap_reader.parser.fast_path.scanner", None)
+    ends = ["", EXTRAS[0], "<lastmod>Mon</lastmod>", EXTRAS[2], "<priority>7</priority>"]
+    body = "".join(f"<url><loc>https://shop.example/{at}</loc>{ends[at % 5]}</url>\n" for at in range(40))
+    records = read_by_expat(f"{START}{body}</urlset>")
+    (batch,) = joined(batches_of(f"{START}{body}</urlset>"))
+    check_parts(cast("UrlBatch", batch), records)
+
+
+STORES = [ObjectColumns, pytest.param(new_columns, marks=needs_scanner, id="NativeColumns")]
+
+
+def stored(records: Iterable[sr.UrlRecord], make: Callable[[], UrlColumns]) -> UrlBatch:
+    store = make()
+    for record in records:
+        store.append(record)
+    return UrlBatch(SITEMAP, store)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("make", STORES)
 @settings(max_examples=examples(60, 25), deadline=None)
 @given(st.lists(urls, max_size=6))
-def test_records_agree_with_their_columns(drawn: list[sr.UrlRecord]) -> None:
+def test_records_come_back_from_a_store(make: Callable[[], UrlColumns], drawn: list[sr.UrlRecord]) -> None:
     records = [of_parser(record, number) for number, record in enumerate(drawn, 1)]
-    batch = UrlBatch(SITEMAP, records=records)
-    assert batch.records() is records
-    check_agree(batch, records)
-    check_lines(batch, records)
-    nothing: dict[str, Any] = {name: attrs.fields_dict(sr.UrlRecord)[name].default for name in (*EXTENSIONS, "extras")}
-    bare = [attrs.evolve(record, problems=(), **nothing) for record in records]
-    columns = UrlBatch(SITEMAP, columns=batch.columns)
-    assert columns.is_plain
-    check_agree(columns, bare)
-    check_lines(columns, bare)
+    check_parts(stored(records, make), records)
 
 
-def test_urls_without_a_line() -> None:
-    """As those that feedparser finds."""
-    records = [sr.UrlRecord(f"https://shop.example/{number}", sitemap=SITEMAP) for number in range(2)]
-    columns = UrlBatch(SITEMAP, columns=UrlBatch(SITEMAP, records=records).columns)
-    check_agree(columns, records)
-    check_lines(columns, records)
-
-
-def test_each_field_that_columns_lack_is_detailed() -> None:
+@pytest.mark.parametrize("make", STORES)
+def test_each_field_is_kept(make: Callable[[], UrlColumns]) -> None:
+    """Also without a line, as those that feedparser finds, and with a nested value in few of them."""
     whole = record_of_everything()
     plain = sr.UrlRecord("https://shop.example/", sitemap=SITEMAP)
     values = {name: getattr(whole, name) for name in EXTENSIONS} | {
-        "extras": (sr.Extra("urn:x", "a"),),
+        "extras": (sr.Extra("urn:x", "a", "b", (Attribute("c", "d"),)), sr.Extra("urn:x", "e")),
         "problems": (sr.Problem("D01", "warning", "no date"),),
     }
     records = [attrs.evolve(plain, **{name: value}) for name, value in values.items()]
-    batch = UrlBatch(SITEMAP, records=[plain, *records, plain])
-    assert batch.detailed == dict(enumerate(records, 1))
-    assert not batch.is_plain
+    check_parts(stored([plain, *records, plain], make), [plain, *records, plain])
+    check_parts(stored([], make), [])
 
 
-@pytest.mark.parametrize("form", ["records", "columns"])
-def test_an_empty_batch(form: str) -> None:
-    empty = UrlBatch(SITEMAP, records=[])
-    batch = empty if form == "records" else UrlBatch(SITEMAP, columns=empty.columns)
-    assert not batch
-    check_agree(batch, [])
-    check_lines(batch, [])
+@pytest.mark.parametrize("number", [0.1, 0.29, 1 / 3, 1e-5, 1e-6, 123456.789, 1e15, 5e-324, 1.5e300, 0.1 + 0.2, 2.5e14])
+def test_decimals_are_written_as_in_json(number: float) -> None:
+    record = sr.UrlRecord("https://shop.example/", priority=number, videos=(sr.Video(rating=number),))
+    assert encode_urls(batch_of(None, [record])) == sr.json_line(record)
+
+
+@needs_scanner
+def test_urls_that_a_store_does_not_have() -> None:
+    batch = batch_of(None, [sr.UrlRecord("a")])
+    for start, stop in ((0, 2), (2, 2), (1, 0)):
+        with pytest.raises(IndexError, match="of 1"):
+            batch.store.records(start, stop, None)
 
 
 # --- items ---
@@ -199,20 +208,15 @@ def test_an_empty_batch(form: str) -> None:
 @settings(max_examples=examples(60, 25), deadline=None)
 def test_items_are_batched_in_their_order(items: list[Any], sitemaps: list[str | None]) -> None:
     items = [attrs.evolve(item, sitemap=sitemap) for item, sitemap in zip(items, sitemaps, strict=False)]
-    found = batched(items)
-    assert unbatched(items) == items
+    found = [*chain.from_iterable(in_batches(items))]
     for is_problem in (False, True):  # Problems between the records of a batch are in front of it
         kept = [
-            [each for each in some if isinstance(each, sr.Problem) is is_problem] for some in (unbatched(found), items)
+            [each for each in some if isinstance(each, sr.Problem) is is_problem] for some in (items_of(found), items)
         ]
         assert kept[0] == kept[1]
     assert not any(isinstance(item, sr.UrlRecord) for item in found)
-    for batch in found:
-        if isinstance(batch, UrlBatch):
-            assert len(batch)
-            assert {record.sitemap for record in batch.records()} == {batch.sitemap}
+    assert all(len(batch) for batch in found if isinstance(batch, UrlBatch))
     pairs = pairwise(found)
     assert not any(
         isinstance(one, UrlBatch) and isinstance(two, UrlBatch) and one.sitemap == two.sitemap for one, two in pairs
     )
-    assert batched(found) == found
