@@ -1,7 +1,8 @@
 """The data: sizes come in; documents in files, and sites on loopback servers, go out, made on first use.
 
-The sites are make_site()'s. The products of its shop are the plain document (four fields in every entry, dates in four
-forms), and with extensions the rich one; the list, the feeds and the damaged documents are made from the plain one.
+Sites are make_site()'s, and those of site_shapes.py. The products of that shop are the plain document (four fields in
+every entry, dates in four forms), and with extensions the rich one; the list, the feeds and the damaged documents are
+made from the plain one.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ import attrs
 from generated import make_site
 
 from .serving import free_port, serve, serve_late
+from .site_shapes import SHAPES, write_site
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from contextlib import ExitStack
+    from contextlib import AbstractContextManager, ExitStack
     from pathlib import Path
 
 BASE = "https://shop.example"
@@ -99,14 +101,17 @@ class Sizes:
     """How much is measured. `entries` are those of a document that is parsed, and of a child."""
 
     entries: int
-    urls: int  # of the site that is dumped
+    urls: int  # of the sites that peers dump
+    shape_urls: int
+    memory_urls: int  # of a site whose dump is compared with that of a tenth of it
+    sitemaps: int  # of an index; with robots.txt and itself at most 100,000 documents, the limit of a site
     late_children: int
     late_seconds: float
     parse_seconds: float  # for readings of a document by one process
 
 
-FULL = Sizes(50_000, 1_000_000, 200, 0.1, 1.0)
-SHORT = Sizes(500, 10_000, 20, 0.02, 0.05)
+FULL = Sizes(50_000, 1_000_000, 200_000, 500_000, 99_998, 200, 0.1, 1.0)
+SHORT = Sizes(500, 10_000, 2_000, 5_000, 1_000, 20, 0.02, 0.05)
 
 
 @attrs.frozen
@@ -156,7 +161,10 @@ class Data:
 
     def feed(self, kind: str) -> Document:
         head, item, tail = _FEEDS[kind]
-        dates = {"RSS": lambda date: format_datetime(datetime.fromisoformat(date)), "Atom": str}
+        dates: dict[str, Callable[[str], str]] = {
+            "RSS": lambda date: format_datetime(datetime.fromisoformat(date)),
+            "Atom": str,
+        }
         items = [item % (number, loc, dates[kind](date)) for number, (loc, date) in enumerate(self._entries())]
         return self._written(f"feed.{kind}", head + "".join(items).encode() + tail)
 
@@ -169,20 +177,38 @@ class Data:
     @cache  # noqa: B019 - it lives as long as the program
     def site(self) -> Served:
         """A shop in gzipped children of at most the entries of a document, on the fastest server available."""
-        return self.servers.enter_context(self._serve("site", self.sizes.urls, self.sizes.entries, late_seconds=0))
+        return self.servers.enter_context(self._shop("site", self.sizes.urls, self.sizes.entries))
 
     @cache  # noqa: B019 - it lives as long as the program
     def late_site(self) -> Served:
         """Many small children, every answer late."""
         urls, seconds = self.sizes.late_children * 100, self.sizes.late_seconds
-        return self.servers.enter_context(self._serve("late", urls, 100, late_seconds=seconds))
+        return self.servers.enter_context(self._shop("late", urls, 100, seconds))
+
+    @cache  # noqa: B019 - it lives as long as the program
+    def one_url(self) -> Served:
+        """What a command takes for it is its start."""
+        return self.servers.enter_context(self.shaped("plain", 1))
+
+    def shaped(self, shape: str, urls: int) -> AbstractContextManager[Served]:
+        """A site of one of the SHAPES, served for a while."""
+        return self._serve(f"{shape}-{urls}", urls, partial(write_site, shape=SHAPES[shape]))
+
+    def many_sitemaps(self) -> AbstractContextManager[Served]:
+        """An index of sitemaps with one URL each."""
+        shape = attrs.evolve(SHAPES["plain"], per_document=1)
+        return self._serve("many", self.sizes.sitemaps, partial(write_site, shape=shape))
+
+    def _shop(self, name: str, urls: int, per_document: int, late_seconds: float = 0) -> AbstractContextManager[Served]:
+        write = partial(make_site, per_document=per_document, layout="www", truth=False)
+        return self._serve(name, urls, write, late_seconds)
 
     @contextmanager
-    def _serve(self, name: str, urls: int, per_document: int, *, late_seconds: float) -> Iterator[Served]:
+    def _serve(self, name: str, urls: int, write: Callable[..., object], late_seconds: float = 0) -> Iterator[Served]:
         # A site names its own port in every URL, so it is made anew for each server.
         port, root = free_port(), self.folder / name
         origin = f"http://127.0.0.1:{port}"
-        make_site(root, base=origin, urls=urls, per_document=per_document, layout="www", truth=False)
+        write(root, base=origin, urls=urls)
         children = tuple(sorted((root / "sitemaps").iterdir()))
         work = self.folder / f"nginx-{port}"
         with serve_late(root, port, late_seconds) if late_seconds else serve(root, port, work):
