@@ -1,7 +1,7 @@
 """Runs contenders in turn: contenders come in; their measures, and the ratios of the rounds, go out.
 
-In each round every contender runs once, one after the other, and ratios are taken within a round: so a busy machine
-slows both sides of them. A contender that fails is not run again; the reason replaces its figures.
+In each round every contender runs once, and its start, one after the other. Ratios are taken within a round: so a busy
+machine slows both sides of them. A contender that fails is not run again; the reason replaces its figures.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from .watching import CommandFailed
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+LEAST_CPU_SECONDS = 0.001  # short data takes no more than a start, give or take
 FigureName: TypeAlias = Literal["wall", "cpu", "megabytes", "state_bytes", "silence_ms"]
 
 
@@ -45,7 +46,7 @@ class Contender:
     """A command with its name; slow ones have fewer `rounds`.
 
     One that is `ours` must give the `expected` URLs, and its failure ends the program with an error; for others the
-    number of URLs is only shown.
+    number of URLs is only shown. `start` runs the same for nearly nothing: its CPU is taken off.
     """
 
     name: str
@@ -53,14 +54,16 @@ class Contender:
     expected: int | None = None
     rounds: int | None = None
     ours: bool = True
+    start: Callable[[], Measure] | None = None
 
 
 @attrs.define
 class Series:
-    """The measures of a contender's rounds in order, or why there are none."""
+    """The measures of a contender's rounds in order, or why there are none; and the CPU seconds of its starts."""
 
     expected: int | None = None
     measures: list[Measure] = attrs.field(factory=list)
+    starts: list[float] = attrs.field(factory=list)
     failure: str | None = None
 
 
@@ -100,6 +103,8 @@ def _run(contender: Contender, series: Series) -> None:
             raise Miscounted(f"gave {measure.urls:,} of {contender.expected:,} URLs")
         if measure.urls == 0:
             raise Miscounted("gives no URL")
+        if contender.start:
+            series.starts.append(contender.start().cpu or 0)
         series.measures.append(measure)
     except (CommandFailed, Miscounted, Missing, subprocess.CalledProcessError, OSError) as exc:
         series.failure = str(exc)
@@ -113,11 +118,23 @@ def _outcome(series: Series) -> str:
 
 
 def figures(series: Series, name: FigureName) -> list[float]:
-    """A figure of each round, where it is known."""
-    return [figure for each in series.measures if (figure := getattr(each, name)) is not None]
+    """A figure of each round, where it is known; CPU without the median of the starts."""
+    found = [figure for each in series.measures if (figure := getattr(each, name)) is not None]
+    if name == "cpu" and series.starts:
+        start = statistics.median(series.starts)
+        return [max(figure - start, LEAST_CPU_SECONDS) for figure in found]
+    return found
 
 
 def ratios(upper: Series, lower: Series, name: FigureName) -> list[float]:
     """How many times that of the lower the upper took, over the rounds that both have."""
-    pairs = zip(figures(upper, name), figures(lower, name), strict=False)  # those with fewer rounds run in the first
-    return [one / other for one, other in pairs]
+    return [one / other for one, other in _pairs(upper, lower, name)]
+
+
+def differences(upper: Series, lower: Series, name: FigureName) -> list[float]:
+    """How much more than the lower the upper took, over the rounds that both have."""
+    return [one - other for one, other in _pairs(upper, lower, name)]
+
+
+def _pairs(upper: Series, lower: Series, name: FigureName) -> Iterable[tuple[float, float]]:
+    return zip(figures(upper, name), figures(lower, name), strict=False)  # those with fewer rounds run in the first
