@@ -2,8 +2,8 @@
 
 The data is made, the peers' environments too (benchmarks/.peers, on first use); then each job runs its contenders in
 turn. The rows of rows.py are printed, with the compiled scanner and with expat only, behind all that was measured.
---short takes a minute with small documents: it only shows that the programs run. The last line begins with "ok" unless
-one of ours failed.
+--short takes two minutes with small documents: it only shows that the programs run. The last line begins with "ok"
+unless one of ours failed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--short", action="store_true", help="small data, one round, peers only if they are there")
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.name}, beside this program")
     parser.add_argument("--only", metavar="JOB,...", help=f"of {', '.join(JOBS)} (default: all)")
-    rounds = "how often ours and the limits run (default: 7, short 1); peers three times at most"
+    rounds = "how often ours and the limits run (default: 7, short 1); peers and expat only 3 times at most"
     parser.add_argument("--rounds", type=int, metavar="N", help=rounds)
     peers = argparse.BooleanOptionalAction
     parser.add_argument("--peers", action=peers, help="beside other readers (default: yes, short if they are there)")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,29 +39,47 @@ def timed(module: str, *arguments: str | Path, expat_only: bool = False) -> Meas
     return Measure(**json.loads(done.printed), megabytes=done.megabytes)
 
 
-def dump(served: Served, out: Path, *, expat_only: bool) -> Measure:
+def dump(served: Served, folder: Path, *, expat_only: bool) -> Measure:
     """Our dump from its start to its end."""
-    done = _ours("sitemap_reader", "dump", f"{served.origin}/", "--allow-private", "-o", out, expat_only=expat_only)
-    return _written(done, out)
+    out = folder / "out.jsonl"
+    return _written(_dump(served, out, expat_only=expat_only), out)
+
+
+def discarded_dump(served: Served, folder: Path, *, expat_only: bool) -> Measure:
+    """The same, but nothing is stored."""
+    done = _dump(served, Path(os.devnull), expat_only=expat_only)
+    return Measure(done.seconds, done.cpu_seconds, megabytes=done.megabytes)
+
+
+def _dump(served: Served, out: Path, *, expat_only: bool) -> Watched:
+    return _ours("sitemap_reader", "dump", f"{served.origin}/", "--allow-private", "-o", out, expat_only=expat_only)
+
+
+def snapshot(served: Served, folder: Path, *, expat_only: bool) -> Measure:
+    """A program that makes a snapshot of the site, from its start to its end."""
+    done = _ours("benchmarks.snapshots", f"{served.origin}/", expat_only=expat_only)
+    return Measure(done.seconds, done.cpu_seconds, int(done.printed), done.megabytes)
 
 
 def sync(served: Served, out: Path, state: Path, *, expat_only: bool) -> Measure:
     """Our sync from its start to its end; what it counts are changes."""
-    options = ["--allow-private", "--state", state, "-o", out, "--format", "jsonl"]
+    options: list[str | Path] = ["--allow-private", "--state", state, "-o", out, "--format", "jsonl"]
     return _written(_ours("sitemap_reader", "sync", f"{served.origin}/", *options, expat_only=expat_only), out)
 
 
-def audit(served: Served, out: Path, *, expat_only: bool) -> Measure:
+def audit(served: Served, folder: Path, *, expat_only: bool) -> Measure:
     """Our audit from its start to its end; the report counts the URLs."""
-    options = ["--allow-private", "--fail-on", "never", "--format", "json", "-o", out]
+    out = folder / "out.json"
+    options: list[str | Path] = ["--allow-private", "--fail-on", "never", "--format", "json", "-o", out]
     done = _ours("sitemap_reader", "audit", f"{served.origin}/", *options, expat_only=expat_only)
     urls = json.loads(out.read_bytes())["urls"]
     out.unlink()
     return Measure(done.seconds, done.cpu_seconds, urls, done.megabytes)
 
 
-def dump_peer(peer: str, served: Served, out: Path, in_flight: int) -> Measure:
+def dump_peer(peer: str, served: Served, folder: Path, in_flight: int) -> Measure:
     """The peer's program from its start to its end."""
+    out = folder / "out.jsonl"
     if peer in PACKAGES:
         command = [*node_script("dump-crawlee.mjs"), served.sitemap, str(out)]
     else:

@@ -19,28 +19,49 @@ from .rows import (
     AUDIT,
     BATCHES,
     CHANGED,
+    DISCARDED,
     DUMP,
+    DUMP_OF_A_TENTH,
     EXPAT,
     EXPAT_ONLY,
     FIRST,
     IDEAL,
     LATE,
+    MANY,
     ONE_THREAD,
+    PEER_BARS,
+    PEER_SHAPES,
     ROWS,
+    SNAPSHOT,
     SPLIT,
     TWO_THREADS,
     UNCHANGED,
     UNPACK,
 )
+from .site_shapes import SHAPES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from .data import Document, Served
 
 IN_FLIGHT = 4
-PEERS = ("ultimate-sitemap-parser", "Crawlee", "Scrapy", "Crawlee for Node")
-PEER_ROUNDS = 3  # they take long, and are far from ours
+SLOW_ROUNDS = 3  # of peers, and of ours with expat only: they take long, and are far from the bars
+
+
+def _first_sync(served: Served, folder: Path, *, expat_only: bool) -> Measure:
+    return Followed(served, folder).first(expat_only=expat_only)
+
+
+# Contender -> what it does with a site, in a folder.
+COMMANDS: dict[str, Callable[..., Measure]] = {
+    DUMP: commands.dump,
+    DISCARDED: commands.discarded_dump,
+    FIRST: _first_sync,
+    AUDIT: commands.audit,
+    SNAPSHOT: commands.snapshot,
+}
 
 
 @attrs.frozen
@@ -71,10 +92,18 @@ def _table(setting: Setting, title: str, about: str, base: str, contenders: list
     return Table(title, about, base, series, [f"{title}: {name}: {series[name].failure}" for name in failed])
 
 
-def _both(name: str, run: Callable[..., Measure], expected: int | None = None) -> list[Contender]:
+def _both(
+    name: str, run: Callable[..., Measure], expected: int | None = None, start: Callable[..., Measure] | None = None
+) -> list[Contender]:
     """The contender with the compiled scanner, and with expat only."""
     return [
-        Contender(f"{name}{EXPAT_ONLY if expat_only else ''}", partial(run, expat_only=expat_only), expected)
+        Contender(
+            f"{name}{EXPAT_ONLY if expat_only else ''}",
+            partial(run, expat_only=expat_only),
+            expected,
+            SLOW_ROUNDS if expat_only else None,
+            start=start and partial(start, expat_only=expat_only),
+        )
         for expat_only in (False, True)
     ]
 
@@ -107,14 +136,55 @@ def _parsed(setting: Setting, title: str, document: Document, limited: Document,
 
 
 def dump(setting: Setting) -> Iterator[Table]:
-    """A site on loopback -> a JSONL file, from the start of the program to its end."""
-    out = setting.data.folder / "out.jsonl"
-    served = setting.data.site()
-    contenders = [_unpack(served), *_both(DUMP, partial(commands.dump, served, out), served.urls)]
-    for peer in PEERS if setting.peers else ():
-        run = partial(commands.dump_peer, peer, served, out, IN_FLIGHT)
-        contenders.append(Contender(peer, run, served.urls, PEER_ROUNDS, ours=False))
-    yield _table(setting, "dump", _about(served), UNPACK, contenders)
+    """Sites on loopback -> a JSONL file each, from the start of the program to its end; beside peers."""
+    yield _read_site(setting, "dump", setting.data.site())
+    for shape in PEER_SHAPES:
+        with setting.data.shaped(shape, setting.data.sizes.urls) as served:
+            yield _read_site(setting, f"dump: {shape}", served)
+
+
+def sites(setting: Setting) -> Iterator[Table]:
+    """Sites of all shapes, read by each command."""
+    for shape in SHAPES:
+        with setting.data.shaped(shape, setting.data.sizes.shape_urls) as served:
+            yield _read_site(setting, f"site: {shape}", served)
+
+
+def audit(setting: Setting) -> Iterator[Table]:
+    """The shop of the dump, with every rule of the audit."""
+    yield _read_site(setting, "audit", setting.data.site())
+
+
+def _read_site(setting: Setting, title: str, served: Served) -> Table:
+    """A site, beside the limit, by what ROWS has for the table."""
+    one, folder = setting.data.one_url(), setting.data.folder
+    contenders = [_unpack(served)]
+    for name in dict.fromkeys(name for row in ROWS if row.table == title for name in (row.lower, row.upper)):
+        if name in COMMANDS:
+            run = COMMANDS[name]
+            expected = None if name == DISCARDED else served.urls
+            contenders += _both(name, partial(run, served, folder), expected, partial(run, one, folder))
+        elif name in PEER_BARS and setting.peers:
+            run, start = (partial(commands.dump_peer, name, site, folder, IN_FLIGHT) for site in (served, one))
+            contenders.append(Contender(name, run, served.urls, SLOW_ROUNDS, ours=False, start=start))
+    return _table(setting, title, _about(served), UNPACK, contenders)
+
+
+def memory(setting: Setting) -> Iterator[Table]:
+    """Whether the memory of a dump grows with the site."""
+    data = setting.data
+    setting = attrs.evolve(setting, rounds=min(setting.rounds, SLOW_ROUNDS))
+    for shape in SHAPES:
+        urls = data.sizes.memory_urls
+        with data.shaped(shape, urls // 10) as small, data.shaped(shape, urls) as large:
+            contenders: list[Contender] = []
+            for name, served in ((DUMP_OF_A_TENTH, small), (DUMP, large)):
+                contenders += _both(name, partial(commands.dump, served, data.folder), served.urls)
+            about = f"{_about(large)}; and a site of a tenth of it"
+            yield _table(setting, f"memory: {shape}", about, DUMP_OF_A_TENTH, contenders)
+    with data.many_sitemaps() as served:
+        contenders = _both(DUMP, partial(commands.dump, served, data.folder), served.urls)
+        yield _table(attrs.evolve(setting, rounds=1), MANY, _about(served), DUMP, contenders)
 
 
 def late(setting: Setting) -> Iterator[Table]:
@@ -122,9 +192,8 @@ def late(setting: Setting) -> Iterator[Table]:
     sizes = setting.data.sizes
     # robots.txt and the index come one after the other, then as many children at a time as are in flight.
     ideal = sizes.late_seconds * (2 + -(-sizes.late_children // IN_FLIGHT))
-    out = setting.data.folder / "out.jsonl"
     served = setting.data.late_site()
-    run = partial(commands.dump, served, out)
+    run = partial(commands.dump, served, setting.data.folder)
     contenders = [Contender(IDEAL, lambda: Measure(ideal)), *_both(DUMP, run, served.urls)]
     milliseconds = f"{sizes.late_seconds * 1000:.0f} ms"
     about = f"{len(served.children)} children, every answer after {milliseconds}, {IN_FLIGHT} in flight"
@@ -132,26 +201,18 @@ def late(setting: Setting) -> Iterator[Table]:
 
 
 def sync(setting: Setting) -> Iterator[Table]:
-    """The site of the dump, read again and again against a state."""
-    served = setting.data.site()
-    site = Followed.of(served, setting.data.folder / "followed")
+    """The shop of the dump, read again and again against a state."""
+    served, one = setting.data.site(), setting.data.one_url()
+    site, start = (Followed.of(each, setting.data.folder / f"followed-{each.urls}") for each in (served, one))
+    runs = (
+        (FIRST, Followed.first, served.urls),
+        (UNCHANGED, Followed.unchanged, None),
+        (CHANGED, Followed.changed, site.changed_urls),
+    )
     contenders = [_unpack(served)]
-    for first, unchanged, changed in zip(
-        _both(FIRST, site.first, served.urls),
-        _both(UNCHANGED, site.unchanged),
-        _both(CHANGED, site.changed, site.changed_urls),
-        strict=True,
-    ):
-        contenders += [first, unchanged, changed]
+    for name, run, expected in runs:
+        contenders += _both(name, partial(run, site), expected, partial(run, start))
     yield _table(setting, "sync", _about(served), UNPACK, contenders)
-
-
-def audit(setting: Setting) -> Iterator[Table]:
-    """The site of the dump, with every rule of the audit."""
-    out = setting.data.folder / "out.json"
-    served = setting.data.site()
-    contenders = [_unpack(served), *_both(AUDIT, partial(commands.audit, served, out), served.urls)]
-    yield _table(setting, "audit", _about(served), UNPACK, contenders)
 
 
 def threads(setting: Setting) -> Iterator[Table]:
@@ -174,5 +235,5 @@ def _about(served: Served) -> str:
 
 
 JOBS: dict[str, Callable[[Setting], Iterator[Table]]] = {
-    each.__name__: each for each in (parse, repair, dump, late, sync, audit, threads)
+    each.__name__: each for each in (parse, repair, dump, sites, memory, late, sync, audit, threads)
 }

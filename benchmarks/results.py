@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 PAGE = Path(__file__).parent / "RESULTS.md"
 _BAR_HEADINGS = ["work", "of", "against", "measure", "bar", "stretch", "scanner", "met?", "expat only", "met?"]
 VERDICT = _BAR_HEADINGS.index("met?")
-_HEADINGS = ["", "in {base}: wall", "CPU", "rounds", "seconds", "CPU seconds", "URLs", "MB", "ms of silence"]
+_HEADINGS = ["", "in {base}: wall", "CPU", "rounds", "seconds", "CPU seconds", "start", "URLs", "MB", "ms of silence"]
 _MEASURES = {
     "cpu": "CPU",
     "wall": "wall time",
@@ -52,7 +52,8 @@ def _cells(row: Row, series: Mapping[str, Series], decides: bool) -> list[str]:
     for measured in (row.measured(series), row.measured(series, EXPAT_ONLY)):
         verdict = "?" if isinstance(measured, str) else row.verdict(measured) if decides else "(too small)"
         found += [str(measured), "-" if measured == "-" else verdict]
-    return [row.table, row.upper, row.lower or "-", _MEASURES[row.figure], *bars, *found]
+    measure = f"{_MEASURES[row.figure]}{', difference' if row.difference else ''}"
+    return [row.table, row.upper, row.lower or "-", measure, *bars, *found]
 
 
 def series_rows(table: Table) -> list[list[str]]:
@@ -67,13 +68,14 @@ def _series(name: str, series: Series, base: Series) -> list[str]:
     if series.failure and not series.measures:
         return [name, series.failure, *["-"] * (len(_HEADINGS) - 2)]
     wall, cpu = (ratios(series, base, figure) for figure in ("wall", "cpu"))
+    seconds = (figures(series, "wall"), figures(series, "cpu"), series.starts)
     failure = f"; then {series.failure}" if series.failure else ""
     return [
         name,
         f"{Spread.of(wall)}{failure}",
         str(Spread.of(cpu)) if cpu else "-",
         str(len(series.measures)),
-        *(_figure(figures(series, name), statistics.median, ".3g") for name in ("wall", "cpu")),
+        *(_figure(each, statistics.median, ".3g") for each in seconds),
         _counted(series.measures[-1].urls, series.expected),
         *(_figure(figures(series, name), max, ".1f") for name in ("megabytes", "silence_ms")),
     ]
@@ -108,9 +110,10 @@ def page(tables: Sequence[Table], command: str, *, decides: bool, peers: bool) -
         _bullets(machine()),
         "## The bars\n",
         "*Scanner* is the package with its compiled scanner, *expat only* the same without it. CPU is user and system "
-        "time of the whole process (of a limit, and of what is parsed in memory, without its start), which other work "
-        "on the machine disturbs less than wall time. Of `dump` both count: with two cores it parses and writes at the "
-        "same time.\n",
+        "time, which other work on the machine disturbs less than wall time. It is that of the whole process, without "
+        "its start where a table has one: what the same command takes for a site of one URL (the median of the "
+        "rounds). Wall time contains the start. Of `dump` both count: with two cores it parses and writes at the same "
+        "time.\n",
         markdown(bar_rows(tables, decides)),
     ]
     for table in tables:

@@ -10,26 +10,32 @@ from typing import TYPE_CHECKING, Literal
 
 import attrs
 
-from .rounds import Spread, figures, ratios
+from .rounds import Spread, differences, figures, ratios
+from .site_shapes import SHAPES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from .rounds import FigureName, Series
 
 EXPAT_ONLY = ", expat only"
 EXPAT, SPLIT, UNPACK, IDEAL = "bare expat", "decode + split", "gunzip + bare expat", "the ideal"
 BATCHES, RECORDS = "to batches", "to records"
-DUMP, AUDIT = "dump", "audit"
+DUMP, AUDIT, SNAPSHOT = "dump", "audit", "snapshot"
+DISCARDED, DUMP_OF_A_TENTH = "dump, discarded", "dump of a tenth"
 LATE = "dump behind 100 ms of latency"
 FIRST, UNCHANGED, CHANGED = "sync, first run", "sync, nothing changed", "sync, 1% changed"
 ONE_THREAD, TWO_THREADS = "1 thread", "2 threads"
+MANY = "memory: an index of many sitemaps"
 # Contender -> what it does for its time.
 WORK = {
     BATCHES: "`SitemapParser.batches()` with all rules on; scanned entries are not made into records",
     RECORDS: "the same, with a UrlRecord for each entry",
     DUMP: "`sitemap-reader dump`: starts at robots.txt, obeys it, guards addresses, types every field, judges each URL "
     "(syntax, canonical form, scope), reports every fault with its line, and writes all fields as JSON lines",
+    DISCARDED: "the same, and the lines go to /dev/null",
+    SNAPSHOT: "a program that imports the package, calls `snapshot()` and ends: all fields of all URLs as columns in "
+    "memory, with what is known of the sitemaps",
     EXPAT: "the limit: expat without handlers, fed in 64 KiB; nothing comes out",
     SPLIT: "the limit of a list: bytes to text, text to lines",
     UNPACK: "the limit of a site: bare expat behind zlib, over the children of the site, from memory",
@@ -48,7 +54,8 @@ WORK = {
 class Row:
     """The figure of `upper`, divided by that of `lower` if there is one, is to be at most or at least the bar.
 
-    `table` is where both are measured. A row without a bar is only shown.
+    `table` is where both are measured. A row without a bar is only shown. With `difference` that of `lower` is taken
+    off instead.
     """
 
     table: str
@@ -58,10 +65,13 @@ class Row:
     bar: float | None = None
     stretch: float | None = None
     direction: Literal["at most", "at least"] = "at most"
+    difference: bool = False
 
     @property
     def unit(self) -> str:
-        return "x" if self.lower else {"megabytes": "MB", "state_bytes": "bytes a URL", "silence_ms": "ms"}[self.figure]
+        if self.lower and not self.difference:
+            return "x"
+        return {"megabytes": "MB", "state_bytes": "bytes a URL", "silence_ms": "ms"}[self.figure]
 
     def measured(self, series: Mapping[str, Series], suffix: str = "") -> Spread | str:
         """The figure, or why there is none; with the suffix EXPAT_ONLY that of the contenders that have it."""
@@ -70,8 +80,9 @@ class Row:
         found = [series.get(f"{name}{suffix}", series.get(name)) for name in (self.upper, self.lower) if name]
         if failures := [each.failure if each else "not run" for each in found if each is None or each.failure]:
             return str(failures[0])
-        measured = [each for each in found if each]
-        numbers = ratios(*measured, self.figure) if self.lower else figures(*measured, self.figure)
+        upper, *lower = [each for each in found if each]
+        compare = differences if self.difference else ratios
+        numbers = compare(upper, lower[0], self.figure) if lower else figures(upper, self.figure)
         return Spread.of(numbers) if numbers else "not known here"
 
     def verdict(self, measured: Spread) -> str:
@@ -84,8 +95,36 @@ class Row:
         return figure <= bar if self.direction == "at most" else figure >= bar
 
 
-def _peer(name: str, bar: float) -> tuple[Row, Row]:
-    return Row("dump", name, DUMP, "wall", bar, None, "at least"), Row("dump", name, DUMP, "cpu", bar, None, "at least")
+# How many times as long as our dump they take.
+PEER_BARS = {"ultimate-sitemap-parser": 25, "Crawlee": 12, "Scrapy": 8, "Crawlee for Node": 8}
+# Of a whole site, against UNPACK: bar and stretch.
+SITE_BARS: dict[str, tuple[float | None, float | None]] = {
+    DUMP: (1.5, 1),
+    FIRST: (5, 3.5),
+    AUDIT: (4, 2.5),
+    SNAPSHOT: (None, None),
+}
+MEMORY_BARS = (60, 45)
+PEER_SHAPES = ("mixed", "yoast")
+SNAPSHOT_SHAPES = ("mixed", "hreflang")  # that have a bar for it
+
+
+def _peers(table: str, figure: FigureName) -> tuple[Row, ...]:
+    return tuple(Row(table, name, DUMP, figure, bar, None, "at least") for name, bar in PEER_BARS.items())
+
+
+def _site(shape: str) -> Iterator[Row]:
+    for name, bars in SITE_BARS.items():
+        yield Row(f"site: {shape}", name, UNPACK, "cpu", *bars)
+    if shape in SNAPSHOT_SHAPES:
+        yield Row(f"site: {shape}", SNAPSHOT, DISCARDED, "cpu", 2)
+
+
+def _memory(table: str) -> tuple[Row, ...]:
+    return (
+        *(Row(table, name, None, "megabytes", *MEMORY_BARS) for name in (DUMP_OF_A_TENTH, DUMP)),
+        Row(table, DUMP, DUMP_OF_A_TENTH, "megabytes", 5, difference=True),
+    )
 
 
 ROWS = (
@@ -101,20 +140,22 @@ ROWS = (
     Row("parse: RSS", BATCHES, EXPAT, "cpu", 3, 1.5),
     Row("parse: Atom", BATCHES, EXPAT, "cpu", 3, 1.5),
     Row("repair: a raw & in every tenth entry", BATCHES, EXPAT, "cpu", 1.2, 1),
-    Row("dump", DUMP, UNPACK, "cpu", 1.5, 1),
-    Row("dump", DUMP, UNPACK, "wall", 1.5, 1),
-    *_peer("ultimate-sitemap-parser", 25),
-    *_peer("Crawlee", 12),
-    *_peer("Scrapy", 8),
-    *_peer("Crawlee for Node", 8),
-    Row("dump", DUMP, None, "megabytes", 60, 45),
+    Row("dump", DUMP, UNPACK, "cpu", *SITE_BARS[DUMP]),
+    Row("dump", DUMP, UNPACK, "wall", *SITE_BARS[DUMP]),
+    *_peers("dump", "wall"),
+    *_peers("dump", "cpu"),
+    Row("dump", DUMP, None, "megabytes", *MEMORY_BARS),
+    *(row for shape in PEER_SHAPES for row in _peers(f"dump: {shape}", "wall")),
+    *(row for shape in SHAPES for row in _site(shape)),
+    *(row for shape in SHAPES for row in _memory(f"memory: {shape}")),
+    Row(MANY, DUMP, None, "megabytes", 120),
     Row(LATE, DUMP, IDEAL, "wall", 1.1, 1.05),
-    Row("sync", FIRST, UNPACK, "cpu", 5, 4),
+    Row("sync", FIRST, UNPACK, "cpu", *SITE_BARS[FIRST]),
     # 2.9% and 35% of a first run that takes ten times as long as UNPACK; of a faster one they would be larger shares.
     Row("sync", UNCHANGED, UNPACK, "cpu", 0.29, 0.15),
     Row("sync", CHANGED, UNPACK, "cpu", 3.5, 2.5),
     Row("sync", FIRST, None, "state_bytes", 100, 90),
-    Row("audit", AUDIT, UNPACK, "cpu", 4, 2.5),
+    Row("audit", AUDIT, UNPACK, "cpu", *SITE_BARS[AUDIT]),
     Row("threads", TWO_THREADS, ONE_THREAD, "wall"),
     Row("threads", TWO_THREADS, None, "silence_ms", 200),
 )
