@@ -10,9 +10,10 @@ shopify    198 to 597, mean 307 / 442    8 to 12% / 12%  53% / 100%, 1 / 1
 hreflang   612 to 839, mean 738 / 1,367   3 to 12% / 5%
 news       393 to 723, mean 591 / 450     0 to 18% / 15%
 
-An alternate has 83 to 123 bytes there (2 to 16 in an entry, mostly 4), 113 here. Most dates have a time and an offset,
-those of mixed and hreflang are mostly days; changefreq and priority are where most have them. The published ones of
-yoast are partly by other plugins, which write the same. gzip shrinks larger documents of both to a 15th to a 31st.
+An alternate has 83 to 123 bytes there (2 to 16 in an entry, mostly 4), 113 here. Most dates have a time and an offset;
+those of mixed are mostly days, here those of hreflang, too. changefreq and priority are where most have them, but for
+hreflang. The published ones of yoast are partly by other plugins, which write the same. gzip shrinks larger documents
+of both to a 15th to a 31st.
 """
 
 from __future__ import annotations
