@@ -193,10 +193,10 @@ class SitemapParser:
 
     def closing(self, *, cut: bool = False) -> Iterator[list[BatchItem]]:
         """close() as two batches; only the second may take long, and only if `awaits_fallback` is then True."""
+        self._complete = self._complete and not cut
         if self._closed:
             return
         self._closed = True
-        self._complete = self._complete and not cut
         yield from self._guarded(self._close())
 
     def _close(self) -> Iterator[None]:

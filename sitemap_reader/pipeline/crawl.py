@@ -51,7 +51,7 @@ WAITING_BATCHES = 4
 # How many links of an index go to the frontier in one turn of the loop: each takes some tens of microseconds.
 _SLICE_ITEMS = 256
 # Bodies of up to so many bytes are parsed in one call.
-_SMALL_BYTES = 16 * 1024
+_SMALL_BYTES = 64 * 1024
 # Between two looks at the time of the crawl.
 _LOOK_SECONDS = 0.1
 # Of the body of an error, which may be the sitemap: its root element is at the beginning.
@@ -236,7 +236,7 @@ class Crawl:
                     return
                 asks_fallback = self._feed_fallback is not None
                 parser = DocumentParser(request, self.frontier.plan, response.headers, asks_fallback=asks_fallback)
-                body = self._collected(request, chunks) if _is_small(response) else chunks
+                body = self._collected(request, parser, chunks) if _is_small(response) else chunks
                 async with aclosing(self._executor.parse(parser, body)) as batches:
                     async for batch in batches:
                         await self._pass_on(request, parser, batch)
@@ -286,7 +286,9 @@ class Crawl:
             self.frontier.note_withheld(request)
         return self._headers.headers_for(request.url, request.own_headers)
 
-    async def _collected(self, request: DocumentRequest, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    async def _collected(
+        self, request: DocumentRequest, parser: DocumentParser, chunks: AsyncIterator[bytes]
+    ) -> AsyncIterator[bytes]:
         """Yields a small body as a whole; the next request is sent before this body is parsed."""
         body = b""
         try:
@@ -301,16 +303,17 @@ class Crawl:
         self._notify_frontier(request, Arrived())
         self._start_requests(self._timer.now())
         await asyncio.sleep(0)
+        parser.is_last = True
         yield body
 
     async def _pass_on(
         self, request: DocumentRequest, parser: DocumentParser, batch: Batch, *, final: bool = False
     ) -> None:
         """Gives the links of a batch to the frontier, in slices, so that other tasks have their turn; emits items."""
-        for start in range(0, len(batch), _SLICE_ITEMS):
-            for item in batch[start : start + _SLICE_ITEMS]:
-                if isinstance(item, SitemapRef):
-                    self._notify_frontier(request, item)
+        refs = [item for item in batch if isinstance(item, SitemapRef)]
+        for start in range(0, len(refs), _SLICE_ITEMS):
+            for ref in refs[start : start + _SLICE_ITEMS]:
+                self._notify_frontier(request, ref)
             await asyncio.sleep(0)
         await self._emit_due(request, parser, batch, final=final)
 
@@ -327,7 +330,7 @@ class Crawl:
 
     async def _end(self, request: DocumentRequest, parser: DocumentParser, *, cut: bool = False) -> None:
         """Emits the last items of a document; `cut`: its bytes broke off."""
-        batch = await self._executor.run(parser, parser.end, cut=cut)
+        batch = [] if parser.has_ended and not cut else await self._executor.run(parser, parser.end, cut=cut)
         if parser.fallback_request and self._feed_fallback is not None:
             await self._pass_on(request, parser, batch)
             self._notify_frontier(request, Arrived())

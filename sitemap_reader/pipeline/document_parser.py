@@ -53,7 +53,7 @@ class DocumentParser:
     only what that reading dropped is.
     `asks_fallback`: a feed fallback will be called if needed.
 
-    `items` counts what the SitemapParser returned. `has_yielded`: a URL or a child was among that, selected or not.
+    `is_last`: the next chunk ends the body. `items` counts what the SitemapParser returned. `has_yielded`: a URL or a child was among that, selected or not.
     `has_emitted`: items are out that a retry must not repeat. `fallback_request`: the arguments for a feed fallback, to
     be called before finish().
     """
@@ -92,6 +92,7 @@ class DocumentParser:
         self.has_yielded = False
         self.has_emitted = resume is not None or reread is not None
         self.fallback_request: tuple[bytes, str | None] | None = None
+        self.is_last = self.has_ended = False
         self.is_large = False  # more than one chunk and one batch: kept by ParseExecutor
         self.call: Future[Any] | None = None  # the last one
 
@@ -147,14 +148,17 @@ class DocumentParser:
         return Finished(outcome, dates=dates, regained=self._regained, dropped_origins=self._parser.dropped_origins)
 
     def parse(self, chunk: bytes) -> Iterator[Batch]:
-        """Yields the selected items of a chunk, in small batches."""
+        """Yields the selected items of a chunk, in small batches; of the last one also those of end()."""
         for items in self._parser.batches(chunk):
             yield self._select(items)
             if self._has_sniffed:
                 return
+        if self.is_last:
+            yield self.end()
 
     def end(self, *, cut: bool = False) -> Batch:
         """Returns the last items, without those that wait for a `fallback_request`; `cut`: the bytes broke off."""
+        self.has_ended = True
         if self._has_sniffed:
             return []
         self._closing = self._parser.closing(cut=cut)
