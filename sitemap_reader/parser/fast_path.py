@@ -220,7 +220,7 @@ class BlockNormaliser:
         Their URLs are added to the store.
         """
         normaliser = self._normaliser
-        repairs = iter(block.repairs)
+        repairs = iter(block.problems)
         for start, stop, state in block.parts(max_entries):
             index = len(store)
             if state == scanner.ODD_ENTRY or (state == scanner.REPAIRED_ENTRY and block.template.kind == "sitemap"):

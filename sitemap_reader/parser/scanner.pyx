@@ -42,7 +42,7 @@ cdef struct Span:
 
 cdef enum State:
     VALID
-    REPAIRED  # valid, but for `&` in its loc that are to be repaired
+    REPAIRED  # valid, but for `&` in its loc or end tags that are to be repaired
     ODD  # the Normaliser has to read its loc, lastmod, changefreq and priority
 
 cdef struct Entry:
@@ -55,7 +55,8 @@ cdef struct Entry:
     int line
     unsigned int first_node
     unsigned int nodes
-    unsigned int repaired_references
+    unsigned int repairs
+    unsigned int missing_tags  # of these
     short priority_value
     unsigned char precision
     unsigned char changefreq_number
@@ -70,6 +71,11 @@ cdef struct Node:
     signed char attribute  # its number in the rule; -1: the element itself
     unsigned char precision
 
+# A place that is repaired: at the offset of a `&`, or of the tag before which the end tag of an element is missing.
+cdef struct Repair:
+    unsigned int offset
+    unsigned char code  # of that element; 0: a reference that is none of XML's
+
 cdef struct Entries:
     Entry* entries
     size_t count
@@ -78,7 +84,7 @@ cdef struct Entries:
     size_t node_count
     size_t node_capacity
     Buffer decoded
-    Buffer references  # offsets of those that are repaired, as unsigned int
+    Buffer repairs
 
 
 cdef Entry* new_entry(Entries* found, int line) noexcept nogil:
@@ -314,6 +320,16 @@ cdef Result skip_character(Scan* s, Bytes* position) noexcept nogil:
     return READ
 
 
+cdef inline bint add_repair(Scan* s, Entries* found, Bytes place, unsigned char code) noexcept nogil:
+    cdef Repair* repair
+    if not reserve(&found.repairs, sizeof(Repair)):
+        return False
+    repair = <Repair*> (found.repairs.data + found.repairs.size)
+    repair.offset, repair.code = <unsigned int> (place - s.data), code
+    found.repairs.size += sizeof(Repair)
+    return True
+
+
 cdef Result skip_text(Scan* s, Entries* found, Kind kind, unsigned int* repairs, bint* is_decoded) noexcept nogil:
     """Moves past a text, up to the next tag; `is_decoded`: it is not the bytes as they are.
 
@@ -322,7 +338,6 @@ cdef Result skip_text(Scan* s, Entries* found, Kind kind, unsigned int* repairs,
     cdef Bytes p = s.p
     cdef bint is_repaired
     cdef Result result
-    cdef unsigned int* offset
     is_decoded[0] = False
     while True:
         while p < s.end and CLASSES[p[0]] & IS_TEXT:
@@ -347,11 +362,8 @@ cdef Result skip_text(Scan* s, Entries* found, Kind kind, unsigned int* repairs,
             if result != READ:
                 return result
             if is_repaired:
-                if not reserve(&found.references, sizeof(unsigned int)):
+                if not add_repair(s, found, p, 0):
                     return NO_MEMORY
-                offset = <unsigned int*> (found.references.data + found.references.size)
-                offset[0] = <unsigned int> (p - s.data)
-                found.references.size += sizeof(unsigned int)
                 repairs[0] += 1
             p = s.p
             is_decoded[0] = True
@@ -803,7 +815,13 @@ cdef Result scan_element(
                 return READ
             if result == NO_MEMORY:
                 return result
-        result = scan_text(s, found, rule.kind, &entry.repaired_references, &text)
+        result = scan_text(s, found, rule.kind, &entry.repairs, &text)
+        if result == READ and rule.kind <= PRIORITY and not is_repeated:
+            result = lacks_end_tag(s, tag)
+            if result == READ:
+                return read_unclosed(s, settings, found, entry, parent, tag, &text)
+            if result == OTHER:
+                result = READ
         if result == READ:
             result = scan_end_tag(s, tag.name, tag.name_size)
         if result != READ:
@@ -828,6 +846,34 @@ cdef Result scan_element(
         return OTHER
     entry.state = ODD
     return READ
+
+
+cdef inline Result lacks_end_tag(Scan* s, StartTag* tag) noexcept nogil:
+    """READ where the tag behind the text of a field may be that of the next field, or the end of the entry."""
+    cdef OpenElement* entry = &s.open[0]
+    cdef Bytes name = s.p + 1
+    if s.end - s.p < max(tag.name_size, entry.name_size) + 3:
+        return CUT
+    if name[0] != c"/":  # a second tag of this name may be its end tag, without the slash
+        return OTHER if same_bytes(name, tag.name, tag.name_size) else READ
+    return READ if same_bytes(name + 1, entry.name, entry.name_size) and name[entry.name_size + 1] == c">" else OTHER
+
+
+cdef Result read_unclosed(
+    Scan* s, Settings* settings, Entries* found, Entry* entry, OpenElement* parent, StartTag* tag, Span* text
+) noexcept nogil:
+    """A field without its end tag, if its value is a usual one: it ends before the next tag."""
+    if tag.code == 0 or s.depth > 1 or text.size == 0 or text.is_decoded or s.max_repairs <= <int> entry.repairs:
+        return OTHER
+    if memchr(tag.name, c":", tag.name_size) != NULL:
+        return OTHER
+    cdef Result result = read_field(s, settings, found, entry, RULES[tag.code].kind, text)
+    if result != READ:
+        return result
+    parent.seen |= 1ULL << RULES[tag.code].field
+    entry.repairs += 1
+    entry.missing_tags += 1
+    return READ if add_repair(s, found, s.p, tag.code) else NO_MEMORY
 
 
 cdef inline bint holds_greater_than(Scan* s, Entries* found, Span* loc) noexcept nogil:
@@ -909,9 +955,11 @@ cdef Result finish_entry(Scan* s, Entries* found, Entry* entry) noexcept nogil:
     if entry.loc.size == 0:
         return OTHER
     entry.nodes = <unsigned int> found.node_count - entry.first_node
+    if entry.missing_tags and (entry.state == ODD or entry.missing_tags < entry.repairs):
+        return OTHER
     if entry.state != ODD:
-        entry.state = REPAIRED if entry.repaired_references else VALID
-    s.max_repairs -= entry.repaired_references
+        entry.state = REPAIRED if entry.repairs else VALID
+    s.max_repairs -= entry.repairs
     found.count += 1
     return READ
 
@@ -1363,17 +1411,17 @@ cdef Result scan_entries(Scan* s, Settings* settings, Entries* found) noexcept n
     """The entries from `p` on, up to one that is not plain or is cut off; `p` is then behind the last one."""
     cdef Bytes end
     cdef int line
-    cdef size_t nodes, decoded, references
+    cdef size_t nodes, decoded, repairs
     cdef Result result
     while True:
         end, line = s.p, s.line
-        nodes, decoded, references = found.node_count, found.decoded.size, found.references.size
+        nodes, decoded, repairs = found.node_count, found.decoded.size, found.repairs.size
         result = find_tag(s)
         if result == READ:
             result = scan_item(s, settings, found) if settings.is_feed else scan_entry(s, settings, found)
         if result != READ:
             s.p, s.line = end, line
-            found.node_count, found.decoded.size, found.references.size = nodes, decoded, references
+            found.node_count, found.decoded.size, found.repairs.size = nodes, decoded, repairs
             return result
 
 
@@ -1423,7 +1471,7 @@ cdef class Scanner:
     def scan(self, bytes data, Py_ssize_t start, int line, int max_repairs=0):
         """The ScannedEntries from the offset `start` on, where an entry has ended on `line`.
 
-        At most `max_repairs` references in texts, which are none of XML's, are read as such.
+        At most `max_repairs` places are repaired: references in texts that are none of XML's, missing end tags.
         """
         return self._scan(data, start, line, max_repairs, -1)
 
@@ -1450,7 +1498,7 @@ cdef class Scanner:
                 result = scan_lines(&s, &self._settings, &block.found, max_line_bytes)
         if result == NO_MEMORY:
             raise MemoryError
-        block.data, block.repairs = data, []
+        block.data, block.problems = data, []
         block.start = start
         block.size = s.p - s.data - start
         block.breaks = s.line - line

@@ -4,6 +4,7 @@ cdef tuple PRECISIONS = (None, *PRECISION_NAMES)  # by the enum Precision
 cdef object UTC = datetime.UTC
 # The states of parts.
 VALID_ENTRIES, REPAIRED_ENTRY, ODD_ENTRY = VALID, REPAIRED, ODD
+cdef dict TAGS = {0: None, **{code: tag for tag, code in CODES.items()}}
 
 
 cdef object as_datetime(long long moment):
@@ -16,8 +17,8 @@ cdef class ScannedEntries:
     """Consecutive entries: `size` bytes of `data` from `start` on, with `breaks` line breaks.
 
     `is_cut`: the bytes end in the next entry, or before it. `end_tag_size` is that of the last entry's end tag.
-    `repairs` are the Problems of the references that are none of XML's: EntryParser sets them. `template` is the
-    RawEntry that odd entries are filled into.
+    `problems` are those of its `repairs`: EntryParser sets them. `template` is the RawEntry that odd entries are filled
+    into.
     """
 
     cdef Entries found
@@ -27,14 +28,14 @@ cdef class ScannedEntries:
     cdef readonly int breaks
     cdef readonly bint is_cut
     cdef readonly Py_ssize_t end_tag_size
-    cdef public list repairs
+    cdef public list problems
     cdef public object template
 
     def __dealloc__(self):
         free(self.found.entries)
         free(self.found.nodes)
         free(self.found.decoded.data)
-        free(self.found.references.data)
+        free(self.found.repairs.data)
 
     def __len__(self):
         return self.found.count
@@ -58,17 +59,31 @@ cdef class ScannedEntries:
         return found
 
     @property
-    def repaired_references(self):
-        """The offsets, from `start` on, of the `&` that are to be repaired."""
-        cdef unsigned int* offsets = <unsigned int*> self.found.references.data
+    def repairs(self):
+        """The places that are to be repaired: the offset of each from `start` on, and the tag that is missing before it.
+
+        None: there is a reference that is none of XML's.
+        """
+        cdef Repair* repairs = <Repair*> self.found.repairs.data
         cdef size_t at
-        return [offsets[at] - self.start for at in range(self.found.references.size // sizeof(unsigned int))]
+        return [
+            (repairs[at].offset - self.start, TAGS[repairs[at].code])
+            for at in range(self.found.repairs.size // sizeof(Repair))
+        ]
+
+    @property
+    def missing_tags(self):
+        """The number of entries with missing end tags, and how many the last entry has."""
+        cdef size_t at, count = 0
+        for at in range(self.found.count):
+            count += self.found.entries[at].missing_tags > 0
+        return count, self.found.entries[self.found.count - 1].missing_tags if self.found.count else 0
 
     # --- entries that are not valid ---
 
     def repairs_of(self, Py_ssize_t at):
-        """How many `&` in the loc of an entry are to be repaired."""
-        return self._entry(at).repaired_references
+        """How many places of an entry are to be repaired."""
+        return self._entry(at).repairs
 
     def texts(self, Py_ssize_t at):
         """loc, lastmod, changefreq and priority of an entry as in the document, empty where they are missing."""

@@ -30,7 +30,7 @@ from .errors import (
 )
 from .expat_driver import BareDoctype, ExpatDriver
 from .recovery.characters import reference_problem
-from .recovery.structure import Lost
+from .recovery.structure import Lost, missing_tag_problem
 from .recovery.tokenizer import HTML, KNOWN, SECTION
 from .recovery.tolerant_parser import TolerantParser
 from .repair_log import RepairLog
@@ -125,22 +125,23 @@ class EntryParser:
     @property
     def max_repairs(self) -> int:
         """How many repairs a block may hold that skip_block() is given."""
-        return self._repairs.remaining
+        return min(self._repairs.remaining, self._recovery.remaining_faults)
 
     def skip_block(self, block: ScannedEntries) -> None:
         """Skips the bytes of a block, which expat is not given."""
-        if block.repaired_references:
-            block.repairs = self._repairs_of(block)
+        block.problems = self._problems_of(block)
         self._buffer.skip(block.size, block.breaks, block.end_tag_size)
-        self._recovery.skip(block.size, block.breaks)
+        self._recovery.skip(block)
 
-    def _repairs_of(self, block: ScannedEntries) -> list[Problem]:
-        """The Problems of its references that are none of XML's."""
+    def _problems_of(self, block: ScannedEntries) -> list[Problem]:
+        """The Problems of its repairs."""
         problems, line, done = [], self._buffer.line, block.start
-        for offset in block.repaired_references:
+        for offset, tag in block.repairs:
             position = block.start + offset
             line += line_breaks(block.data, done, position)
-            problems.append(reference_problem(block.data, position, line))
+            problems.append(
+                missing_tag_problem(f"</{tag}>", line) if tag else reference_problem(block.data, position, line)
+            )
             done = position
         self._repairs.count_reported(len(problems))
         return problems
@@ -256,6 +257,11 @@ class Recovery:
         self._tolerant = TolerantParser(self._limits, self._budget, self._buffer, self._builder, self._repairs)
 
     @property
+    def remaining_faults(self) -> int:
+        """How many entries with missing tags a block may hold."""
+        return self._tolerant.remaining_faults
+
+    @property
     def is_pending(self) -> bool:
         """Whether it skips to the next entry, or has found a URL that is reported there."""
         return self.is_skipping or self._tolerant.has_stray_url
@@ -336,12 +342,19 @@ class Recovery:
                 return False
         return self._read(final=final)
 
-    def skip(self, size: int, breaks: int) -> None:
-        """Moves past bytes that are not put into the buffer."""
+    def skip(self, block: ScannedEntries) -> None:
+        """Moves past a block, whose bytes are not put into the buffer."""
+        damaged, last_repairs = block.missing_tags
+        if damaged:
+            self._repairs.is_damaged = True
+            self._tolerant.count_faults(damaged)
+        if last_repairs and not self.is_reading:
+            self.is_reading = True
+            self._tolerant.attach()
         if self.is_reading:
-            self._tolerant.go_on()
+            self._tolerant.go_on(last_repairs)
         else:
-            self._driver.skip(size, breaks)
+            self._driver.skip(block.size, block.breaks)
 
     def stop(self, problem: Problem) -> None:
         """Ends reading with a problem."""

@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ....model.limits import advice, over_limit
+from ....model.problems import report
 from ..elements import ALTERNATE
 from ..errors import REPAIR_STEPS, NoRoot, Stop
 from ..scan import ROOTS, local, names_location
@@ -30,7 +31,7 @@ from .tokenizer import (
 
 if TYPE_CHECKING:
     from ....model.limits import Limits
-    from ....model.problems import Kind, Severity
+    from ....model.problems import Kind, Problem, Severity
     from ..entry_builder import EntryBuilder
     from ..errors import Budget, XmlFault
     from ..repair_log import RepairLog
@@ -137,6 +138,15 @@ class StructureRules(EventSource):
 
     def _broken(self, element: OpenElement) -> Lost:
         return self._lost(f"the markup breaks inside of <{shown(element.name)}>")
+
+    @property
+    def remaining_faults(self) -> int:
+        """How many more there may be."""
+        return self._limits.max_faults - self._faults
+
+    def count_faults(self, count: int) -> None:
+        """Counts those of entries that were read elsewhere."""
+        self._faults += count
 
     def count_fault(self, offset: int | None = None) -> None:
         """Counts one at an offset, or at the present token: Stop above max_faults."""
@@ -472,6 +482,12 @@ class StructureRules(EventSource):
         """Whether the innermost element is a text field, in which any character may stand."""
         name = self.inner[-1].name if self.inner else self.outer[-1] if self.outer else b""
         return self.knows(name) and local(name) in TEXTS
+
+
+def missing_tag_problem(tag: str, line: int) -> Problem:
+    """The Problem of an end tag that is missing before the next tag."""
+    message = f"{tag} is missing: it was added before the next tag"
+    return report("S01", message, severity="warning", line=line, kind="missing tag added")
 
 
 def is_alternate(token: Token) -> bool:

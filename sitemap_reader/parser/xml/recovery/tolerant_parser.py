@@ -77,12 +77,12 @@ class TolerantParser(StructureRules):
         self.attach()
         self.go_on()
 
-    def go_on(self) -> None:
-        """Reads on from the beginning of the buffer, between two entries."""
+    def go_on(self, repairs: int = 0) -> None:
+        """Reads on from the beginning of the buffer, between two entries; the one before had so many repairs."""
         self.abandon_entry()
         self.position = self.CurrentByteIndex = self._buffer.start
         self._follows_entry = self._builder.after_entry
-        self._stray_url, self._repairs_outside, self._is_behind_entry = None, 0, self._follows_entry
+        self._stray_url, self._repairs_outside, self._is_behind_entry = None, repairs, self._follows_entry
         self._made_before, self._structural_repairs, self._wake_bytes = self._repairs.made, 0, 0
         self._expect_entry()
 
