@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from ..model.problems import report
 from ..model.records import UrlRecord
 from ..model.url_batch import UrlBatch
 from .compiled import scanner
+from .dialects.extensions import missing_values
 from .normalise.entry import RawEntry
 
 if TYPE_CHECKING:
@@ -239,7 +241,11 @@ class BlockNormaliser:
                     store.extend_entries(block, start, stop)
                 if state == scanner.REPAIRED_ENTRY:
                     (loc,) = store.values("loc", index, index + 1)
-                    found = [self._count_problem(each, loc) for each in islice(repairs, block.repairs_of(start))]
+                    problems = [*islice(repairs, block.repairs_of(start))]
+                    for tag in block.lacking(start):
+                        for message, field in missing_values(tag):
+                            problems.append(report("S11", message, line=block.line(start), field=field, raw=""))
+                    found = [self._count_problem(each, loc) for each in problems]
                     store.problems[index] = tuple(found)
                     yield from found
             if len(store) > index:

@@ -42,7 +42,7 @@ cdef struct Span:
 
 cdef enum State:
     VALID
-    REPAIRED  # valid, but for `&` in its loc or end tags that are to be repaired
+    REPAIRED  # valid, but for `&` in its loc or end tags that are to be repaired, or records without a value
     ODD  # the Normaliser has to read its loc, lastmod, changefreq and priority
 
 cdef struct Entry:
@@ -57,6 +57,8 @@ cdef struct Entry:
     unsigned int nodes
     unsigned int repairs
     unsigned int missing_tags  # of these
+    unsigned char lacking  # the code of a record that is left out, as it states nothing, and needs a value
+    unsigned char lacking_count
     short priority_value
     unsigned char precision
     unsigned char changefreq_number
@@ -729,7 +731,9 @@ cdef Result scan_entry(Scan* s, Settings* settings, Entries* found) noexcept nog
             result = scan_end_tag(s, top.name, top.name_size)
             if result != READ:
                 return result
-            if top.seen & RULES[top.code].required != RULES[top.code].required or s.p - start > MAX_ENTRY_BYTES:
+            if s.p - start > MAX_ENTRY_BYTES:
+                return OTHER
+            if top.seen & RULES[top.code].required != RULES[top.code].required and not leave_out(s, found, entry, top):
                 return OTHER
             s.depth -= 1
             if s.depth == 0:
@@ -773,6 +777,19 @@ cdef inline Result scan_start_tag_name(Scan* s, Settings* settings, int number, 
     return READ
 
 
+cdef inline bint leave_out(Scan* s, Entries* found, Entry* entry, OpenElement* record) noexcept nogil:
+    """Leaves out a record in an entry that states nothing; False if it is not such a one."""
+    cdef Rule* rule = &RULES[record.code]
+    if record.seen or rule.kind != RECORD or not rule.is_list or (entry.lacking and entry.lacking != record.code):
+        return False
+    if entry.lacking_count == 255:
+        return False
+    found.node_count -= 1
+    entry.lacking = record.code
+    entry.lacking_count += 1
+    return True
+
+
 cdef inline void open_element(Scan* s, int depth, Bytes name, Py_ssize_t size, unsigned char code) noexcept nogil:
     s.open[depth].name = name
     s.open[depth].name_size = size
@@ -800,9 +817,10 @@ cdef Result scan_element(
             if node == NULL:
                 return NO_MEMORY
             node.code, node.depth, node.attribute = tag.code, s.depth, -1
-        if is_empty:
-            return READ if rule.required == 0 else OTHER
         open_element(s, s.depth, tag.name, tag.name_size, tag.code)
+        if is_empty:
+            s.depth -= 1
+            return READ if rule.required == 0 or leave_out(s, found, entry, &s.open[s.depth]) else OTHER
         return READ
     memset(&text, 0, sizeof(Span))
     if not is_empty:
@@ -957,8 +975,10 @@ cdef Result finish_entry(Scan* s, Entries* found, Entry* entry) noexcept nogil:
     entry.nodes = <unsigned int> found.node_count - entry.first_node
     if entry.missing_tags and (entry.state == ODD or entry.missing_tags < entry.repairs):
         return OTHER
+    if entry.lacking and (entry.state == ODD or <int> entry.repairs + entry.lacking_count > s.max_repairs):
+        return OTHER
     if entry.state != ODD:
-        entry.state = REPAIRED if entry.repairs else VALID
+        entry.state = REPAIRED if entry.repairs or entry.lacking else VALID
     s.max_repairs -= entry.repairs
     found.count += 1
     return READ

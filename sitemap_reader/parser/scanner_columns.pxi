@@ -972,7 +972,7 @@ cdef class NativeColumns:
         cdef long long whole
         cdef double decimal
         cdef bint is_done = True
-        if value is None:
+        if value is None or (value is False and number <= COLUMN_RULES[ROOT].children):  # a flag that is not set
             return 0
         if rule.kind == TEXT_COLUMN:
             text = value.encode()

@@ -85,6 +85,11 @@ cdef class ScannedEntries:
         """How many places of an entry are to be repaired."""
         return self._entry(at).repairs
 
+    def lacking(self, Py_ssize_t at):
+        """The tags of the records of an entry that were left out, as they state nothing."""
+        cdef Entry* entry = self._entry(at)
+        return [TAGS[entry.lacking]] * entry.lacking_count
+
     def texts(self, Py_ssize_t at):
         """loc, lastmod, changefreq and priority of an entry as in the document, empty where they are missing."""
         cdef Entry* entry = self._entry(at)

@@ -20,7 +20,7 @@ from ..normalise.urls import is_app_link, is_clean, listed_url
 from ..xml.elements import clark, is_core, own_text, stripped, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping
     from xml.etree.ElementTree import Element
 
     from ..normalise.dates import Date, Dialect
@@ -262,19 +262,30 @@ def read_extensions(elements: Iterable[Element], context: EntryContext) -> dict[
 
 def _record_reader(tag: str, record: type) -> ElementReader:
     """The reader of an element that holds tags; None for one without a field that its class requires."""
-    required = [field.name for field in attrs.fields(record) if field.default is attrs.NOTHING]
-    prefix, _, name = tag.partition(":")
-    article = "an" if name[0] in "aeiou" else "a"
 
     def read(element: Element, context: EntryContext) -> Any:
         fields = _fields(element, context)
-        for field in required:
-            if field not in fields:
-                what = f"{article} {name} without a {'location' if field == 'loc' else field}"
-                context.note("S11", what, f"{prefix}:{field}", stripped(element))
-        return record(**fields) if all(map(fields.get, required)) else None
+        for what, field in missing_values(tag, fields):
+            context.note("S11", what, field, stripped(element))
+        return record(**fields) if all(map(fields.get, _REQUIRED[tag])) else None
 
     return read
+
+
+def missing_values(tag: str, stated: Container[str] = ()) -> Iterator[tuple[str, str]]:
+    """(message, field) of each value that an element needs, and that is not among the fields it states."""
+    prefix, _, name = tag.partition(":")
+    article = "an" if name[0] in "aeiou" else "a"
+    for field in _REQUIRED[tag]:
+        if field not in stated:
+            yield f"{article} {name} without a {'location' if field == 'loc' else field}", f"{prefix}:{field}"
+
+
+# Element -> the fields without which it has no record.
+_REQUIRED = {
+    tag: [field.name for field in attrs.fields(record) if field.default is attrs.NOTHING]
+    for tag, record in RECORD_CLASSES.items()
+}
 
 
 def alternate(element: Element, context: EntryContext) -> Alternate | None:
