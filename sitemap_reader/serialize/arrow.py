@@ -65,7 +65,7 @@ class _Cells:
 
     def __init__(self, fields: Fields) -> None:
         self._counts = [number for number, column in enumerate(fields.columns) if column.type == COUNTS]
-        self._select = None if fields.roots == {*fields.names} else fields.select
+        self._select = fields.select if fields.has_paths else None
         self._check = checker({column.name: checked_type(column.type) | None for column in fields.columns})
 
     def of(self, json_object: dict[str, Any]) -> tuple[Any, ...]:
@@ -89,7 +89,7 @@ class Batches:
     def __init__(self, fields: Fields) -> None:
         self.schema = arrow_schema(fields)
         self._cells = _Cells(fields)
-        self._has_paths = fields.roots != {*fields.names}
+        self._has_paths = fields.has_paths
         self.ready: list[Any] = []
         self.ready_rows = self.ready_bytes = 0  # of the batches in `ready`
         # What waits: rows, or else the URLs of one site with the sitemaps of these.

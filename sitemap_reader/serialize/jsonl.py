@@ -23,7 +23,7 @@ from ..model.url_batch import UrlBatch
 from .schema import COUNTS, REMOVED, SOMETIMES, TYPES, keys_of, typed_dict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ..model.options import On
     from .schema import Line, ShortProblem
@@ -81,6 +81,30 @@ def encode_urls(batch: UrlBatch, *, site: str | None = None, is_new: bool = Fals
     tails = {batch.start + index: b',"problems":' + orjson.dumps(short(each)) for index, each in problems}
     store: Any = batch.store
     return bytes(store.json_lines(batch.start, batch.stop, orjson.dumps(batch.sitemap), end, head, tails))
+
+
+def json_columns(batch: UrlBatch, names: Iterable[str], *, site: str | None = None) -> list[Sequence[bytes | None]]:
+    """The JSON of the values of some keys in the lines of a batch; None where a URL has no such key, or null."""
+    return [_json_column(batch, name, site) for name in names]
+
+
+def _json_column(batch: UrlBatch, name: str, site: str | None) -> Sequence[bytes | None]:
+    constants = {"sitemap": batch.sitemap, "site": site}
+    if name in constants:
+        return [None if constants[name] is None else orjson.dumps(constants[name])] * len(batch)
+    if name == "problems":
+        problems = batch.problems
+        return [orjson.dumps(short(problems[at])) if at in problems else None for at in range(len(batch))]
+    if isinstance(batch.store, ObjectColumns):
+        values = map(attrgetter(name), batch.records())
+        return [None if value is None or value is False or value == () else _dumps(value) for value in values]
+    store: Any = batch.store
+    found: list[bytes | None] = store.json_values(name, batch.start, batch.stop)
+    return found
+
+
+def _dumps(value: Any) -> bytes:
+    return orjson.dumps(_plain(value))
 
 
 def encode_changes(changes: UrlBatch | list[Change], *, site: str | None = None) -> bytes:

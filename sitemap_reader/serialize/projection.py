@@ -56,6 +56,11 @@ class Fields:
         """The keys of the line that are needed; with `extras` among them, extras have to be parsed."""
         return frozenset(column.root for column in self.columns)
 
+    @property
+    def has_paths(self) -> bool:
+        """Whether some are parts of a key's value."""
+        return self.roots != {*self.names}
+
     def values(self, json_object: dict[str, Any]) -> list[Any]:
         """One value for each column, None where it is absent; UsageError where the structure is not that of a line."""
         try:

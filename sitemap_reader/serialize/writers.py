@@ -72,19 +72,26 @@ class _Jsonl(Sink):
 
     def __init__(self, out: Blocks, fields: Fields | None, guard: bool) -> None:
         super().__init__(out)
-        self._select = fields and fields.select
+        self._fields = fields
 
     def write(self, json_object: dict[str, Any]) -> None:
-        line = self._select(json_object) if self._select else json_object
+        line = self._fields.select(json_object) if self._fields else json_object
         self._out.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
 
     def write_urls(self, batch: UrlBatch, *, site: str | None = None) -> None:
-        from .jsonl import encode_urls
+        from .jsonl import encode_urls, json_columns
 
-        if self._select is None:
+        if self._fields is None:
             self._out.write_lines(encode_urls(batch, site=site))
-        else:
+        elif self._fields.has_paths:
             super().write_urls(batch, site=site)
+        else:
+            names = self._fields.names
+            columns = [
+                [b'"%s":%s' % (name.encode(), value or b"null") for value in column]
+                for name, column in zip(names, json_columns(batch, names, site=site), strict=True)
+            ]
+            self._out.write_lines(b"".join([b"{%s}\n" % b",".join(row) for row in zip(*columns, strict=True)]))
 
 
 class _Text(Sink):
@@ -116,6 +123,23 @@ class _Table(Sink):
         if not self._has_header:
             self._head()
         self._out.write(self._row(cells))
+
+    def write_urls(self, batch: UrlBatch, *, site: str | None = None) -> None:
+        from .jsonl import json_columns
+
+        if self._fields.has_paths:
+            super().write_urls(batch, site=site)
+            return
+        if not self._has_header:
+            self._head()
+        columns = (map(self._json_cell, each) for each in json_columns(batch, self._fields.names, site=site))
+        self._out.write_lines(b"".join([self._row([*row]) for row in zip(*columns, strict=True)]))
+
+    def _json_cell(self, value: bytes | None) -> str:
+        """A value as JSON; text stands as it is, but for a guard."""
+        if value is None:
+            return ""
+        return self._text(orjson.loads(value)) if value.startswith(b'"') else value.decode()
 
     def close(self) -> None:
         if not self._has_header:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from html import escape
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, cast, get_args
@@ -30,7 +31,7 @@ from sitemap_reader.model import (
     precision_of,
 )
 from sitemap_reader.parser import batch_of, new_columns
-from sitemap_reader.serialize import encode_changes, encode_urls, in_batches
+from sitemap_reader.serialize import Blocks, encode_changes, encode_urls, in_batches, make_sink, parse_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -116,8 +117,30 @@ def check_agree(batch: UrlBatch, records: list[sr.UrlRecord]) -> None:
         assert encode_urls(batch, site=site, is_new=True) == encode_changes(batch, site=site) == lines
 
 
+TABLES = [("csv", None), ("tsv", "loc,priority,mobile,images,site"), ("jsonl", "line,loc,news,videos,problems"),
+          ("csv", "loc,images.loc"), ("txt", None)]  # fmt: skip
+
+
+def check_tables(batch: UrlBatch, records: list[sr.UrlRecord]) -> None:
+    """A table of a batch is that of the lines of its records."""
+    for format, names in TABLES:
+        at_once, one_by_one = io.BytesIO(), io.BytesIO()
+        fields = parse_fields(names) if names else None
+        for stream, some in ((at_once, [batch]), (one_by_one, records)):
+            sink = make_sink(format, Blocks(stream), fields=fields)
+            for each in some:
+                if isinstance(each, UrlBatch):
+                    sink.write_urls(each, site="=shop")
+                else:
+                    sink.write(sr.to_dict(each, site="=shop"))
+            sink.close()
+        assert at_once.getvalue() == one_by_one.getvalue()
+
+
 def check_parts(batch: UrlBatch, records: list[sr.UrlRecord]) -> None:
     check_agree(batch, records)
+    if all(record.loc.isprintable() for record in records):  # a text file holds no line breaks
+        check_tables(batch, records)
     half = len(records) // 2
     check_agree(batch.part(half, len(records)), records[half:])
     for mask in ([True] * len(records), [False] * len(records), [index % 2 == 0 for index in range(len(records))]):
