@@ -883,8 +883,8 @@ cdef Result read_unclosed(
     """A field without its end tag, if its value is a usual one: it ends before the next tag."""
     if tag.code == 0 or s.depth > 1 or text.size == 0 or text.is_decoded or s.max_repairs <= <int> entry.repairs:
         return OTHER
-    if memchr(tag.name, c":", tag.name_size) != NULL:
-        return OTHER
+    if memchr(tag.name, c":", tag.name_size) != NULL or memchr(s.data + text.start, c"'", text.size) != NULL:
+        return OTHER  # a quote in a URL may be the end of an attribute
     cdef Result result = read_field(s, settings, found, entry, RULES[tag.code].kind, text)
     if result != READ:
         return result
