@@ -26,7 +26,7 @@ from ..parser.compiled import batch_of
 from ..serialize.dumps import SQLITE, Dump, checked, numbered_objects, open_file, record_at
 from ..serialize.jsonl import ALWAYS, COMPARED, STATED, from_json, json_line, stamp, to_dict
 from ..serialize.schema import REMOVED
-from ..state.rows import Listing, RowColumns, columns_of, nested_digests, newest_listing, record_of, with_rows
+from ..state.rows import Listing, Rows, nested_digests, newest_listing, record_of
 from ..state.schema import temp_database_errors, temporary_database
 from ..state.state import State
 
@@ -43,8 +43,10 @@ if TYPE_CHECKING:
 _EVERY_LINE = (*ALWAYS, "sitemap", "line")
 _BATCH_URLS = 1_000
 
-# Of some URLs: place in the side, site, columns, JSON line.
-Batch: TypeAlias = "tuple[Sequence[int], Sequence[str | None], RowColumns, Sequence[bytes]]"
+# Of some URLs: place in the side, site, record, JSON line; nested values of rows, where the records have none.
+Batch: TypeAlias = (
+    "tuple[Sequence[int], Sequence[str | None], Sequence[UrlRecord], Sequence[bytes], Sequence[str | None] | None]"
+)
 
 
 # --- one side of the comparison ---
@@ -68,11 +70,11 @@ class Side:
 
     def rows(self, secret: bytes, before: int) -> Iterator[tuple[Any, ...]]:
         """The rows of the table `listing`, with places behind `before`."""
-        for places, sites, piece, lines in self.batches():
-            columns = with_rows([piece], secret)
-            nested = columns.nested or [None] * len(places)
+        for places, sites, records, lines, digests in self.batches():
+            rows = Rows.of(batch_of(None, records), secret)
+            nested = digests or rows.nested or [None] * len(places)
             moved = [before + place for place in places]
-            yield from zip(moved, columns.keys, sites, columns.stated, nested, lines, strict=True)
+            yield from zip(moved, rows.keys, sites, rows.stated, nested, lines, strict=True)
 
     def known(self) -> frozenset[str]:
         """The keys that can be compared: all, unless the dump was written with some fields only.
@@ -95,7 +97,7 @@ class DumpSide(Side):
         urls = self._urls()
         while batch := [*islice(urls, _BATCH_URLS)]:
             places, sites, records, lines = zip(*batch, strict=True)
-            yield places, sites, columns_of(batch_of(None, records)), lines
+            yield places, sites, records, lines, None
         if self.others and not self.urls:
             kinds = ", ".join(f"{count:,} of type {kind}" for kind, count in self.others.items())
             raise UsageError(f"{self.name} has no URL, only lines of other types ({kinds}): compare dumps of URLs")
@@ -144,14 +146,12 @@ class StateSide(Side):
                 yield self._batch(site if len(sites) > 1 else None, batch)
 
     def _batch(self, site: str | None, batch: list[tuple[str, str, Listing]]) -> Batch:
-        locs, _, listings = zip(*batch, strict=True)
-        _, lastmods, precisions, changefreqs, priorities, nested = zip(*listings, strict=True)
+        nested = [listing.nested for _, _, listing in batch]
         self.keys.update(*map(nested_digests, nested))
         places = range(self.last + 1, self.last + 1 + len(batch))
         self.last, self.urls = places[-1], self.urls + len(batch)
-        lines = [json_line(record_of(loc, listing, sitemap)) for loc, sitemap, listing in batch]
-        columns = RowColumns(locs, lastmods, precisions, changefreqs, priorities, [None] * len(batch), nested)
-        return places, [site] * len(batch), columns, lines
+        records = [record_of(loc, listing, sitemap) for loc, sitemap, listing in batch]
+        return places, [site] * len(batch), records, [*map(json_line, records)], nested
 
 
 def open_side(source: Source, name: str, files: ExitStack) -> Side:

@@ -7,6 +7,7 @@ keeps records, and NativeColumns (parser/scanner_columns.pxi), which keeps bytes
 
 from __future__ import annotations
 
+import pickle
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from operator import attrgetter
@@ -192,3 +193,6 @@ class ObjectColumns:
 
     def records(self, start: int, stop: int, sitemap: str | None, /) -> list[UrlRecord]:
         return self._records[start:stop]
+
+    def __sizeof__(self) -> int:
+        return 3 * len(pickle.dumps(self._records))  # about what the objects take

@@ -11,6 +11,9 @@ REPAIRED_ENTRY: Final[int]
 ODD_ENTRY: Final[int]
 
 def codes_of(dialect: str) -> dict[str, int]: ...
+def row_columns(
+    urls: NativeColumns, start: int, stop: int, secret: bytes
+) -> tuple[list[int], list[int | None], list[str | None] | None]: ...
 def sorted_rows(keys: Sequence[int], columns: Sequence[Sequence[Any]]) -> list[Any]: ...
 
 class Scanner:

@@ -24,7 +24,7 @@ import orjson
 
 from ..model.columns import NESTED, URL_COLUMNS, micros
 from ..model.columns import PRECISIONS as PRECISION_NAMES
-from ..model.records import SitemapRef, UrlRecord
+from ..model.records import EXTENSIONS, EXTRAS_STATE_CODE, SitemapRef, UrlRecord
 from .dialects import extensions
 
 import_datetime()

@@ -1001,6 +1001,47 @@ cdef class NativeColumns:
             raise MemoryError
         return 0
 
+    # --- in memory, and in a file ---
+
+    def __sizeof__(self):
+        cdef size_t size = sizeof(NativeColumns)
+        cdef Column* column
+        cdef int number
+        for number in range(MAX_COLUMNS):
+            column = &self.columns[number]
+            size += column.values.capacity + column.ends.capacity + column.valid.capacity
+        return size
+
+    def __reduce__(self):
+        cdef Column* column
+        cdef list columns = []
+        cdef int number
+        for number in range(len(COLUMN_TYPES)):
+            column = &self.columns[number]
+            columns.append((column.count, as_bytes(&column.values), as_bytes(&column.ends), as_bytes(&column.valid)))
+        return stored_columns, (columns, self.problems)
+
+
+def stored_columns(columns, problems):
+    """The NativeColumns of what __reduce__() returned."""
+    cdef NativeColumns store = NativeColumns()
+    cdef Column* column
+    for number, (count, values, ends, valid) in enumerate(columns):
+        column = &store.columns[<int> number]
+        column.count = count
+        if not (
+            write_bytes(&column.values, PyBytes_AS_STRING(values), PyBytes_GET_SIZE(values))
+            and write_bytes(&column.ends, PyBytes_AS_STRING(ends), PyBytes_GET_SIZE(ends))
+            and write_bytes(&column.valid, PyBytes_AS_STRING(valid), PyBytes_GET_SIZE(valid))
+        ):
+            raise MemoryError
+    store.problems = problems
+    return store
+
+
+cdef bytes as_bytes(Buffer* buffer):
+    return PyBytes_FromStringAndSize(<const char*> buffer.data, buffer.size)
+
 
 cdef str text_at(Column* column, size_t index):
     cdef size_t start = list_start(column, index), stop = list_end(column, index)

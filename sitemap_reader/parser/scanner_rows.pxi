@@ -1,4 +1,256 @@
-# The rows of a state, laid out faster than state/rows.py does it.
+# The values of a state's rows, as state/rows.py describes them.
+
+# --- BLAKE2b (RFC 7693), without a key -------------------------------------------------------------------------------
+
+cdef enum:
+    BLAKE_BLOCK = 128
+    BLAKE_ROUNDS = 12
+
+cdef unsigned long long BLAKE_START[8]
+cdef unsigned char BLAKE_ORDER[BLAKE_ROUNDS][16]  # of the words of a block, in each round
+
+
+def _fill_blake():
+    cdef int at, place
+    for at, number in enumerate((
+        0x6A09E667F3BCC908, 0xBB67AE8584CAA73B, 0x3C6EF372FE94F82B, 0xA54FF53A5F1D36F1,
+        0x510E527FADE682D1, 0x9B05688C2B3E6C1F, 0x1F83D9ABFB41BD6B, 0x5BE0CD19137E2179,
+    )):
+        BLAKE_START[at] = number
+    orders = (
+        b"0123456789abcdef", b"ea489fd61c02b753", b"b8c052fdae367194", b"7931dcbe265a40f8", b"905724afe1bc683d",
+        b"2c6a0b834d75fe19", b"c51fed4a0763928b", b"db7ec13950f4862a", b"6fe9b308c2d714a5", b"a2847615fb9e3cd0",
+    )
+    for at in range(BLAKE_ROUNDS):
+        for place in range(16):
+            BLAKE_ORDER[at][place] = b"0123456789abcdef".index(orders[at % len(orders)][place])
+
+
+_fill_blake()
+
+
+cdef inline unsigned long long little_endian(Bytes p) noexcept nogil:
+    cdef unsigned long long number = 0
+    cdef int at
+    for at in range(8):
+        number |= <unsigned long long> p[at] << 8 * at
+    return number
+
+
+cdef inline unsigned long long rotated(unsigned long long number, int bits) noexcept nogil:
+    return number >> bits | number << (64 - bits)
+
+
+cdef inline void mix(
+    unsigned long long* v, int a, int b, int c, int d, unsigned long long x, unsigned long long y
+) noexcept nogil:
+    v[a] += v[b] + x
+    v[d] = rotated(v[d] ^ v[a], 32)
+    v[c] += v[d]
+    v[b] = rotated(v[b] ^ v[c], 24)
+    v[a] += v[b] + y
+    v[d] = rotated(v[d] ^ v[a], 16)
+    v[c] += v[d]
+    v[b] = rotated(v[b] ^ v[c], 63)
+
+
+cdef void compress_block(unsigned long long* state, Bytes block, unsigned long long count, bint is_last) noexcept nogil:
+    """Adds a block to the state; `count` are the bytes so far, this block's included."""
+    cdef unsigned long long v[16]
+    cdef unsigned long long words[16]
+    cdef unsigned char* order
+    cdef int at
+    for at in range(16):
+        words[at] = little_endian(block + 8 * at)
+    for at in range(8):
+        v[at] = state[at]
+        v[8 + at] = BLAKE_START[at]
+    v[12] ^= count
+    if is_last:
+        v[14] = ~v[14]
+    for at in range(BLAKE_ROUNDS):
+        order = BLAKE_ORDER[at]
+        mix(v, 0, 4, 8, 12, words[order[0]], words[order[1]])
+        mix(v, 1, 5, 9, 13, words[order[2]], words[order[3]])
+        mix(v, 2, 6, 10, 14, words[order[4]], words[order[5]])
+        mix(v, 3, 7, 11, 15, words[order[6]], words[order[7]])
+        mix(v, 0, 5, 10, 15, words[order[8]], words[order[9]])
+        mix(v, 1, 6, 11, 12, words[order[10]], words[order[11]])
+        mix(v, 2, 7, 8, 13, words[order[12]], words[order[13]])
+        mix(v, 3, 4, 9, 14, words[order[14]], words[order[15]])
+    for at in range(8):
+        state[at] ^= v[at] ^ v[8 + at]
+
+
+cdef unsigned long long blake_word(Bytes data, size_t size, int digest_size, Bytes salt) noexcept nogil:
+    """The first 8 bytes of a digest, as a little-endian number; `salt` has 16 bytes."""
+    cdef unsigned long long state[8]
+    cdef unsigned char block[BLAKE_BLOCK]
+    cdef size_t at = 0
+    memcpy(state, BLAKE_START, sizeof(state))
+    state[0] ^= 0x01010000 ^ digest_size
+    state[4] ^= little_endian(salt)
+    state[5] ^= little_endian(salt + 8)
+    while size - at > BLAKE_BLOCK:
+        compress_block(state, data + at, at + BLAKE_BLOCK, False)
+        at += BLAKE_BLOCK
+    memset(block, 0, BLAKE_BLOCK)
+    memcpy(block, data + at, size - at)
+    compress_block(state, block, size, True)
+    return state[0]
+
+
+# --- values ----------------------------------------------------------------------------------------------------------
+
+cdef enum:
+    ROW_SCALE = 8192  # these three as in rows.py
+    CHANGEFREQ_CODES = 8
+    PRIORITY_CODES = 102
+    KEY_BYTES = 8
+    DIGEST_BYTES = 6
+    DIGEST_CHARACTERS = 9  # its digit, and base64
+
+cdef struct RowValues:
+    long long key
+    long long stated
+    bint has_stated
+    unsigned char nested_size
+    char nested[DIGEST_CHARACTERS * MAX_WORDS]
+
+cdef const char* BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+cdef unsigned char NO_SALT[16]
+memset(NO_SALT, 0, sizeof(NO_SALT))
+# The nested columns, and the digits that stand for them, lowest first.
+cdef int DIGIT_COLUMNS[MAX_WORDS]
+cdef char DIGITS[MAX_WORDS]
+
+
+def _fill_digits():
+    codes = {extension.state_code: name for name, extension in EXTENSIONS.items()} | {EXTRAS_STATE_CODE: "extras"}
+    for at, code in enumerate(sorted(codes)):
+        DIGITS[at], DIGIT_COLUMNS[at] = ord(str(code)), ROOT_COLUMNS[codes[code]]
+
+
+_fill_digits()
+
+
+cdef inline unsigned long long reversed_bytes(unsigned long long number) noexcept nogil:
+    cdef unsigned long long reverse = 0
+    cdef int at
+    for at in range(8):
+        reverse = reverse << 8 | (number >> 8 * at & 0xFF)
+    return reverse
+
+
+cdef bint pack_stated(Column* columns, size_t row, long long* packed) noexcept nogil:
+    """As pack_stated() of rows.py; False where the value is no integer."""
+    cdef Column* dates = &columns[LASTMOD_COLUMN]
+    cdef Column* precisions = &columns[PRECISION_COLUMN]
+    cdef Column* changefreqs = &columns[CHANGEFREQ_COLUMN]
+    cdef Column* priorities = &columns[PRIORITY_COLUMN]
+    cdef bint is_dated = has_value(dates, MOMENT_COLUMN, row)
+    cdef long long lastmod = 0, unit = MICROSECONDS, code = 0, hundredths
+    cdef double priority
+    if is_dated != has_value(precisions, WORD_COLUMN, row):
+        return False
+    if is_dated:
+        lastmod = (<long long*> dates.values.data)[row]
+        code = 1 + precisions.values.data[row]
+        if code == SUBSECOND:
+            unit = 1_000
+            if lastmod % unit:
+                return False
+        lastmod = floor_of(lastmod, unit)
+    code *= CHANGEFREQ_CODES
+    if has_value(changefreqs, WORD_COLUMN, row):
+        code += 1 + changefreqs.values.data[row]
+    code *= PRIORITY_CODES
+    if has_value(priorities, DECIMAL_COLUMN, row):
+        priority = (<double*> priorities.values.data)[row]
+        if not 0 <= priority <= 1:
+            return False
+        hundredths = <long long> (priority * 100 + 0.5)
+        if hundredths / <double> 100 != priority:
+            return False
+        code += 1 + hundredths
+    packed[0] = lastmod * ROW_SCALE + code
+    return True
+
+
+cdef bint write_digests(Column* columns, size_t row, Buffer* scratch, RowValues* values) noexcept nogil:
+    """The digit and the digest of each nested value; False where there is no memory."""
+    cdef char* to = values.nested
+    cdef unsigned long long digest
+    cdef unsigned int part
+    cdef int at
+    for at in range(NESTED_COLUMNS):
+        if not is_stated(columns, DIGIT_COLUMNS[at], row):
+            continue
+        scratch.size = 0
+        if not write_value(columns, DIGIT_COLUMNS[at], row, scratch):
+            return False
+        digest = reversed_bytes(blake_word(scratch.data, scratch.size, DIGEST_BYTES, NO_SALT))
+        to[0] = DIGITS[at]
+        to += 1
+        for part in range(8):
+            to[part] = BASE64[digest >> (58 - 6 * part) & 63]
+        to += 8
+    values.nested_size = to - values.nested
+    return True
+
+
+cdef bint find_values(Column* columns, size_t start, size_t stop, Bytes secret, RowValues* values) noexcept nogil:
+    cdef Column* locs = &columns[LOC_COLUMN]
+    cdef Buffer scratch
+    cdef size_t row, first
+    cdef bint is_done = True
+    memset(&scratch, 0, sizeof(Buffer))
+    for row in range(start, stop):
+        first = list_start(locs, row)
+        values.key = <long long> reversed_bytes(
+            blake_word(locs.values.data + first, list_end(locs, row) - first, KEY_BYTES, secret)
+        )
+        values.has_stated = pack_stated(columns, row, &values.stated)
+        is_done = is_done and write_digests(columns, row, &scratch, values)
+        values += 1
+    free(scratch.data)
+    return is_done
+
+
+def row_columns(NativeColumns urls, Py_ssize_t start, Py_ssize_t stop, bytes secret):
+    """Keys, stated and nested values of the rows of URLs, as lists.
+
+    A stated value that is no integer is None. The nested values are None where no URL has any.
+    """
+    cdef Py_ssize_t count = stop - start, at
+    cdef Bytes salt = <Bytes> PyBytes_AS_STRING(secret)
+    cdef RowValues* values
+    cdef bint is_done, has_nested = False
+    cdef list keys = [None] * count, stated = [None] * count, nested = [None] * count
+    urls._check(start, stop)
+    if PyBytes_GET_SIZE(secret) != 16:
+        raise ValueError(f"a secret has 16 bytes, not {len(secret)}")
+    values = <RowValues*> realloc(NULL, max(count, 1) * sizeof(RowValues))
+    if values == NULL:
+        raise MemoryError
+    try:
+        with nogil:
+            is_done = find_values(urls.columns, start, stop, salt, values)
+        if not is_done:
+            raise MemoryError
+        for at in range(count):
+            keys[at] = values[at].key
+            if values[at].has_stated:
+                stated[at] = values[at].stated
+            if values[at].nested_size:
+                nested[at] = values[at].nested[:values[at].nested_size].decode("ascii")
+                has_nested = True
+    finally:
+        free(values)
+    return keys, stated, nested if has_nested else None
+
+
+# --- order -----------------------------------------------------------------------------------------------------------
 
 # A key, and the index of its URL.
 cdef struct KeyPlace:

@@ -1,6 +1,6 @@
 """The rules of a sync that need no database: which of several listings of a URL counts, and how a document changed.
 
-In: listings of URLs, and the columns of what a document lists. Out: the listings that count, each URL once.
+In: listings of URLs, and the rows of what a document lists. Out: the listings that count, each URL once.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import attrs
 
-from .rows import comparable_lastmod
+from .rows import comparable_lastmod, unpack_stated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..frontier.lastmod_trust import History
     from ..model.records import Change
     from ..model.url_batch import UrlBatch
-    from .rows import Listing, RowColumns
+    from .rows import Listing, Rows
 
 # New URLs, or other changes.
 ChangePiece: TypeAlias = "UrlBatch | list[Change]"
@@ -135,41 +135,27 @@ class DocumentChanges:
         )
 
 
-def column_batches(pieces: Iterable[RowColumns]) -> Iterator[list[RowColumns]]:
-    """Groups columns into batches of at least MAX_BATCH_URLS URLs; the last may have fewer."""
-    batch: list[RowColumns] = []
-    urls = 0
-    for columns in pieces:
-        batch.append(columns)
-        urls += len(columns.locs)
-        if urls >= MAX_BATCH_URLS:
-            yield batch
-            batch, urls = [], 0
-    if batch:
-        yield batch
-
-
-def counted_places(batches: Callable[[], Iterable[RowColumns]]) -> dict[int, int]:
+def counted_places(batches: Callable[[], Iterable[Rows]]) -> dict[int, int]:
     """Key of each URL that a document lists several times -> the place in the document of the listing that counts.
 
     That is the newest, of equally new ones the first. `batches` returns those of the whole document, at each call.
     """
     listed: set[int] = set()
     repeated: set[int] = set()
-    for columns in batches():
-        keys = frozenset(columns.keys)
+    for rows in batches():
+        keys = frozenset(rows.keys)
         repeated |= listed & keys
-        if len(keys) < len(columns.keys):
-            repeated.update(key for key, count in Counter(columns.keys).items() if count > 1)
+        if len(keys) < len(rows.keys):
+            repeated.update(key for key, count in Counter(rows.keys).items() if count > 1)
         listed |= keys
     if not repeated:
         return {}
     newest: dict[int, int] = {}
     places: dict[int, int] = {}
-    urls = (zip(each.keys, each.lastmods, each.precisions, strict=True) for each in batches())
-    for place, (key, *date) in enumerate(chain.from_iterable(urls)):
+    urls = chain.from_iterable(zip(rows.keys, rows.stated, strict=True) for rows in batches())
+    for place, (key, stated) in enumerate(urls):
         if key in repeated:
-            lastmod = comparable_lastmod(*date)
+            lastmod = comparable_lastmod(*unpack_stated(stated)[:2])
             if key not in newest or lastmod > newest[key]:
                 newest[key], places[key] = lastmod, place
     return places
@@ -182,7 +168,7 @@ def change_pieces(changes: Iterable[Change | None]) -> Iterator[list[Change]]:
         yield piece
 
 
-def new_pieces(columns: RowColumns, sitemap: str) -> Iterator[UrlBatch]:
+def new_pieces(urls: UrlBatch) -> Iterator[UrlBatch]:
     """New URLs in document order, in batches of at most MAX_PIECE_URLS."""
-    for start in range(0, len(columns.locs), MAX_PIECE_URLS):
-        yield columns.part(start, start + MAX_PIECE_URLS).batch(sitemap)
+    for start in range(0, len(urls), MAX_PIECE_URLS):
+        yield urls.part(start, min(start + MAX_PIECE_URLS, len(urls)))

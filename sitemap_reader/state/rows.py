@@ -1,8 +1,7 @@
 """Conversion between records and the rows of a state, and the comparison of two listings of a URL.
 
-In: UrlBatches. Out: columns of integers and text, and records again. Of nested values (images,
-news and others) a row holds a digest, which shows that they changed and not how. All values can be JSON, so that
-SQLite takes or returns many rows as one value.
+In: UrlBatches. Out: integers and text. Of nested values (images, news and others) a row holds a digest, which shows
+that they changed and not how. All values can be JSON, so that SQLite returns many rows as one value.
 """
 
 from __future__ import annotations
@@ -10,24 +9,26 @@ from __future__ import annotations
 from base64 import b64encode
 from datetime import datetime, timedelta
 from hashlib import blake2b
-from itertools import chain, compress, product, repeat
+from itertools import chain, compress, product, repeat, starmap
 from operator import itemgetter, ne, or_
 from struct import unpack
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self, TypeAlias
 
 import attrs
 import msgspec
 import orjson
 
-from ..model.columns import CHANGEFREQS, EPOCH, NESTED, PRECISIONS, SUBSECOND
+from ..model.columns import CHANGEFREQS, EPOCH, NESTED, PRECISIONS, SUBSECOND, ObjectColumns
 from ..model.records import EXTENSIONS, EXTRAS_STATE_CODE, UrlRecord
-from ..model.url_batch import UrlBatch, changefreq_of, lastmod_of
-from ..parser.compiled import batch_of, scanner
-from ..serialize.jsonl import STATED, from_json, to_dict
-from .schema import DamagedValue, decode_value
+from ..model.url_batch import changefreq_of, lastmod_of
+from ..parser.compiled import scanner
+from ..serialize.jsonl import STATED, to_dict
+from .schema import DamagedValue, decode_value, json_text
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
+
+    from ..model.url_batch import UrlBatch
 
 # Digit -> nested field, in the order of the digits, so that a row with news begins with a zero (HAS_NEWS).
 _CODES = {extension.state_code: name for name, extension in EXTENSIONS.items()} | {EXTRAS_STATE_CODE: "extras"}
@@ -109,8 +110,6 @@ CODED: list[Others] = [
     *product((None, *range(len(PRECISIONS))), (None, *range(len(CHANGEFREQS))), (None, *_HUNDREDTHS))
 ]
 _CODE_OF = {others: code for code, others in enumerate(CODED)}
-_CODE_OF_SECONDS = {others: code for others, code in _CODE_OF.items() if others[0] != SUBSECOND}
-_UNDATED = len(CODED) // (1 + len(PRECISIONS))  # the codes below are those without precision
 SCALE = 8192
 # An array in a row, and the lastmods that a datetime can have.
 _STATED_ARRAY = msgspec.json.Decoder(
@@ -125,30 +124,13 @@ _SECOND_RANGE = -62_135_596_800, 253_402_300_800
 _SUBSECOND_RANGE = _SECOND_RANGE[0] * 1_000_000, _SECOND_RANGE[1] * 1_000_000
 
 
-def pack_stated(
-    lastmods: Sequence[int | None],
-    precisions: Sequence[int | None],
-    changefreqs: Sequence[int | None],
-    priorities: Sequence[float | None],
-) -> list[Stated]:
-    """The stated value of each URL."""
-    codes = map(_CODE_OF_SECONDS.get, zip(precisions, changefreqs, priorities, strict=True))
-    packed: list[Any] = [
-        None if code is None or (lastmod is None) != (code < _UNDATED) else (lastmod or 0) * SCALE + code
-        for lastmod, code in zip(lastmods, codes, strict=True)
-    ]
-    if None in packed:
-        for index, value in enumerate(packed):
-            if value is None:
-                packed[index] = _pack(lastmods[index], (precisions[index], changefreqs[index], priorities[index]))
-    return packed
-
-
-def _pack(lastmod: int | None, others: Others) -> Stated:
-    code = _CODE_OF.get(others) if others[0] == SUBSECOND else None
-    if code is None or lastmod is None or lastmod % 1_000:
-        return orjson.dumps((lastmod, *others)).decode()
-    return lastmod // 1_000 * SCALE + code
+def pack_stated(lastmod: int | None, precision: int | None, changefreq: int | None, priority: float | None) -> Stated:
+    """The stated value of a URL."""
+    code = _CODE_OF.get((precision, changefreq, priority))
+    unit = 1_000 if precision == SUBSECOND else 1
+    if code is None or (lastmod is None) != (precision is None) or (lastmod or 0) % unit:
+        return json_text((lastmod, precision, changefreq, priority))
+    return (lastmod or 0) // unit * SCALE + code
 
 
 def unpack_stated(stated: Stated) -> tuple[int | None, int | None, int | None, float | None]:
@@ -184,66 +166,64 @@ def check_stated(stated: Sequence[Stated]) -> None:
         unpack_stated(value)
 
 
-def url_keys(locs: Sequence[str], secret: bytes) -> tuple[int, ...]:
+def url_keys(locs: Sequence[str], secret: bytes) -> list[int]:
     """The 64-bit keys of URLs of one site, salted with its secret, so that a site cannot construct two equal ones.
 
     Of a million URLs two share a key with a probability of 3 in 100,000,000: then the second passes for the first.
     """
-    copy, digests = blake2b(digest_size=8, salt=secret).copy, []  # a new one takes twice as long
-    for loc in map(str.encode, locs):
-        digest = copy()
-        digest.update(loc)
-        digests.append(digest.digest())
-    return unpack(f">{len(locs)}q", b"".join(digests))
+    digests = [blake2b(loc.encode(), digest_size=8, salt=secret).digest() for loc in locs]
+    return [*unpack(f">{len(locs)}q", b"".join(digests))]
 
 
-class RowColumns(NamedTuple):
-    """URLs that a document lists: the Columns of UrlBatches, what these do not hold, and the values of the rows.
+@attrs.frozen
+class Rows:
+    """URLs that a document lists, and the values of their rows; `nested` is None where no URL has any."""
 
-    `nested` holds the nested values of each URL, as in its row, `json_lines` the JSON line of each URL with nested
-    values or Problems. Both are None where no URL has any. `keys` and `stated` are empty until the document ends.
-    """
+    urls: UrlBatch
+    keys: Sequence[int]
+    stated: Sequence[Stated]
+    nested: Sequence[str | None] | None
 
-    locs: Sequence[str]
-    lastmods: Sequence[int | None]
-    precisions: Sequence[int | None]
-    changefreqs: Sequence[int | None]
-    priorities: Sequence[float | None]
-    lines: Sequence[int | None]
-    nested: Sequence[str | None] | None = None
-    json_lines: Sequence[bytes | None] | None = None
-    keys: Sequence[int] = ()
-    stated: Sequence[Stated] = ()
+    @classmethod
+    def of(cls, urls: UrlBatch, secret: bytes) -> Self:
+        """The rows of a batch; of a NativeColumns the compiled scanner makes nearly all values."""
+        store: Any = urls.store
+        if isinstance(store, ObjectColumns):
+            fields = zip(urls.lastmods, urls.precisions, urls.changefreqs, urls.priorities, strict=True)
+            digests = [*map(_nested, map(to_dict, urls.records()))]
+            keys, stated = url_keys(urls.locs, secret), [*starmap(pack_stated, fields)]
+            return cls(urls, keys, stated, digests if any(digests) else None)
+        made: Any = scanner.row_columns(store, urls.start, urls.stop, secret)
+        keys, stated, nested = made
+        if None in stated:
+            for index in [index for index, value in enumerate(stated) if value is None]:
+                one = urls.part(index, index + 1)
+                stated[index] = pack_stated(*one.lastmods, *one.precisions, *one.changefreqs, *one.priorities)
+        return cls(urls, keys, stated, nested)
 
-    def only(self, mask: Sequence[bool]) -> RowColumns:
+    def only(self, mask: Sequence[bool]) -> Rows:
         """The URLs whose mask is true."""
-        columns: list[Any] = [column and [*compress(column, mask)] for column in self]
-        return RowColumns(*columns)
-
-    def part(self, start: int, end: int) -> RowColumns:
-        """The URLs from index `start` up to `end`."""
-        columns: list[Any] = [column and column[start:end] for column in self]
-        return RowColumns(*columns)
+        if all(mask):
+            return self
+        columns: list[Any] = [column and [*compress(column, mask)] for column in (self.keys, self.stated, self.nested)]
+        return Rows(self.urls.only(mask), *columns)
 
     def listing(self, document: int, index: int) -> Listing:
         """The listing of the URL at an index."""
-        dates = self.lastmods[index], self.precisions[index]
-        nested = self.nested[index] if self.nested else None
-        return Listing(document, *dates, self.changefreqs[index], self.priorities[index], nested)
+        return Listing.of_row(document, self.stated[index], self.nested[index] if self.nested else None)
 
-    def record(self, index: int, sitemap: str) -> UrlRecord:
-        """The record of the URL at an index."""
-        line = self.json_lines[index] if self.json_lines else None
-        if line is None:
-            record = record_of(self.locs[index], self.listing(0, index), sitemap)
-        else:
-            record = cast("UrlRecord", from_json(line))
-        record.line = self.lines[index]
-        return record
+    def values(self, prefix_chars: int) -> tuple[list[Any], int]:
+        """The values of the rows, one row after the other in the order of their keys, and their number in a row.
 
-    def batch(self, sitemap: str) -> UrlBatch:
-        """The UrlBatch of these URLs."""
-        return batch_of(sitemap, [self.record(index, sitemap) for index in range(len(self.locs))])
+        Each loc is cut behind its first `prefix_chars`; the nested value is only there where a URL has any.
+        """
+        parts: list[Sequence[Any]] = [self.stated, [loc[prefix_chars:] for loc in self.urls.locs]]
+        if self.nested:
+            parts.append(self.nested)
+        if scanner is not None:
+            return scanner.sorted_rows(self.keys, parts), 1 + len(parts)
+        rows = sorted(zip(self.keys, *parts, strict=True), key=itemgetter(0))
+        return [*chain.from_iterable(rows)], 1 + len(parts)
 
 
 @attrs.frozen
@@ -263,57 +243,13 @@ class StoredRows:
         """The listing of a row."""
         return Listing.of_row(document, self.stated[key], self.nested.get(key))
 
-    def differences(self, columns: RowColumns) -> list[bool]:
+    def differences(self, rows: Rows) -> list[bool]:
         """Whether each URL differs from its row, or has none."""
-        differ = map(ne, columns.stated, map(self.stated.get, columns.keys))
-        if not columns.nested and not self.nested:
+        differ = map(ne, rows.stated, map(self.stated.get, rows.keys))
+        if not rows.nested and not self.nested:
             return [*differ]
-        nested = map(ne, columns.nested or repeat(None), map(self.nested.get, columns.keys))
+        nested = map(ne, rows.nested or repeat(None), map(self.nested.get, rows.keys))
         return [*map(or_, differ, nested)]
-
-
-def columns_of(batch: UrlBatch) -> RowColumns:
-    """The columns of a batch."""
-    columns = batch.locs, batch.lastmods, batch.precisions, batch.changefreqs, batch.priorities, batch.lines
-    if not batch.detailed:
-        return RowColumns(*columns)
-    nested: list[str | None] = [None] * len(batch)
-    lines: list[bytes | None] = [None] * len(batch)
-    for index, record in batch.detailed.items():
-        json_object = to_dict(record)
-        nested[index], lines[index] = _nested(json_object), orjson.dumps(json_object)
-    return RowColumns(*columns, nested, lines)
-
-
-def with_rows(pieces: Sequence[RowColumns], secret: bytes) -> RowColumns:
-    """The URLs of several pieces, with the values of their rows."""
-    columns: list[Any] = [[*chain.from_iterable(parts)] for parts in zip(*(piece[:6] for piece in pieces), strict=True)]
-    nested = _joined([piece.nested for piece in pieces], pieces)
-    json_lines = _joined([piece.json_lines for piece in pieces], pieces)
-    columns += [nested, json_lines, url_keys(columns[0], secret), pack_stated(*columns[1:5])]
-    return RowColumns(*columns)
-
-
-def _joined(columns: Sequence[Sequence[Any] | None], pieces: Sequence[RowColumns]) -> list[Any] | None:
-    """A column of each piece as one; None where no URL has a value."""
-    joined: list[Any] = []
-    for column, piece in zip(columns, pieces, strict=True):
-        joined += column or [None] * len(piece.locs)
-    return joined if any(joined) else None
-
-
-def row_values(columns: RowColumns, prefix_chars: int) -> tuple[list[Any], int]:
-    """The values of the rows of URLs, one row after the other in the order of their keys, and their number in a row.
-
-    Each loc is cut behind its first `prefix_chars`; `nested` is only there where a URL has any.
-    """
-    parts: list[Sequence[Any]] = [columns.stated, [loc[prefix_chars:] for loc in columns.locs]]
-    if columns.nested:
-        parts.append(columns.nested)
-    if scanner is not None:
-        return scanner.sorted_rows(columns.keys, parts), 1 + len(parts)
-    rows = sorted(zip(columns.keys, *parts, strict=True), key=itemgetter(0))
-    return [*chain.from_iterable(rows)], 1 + len(parts)
 
 
 def _nested(json_object: dict[str, Any]) -> str | None:

@@ -26,7 +26,6 @@ from ..parser.normalise.urls import is_web_url
 from .diff_rules import HELD_BACK_FOR, Departure, DocumentChanges, is_mass_removal
 from .document_buffer import SPILL_MEMORY_BYTES, DocumentBuffer, SpillBuffer
 from .documents import SiteDocuments, expires
-from .rows import columns_of
 from .schema import decode_value, may_write, only_row, sqlite_errors
 from .state import State, settings_of
 from .urls import SiteUrls
@@ -160,8 +159,7 @@ class StateSync:
                 for item in group:
                     if isinstance(item, UrlBatch):
                         _, buffer = self._row_and_buffer(item.sitemap or "")
-                        buffer.add(columns_of(item), micros(self._plan.clock()) // 1_000_000)
-                        buffer.cut_locs.update(_cut_locs(item))
+                        buffer.add(item, micros(self._plan.clock()) // 1_000_000)
                     elif isinstance(item, Outcome):
                         yield from self._counted(self._end_document(item, on_document))
 
@@ -353,10 +351,3 @@ def _shown(value: Any) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     return " ".join(value) if isinstance(value, list) and value else str(value or "none")
-
-
-def _cut_locs(batch: UrlBatch) -> Iterator[str]:
-    """The URLs of entries that were not read to their end."""
-    for record in batch.detailed.values():
-        if any(problem.code == "S01" and problem.severity == "error" for problem in record.problems):
-            yield record.loc

@@ -24,11 +24,10 @@ from .diff_rules import (
     Departure,
     PreviousListings,
     change_pieces,
-    column_batches,
     counted_places,
     new_pieces,
 )
-from .rows import HAS_NEWS, Listing, RowColumns, StoredRows, newest_listing, record_of, row_values, with_rows
+from .rows import HAS_NEWS, Listing, Rows, StoredRows, newest_listing, record_of
 from .schema import decode_value, json_text
 
 if TYPE_CHECKING:
@@ -161,42 +160,43 @@ class SiteUrls:
         """The new and updated URLs of a document that was read, in its order; stores them, and fills in `diff`."""
         diff.prefix = document.prefix if document.stored.entries else None
         # Of a large document the batches are made twice, as all of them may be more than fits into memory.
-        batches: Callable[[], Iterator[RowColumns]] = partial(self._batches, buffer)
+        batches: Callable[[], Iterator[Rows]] = partial(self._batches, document, buffer)
         if buffer.lastmods.entries <= MAX_BATCH_URLS:
             batches = partial(iter, [*batches()])
+            buffer.release()
         counted = counted_places(batches)
         start = 0
-        for columns in batches():
-            places = range(start, start + len(columns.keys))
+        for rows in batches():
+            places = range(start, start + len(rows.keys))
             start = places.stop
             if counted:
-                columns = columns.only([*map(eq, places, map(counted.get, columns.keys, places))])
-            yield from self._batch_changes(document, columns, diff, buffer.cut_locs)
+                rows = rows.only([*map(eq, places, map(counted.get, rows.keys, places))])
+            yield from self._batch_changes(document, rows, diff, buffer.cut_locs)
 
-    def _batches(self, buffer: DocumentBuffer) -> Iterator[RowColumns]:
-        return (with_rows(batch, self._secret) for batch in column_batches(buffer.pieces()))
+    def _batches(self, document: DocumentRow, buffer: DocumentBuffer) -> Iterator[Rows]:
+        return (Rows.of(urls, self._secret) for urls in buffer.batches(document.stored.url))
 
     def _batch_changes(
-        self, document: DocumentRow, columns: RowColumns, diff: DocumentChanges, cut_locs: Collection[str]
+        self, document: DocumentRow, rows: Rows, diff: DocumentChanges, cut_locs: Collection[str]
     ) -> Iterator[ChangePiece]:
         """The changes of some URLs of a document; no other batch of it has one of these.
 
         A stored URL of `cut_locs` stays as it is: what its entry lacks may have been cut off.
         """
-        stored = self._stored(document, columns.keys, diff)
-        diff.still_listed += sum(map(stored.stated.__contains__, columns.keys))
-        diff.listed.update(columns.keys)
+        stored = self._stored(document, rows.keys, diff)
+        diff.still_listed += sum(map(stored.stated.__contains__, rows.keys))
+        diff.listed.update(rows.keys)
         if stored.stated:
-            differs = stored.differences(columns)
-            for place, loc in enumerate(columns.locs if cut_locs else ()):
-                differs[place] &= not (loc in cut_locs and columns.keys[place] in stored.stated)
-            columns = columns.only(differs)
-        if columns.keys:
-            self._set_prefix(document, columns, diff)
-            values, width = row_values(columns, len(diff.prefix or ""))
+            differs = stored.differences(rows)
+            for place, loc in enumerate(rows.urls.locs if cut_locs else ()):
+                differs[place] &= not (loc in cut_locs and rows.keys[place] in stored.stated)
+            rows = rows.only(differs)
+        if rows.keys:
+            self._set_prefix(document, rows.urls.locs, diff)
+            values, width = rows.values(len(diff.prefix or ""))
             parameters = self._parameters(document, values[::width])
-            before = self._before(parameters, columns, stored)
-            yield from self._pieces(document, columns, before, diff)
+            before = self._before(parameters, rows, stored)
+            yield from self._pieces(document, rows, before, diff)
             self._store(document, values, width)
             self._keep_first_runs(document, before)
             if self.has_unlisted:
@@ -215,8 +215,8 @@ class SiteUrls:
             rows = self._select(_KEYS_STORED, self._parameters(document, sorted(keys)))
         return StoredRows.of(*rows)
 
-    def _before(self, parameters: dict[str, Any], columns: RowColumns, stored: StoredRows) -> PreviousListings:
-        own = (key for key in columns.keys if key in stored.stated)
+    def _before(self, parameters: dict[str, Any], rows: Rows, stored: StoredRows) -> PreviousListings:
+        own = (key for key in rows.keys if key in stored.stated)
         before = PreviousListings({key: stored.listing(parameters["document"], key) for key in own})
         for query in (_LISTED_ELSEWHERE, _UNLISTED) if self.has_unlisted else (_LISTED_ELSEWHERE,):
             for key, kind, first_run, *row in self._select(query, parameters):
@@ -225,23 +225,23 @@ class SiteUrls:
         return before
 
     def _pieces(
-        self, document: DocumentRow, columns: RowColumns, before: PreviousListings, diff: DocumentChanges
+        self, document: DocumentRow, rows: Rows, before: PreviousListings, diff: DocumentChanges
     ) -> Iterator[ChangePiece]:
-        is_known = [key in before.own or key in before.elsewhere for key in columns.keys] if before.has_any else ()
+        is_known = [key in before.own or key in before.elsewhere for key in rows.keys] if before.has_any else ()
         if any(is_known):
             known = compress(count(), is_known)
-            yield from change_pieces(self._change(document, columns, index, before, diff) for index in known)
-            columns = columns.only([not flag for flag in is_known])
+            yield from change_pieces(self._change(document, rows, index, before, diff) for index in known)
+            rows = rows.only([not flag for flag in is_known])
         if document.id < self._first_new_document and len(self._new) < _MAX_NEW_KEYS:
-            self._new.update(columns.keys)
-        yield from new_pieces(columns, document.stored.url)
+            self._new.update(rows.keys)
+        yield from new_pieces(rows.urls)
 
     def _change(
-        self, document: DocumentRow, columns: RowColumns, index: int, before: PreviousListings, diff: DocumentChanges
+        self, document: DocumentRow, rows: Rows, index: int, before: PreviousListings, diff: DocumentChanges
     ) -> Change | None:
         """The change of a URL that this document or another listed before; None if it is not updated."""
-        key, loc = columns.keys[index], columns.locs[index]
-        listing = columns.listing(document.id, index)
+        key = rows.keys[index]
+        listing = rows.listing(document.id, index)
         if key in before.own:
             diff.count(before.own[key], listing)
         elsewhere = before.counted_elsewhere(key, document.id)
@@ -252,17 +252,17 @@ class SiteUrls:
         if all(each >= self._first_new_document for each in before.documents(key)):  # it was new in this run
             return None
         if new is not listing:
-            return _updated(record_of(loc, new, self._sitemap(new.document)), changed, old)
-        return _updated(columns.record(index, document.stored.url), changed, old)
+            return _updated(record_of(rows.urls.locs[index], new, self._sitemap(new.document)), changed, old)
+        return _updated(rows.urls.record(index), changed, old)
 
     def _sitemap(self, document: int) -> str | None:
         row = self._db.execute("SELECT url FROM document WHERE id = ?", (document,)).fetchone()
         return row and str(row[0])
 
-    def _set_prefix(self, document: DocumentRow, columns: RowColumns, diff: DocumentChanges) -> None:
+    def _set_prefix(self, document: DocumentRow, locs: Sequence[str], diff: DocumentChanges) -> None:
         """Makes the prefix of the document one of these URLs, too."""
         known = [] if diff.prefix is None else [diff.prefix]
-        prefix = str(os.path.commonprefix([*known, min(columns.locs), max(columns.locs)]))  # noqa: RUF071 - of text, and no path
+        prefix = str(os.path.commonprefix([*known, min(locs), max(locs)]))  # noqa: RUF071 - of text, and no path
         if diff.prefix is not None and len(prefix) < len(diff.prefix):
             parameters = {"document": document.id, "middle": diff.prefix[len(prefix) :]}
             self._db.execute("UPDATE entry SET loc = :middle || loc WHERE document = :document", parameters)
