@@ -239,8 +239,11 @@ class LastmodEvidence:
         """The newest lastmod, of those that are not after `until`; of equal ones that of the longest period."""
         known = {code: [number] for code, number in self._newest.items()} if self._level else self._counts
         limit = inf if until is None else until.timestamp()
-        earlier = {code: [each for each in numbers if each <= limit * _scale(code)] for code, numbers in known.items()}
-        found = [_lastmod(max(numbers), code) for code, numbers in earlier.items() if numbers]
+        found = []
+        for code, numbers in known.items():
+            last = limit * _scale(code)
+            if earlier := [each for each in numbers if each <= last]:
+                found.append(_lastmod(max(earlier), code))
         return max(found, key=lambda lastmod: (lastmod[0], period_end(*lastmod)), default=None)
 
     def summary(self) -> LastmodSummary:
@@ -279,17 +282,16 @@ class LastmodEvidence:
         for code, newest in self._maxima().items():
             scale = _scale(code)
             if newest >= second * scale:
-                unit = self._unit(code)
-                dates = ((code, number * unit / scale, count) for number, count in self._counts[code].items())
-                yield from (date for date in dates if date[1] >= second)
+                counts, unit = self._counts[code], self._unit(code)
+                least = second * scale / unit
+                yield from ((code, number * unit / scale, counts[number]) for number in counts if number >= least)
 
     def _moments(self) -> dict[int, int]:
         """Lastmod in microseconds -> number of entries."""
-        moments: dict[int, int] = {}
+        moments: Counter[int] = Counter()
         for code, counts in self._counts.items():
             length = self._unit(code) * _SECOND // _scale(code)
-            for number, count in counts.items():
-                moments[number * length] = moments.get(number * length, 0) + count
+            moments.update({number * length: count for number, count in counts.items()})
         return moments
 
     def _batches(self) -> tuple[Batch, ...]:

@@ -14,7 +14,17 @@ def codes_of(dialect: str) -> dict[str, int]: ...
 def row_columns(
     urls: NativeColumns, start: int, stop: int, secret: bytes
 ) -> tuple[list[int], list[int | None], list[str | None] | None]: ...
-def sorted_rows(keys: Sequence[int], columns: Sequence[Sequence[Any]]) -> list[Any]: ...
+def common_prefix(urls: NativeColumns, start: int, stop: int) -> str: ...
+def sorted_rows(
+    urls: NativeColumns,
+    start: int,
+    keys: list[int],
+    stated: list[int | str],
+    nested: list[str | None] | None,
+    widths: tuple[int, int],
+    prefix: int,
+    most: int,
+) -> tuple[str, list[str]]: ...
 
 class Scanner:
     def __init__(

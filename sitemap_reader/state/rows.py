@@ -6,10 +6,11 @@ that they changed and not how. All values can be JSON, so that SQLite returns ma
 
 from __future__ import annotations
 
+import os.path
 from base64 import b64encode
 from datetime import datetime, timedelta
 from hashlib import blake2b
-from itertools import chain, compress, product, repeat, starmap
+from itertools import compress, islice, product, repeat, starmap
 from operator import itemgetter, ne, or_
 from struct import unpack
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self, TypeAlias
@@ -175,14 +176,32 @@ def url_keys(locs: Sequence[str], secret: bytes) -> list[int]:
     return [*unpack(f">{len(locs)}q", b"".join(digests))]
 
 
+# The most characters of an integer in SQLite.
+_INTEGER_CHARACTERS = 20
+# Statements are neither many nor large.
+_ROWS_AT_ONCE = 8_192
+
+
+class SortedRows(NamedTuple):
+    """Rows in the order of their keys: the `keys` as a JSON array, and JSON objects that have the other values by key.
+
+    These are texts: the stated value and the nested values, with spaces up to their width in characters, and the loc.
+    """
+
+    keys: str
+    objects: list[str]
+    stated_width: int
+    nested_width: int
+
+
 @attrs.frozen
 class Rows:
     """URLs that a document lists, and the values of their rows; `nested` is None where no URL has any."""
 
     urls: UrlBatch
-    keys: Sequence[int]
-    stated: Sequence[Stated]
-    nested: Sequence[str | None] | None
+    keys: list[int]
+    stated: list[Stated]
+    nested: list[str | None] | None
 
     @classmethod
     def of(cls, urls: UrlBatch, secret: bytes) -> Self:
@@ -212,18 +231,34 @@ class Rows:
         """The listing of the URL at an index."""
         return Listing.of_row(document, self.stated[index], self.nested[index] if self.nested else None)
 
-    def values(self, prefix_chars: int) -> tuple[list[Any], int]:
-        """The values of the rows, one row after the other in the order of their keys, and their number in a row.
+    def prefix(self) -> str:
+        """What all locs begin with."""
+        store: Any = self.urls.store
+        if isinstance(store, ObjectColumns):
+            return os.path.commonprefix([*self.urls.locs])  # noqa: RUF071 - of text, and no path
+        return scanner.common_prefix(store, self.urls.start, self.urls.stop)
 
-        Each loc is cut behind its first `prefix_chars`; the nested value is only there where a URL has any.
-        """
-        parts: list[Sequence[Any]] = [self.stated, [loc[prefix_chars:] for loc in self.urls.locs]]
-        if self.nested:
-            parts.append(self.nested)
-        if scanner is not None:
-            return scanner.sorted_rows(self.keys, parts), 1 + len(parts)
-        rows = sorted(zip(self.keys, *parts, strict=True), key=itemgetter(0))
-        return [*chain.from_iterable(rows)], 1 + len(parts)
+    def sorted(self, prefix: str) -> SortedRows:
+        """The rows, as statements take them; each loc without the prefix of all of its document."""
+        stated_width = _INTEGER_CHARACTERS + 1
+        if str in {*map(type, self.stated)}:
+            stated_width = max(stated_width, *(1 + len(each) for each in self.stated if isinstance(each, str)))
+        widths = stated_width, max(map(len, filter(None, self.nested or ())), default=0)
+        store: Any = self.urls.store
+        if not isinstance(store, ObjectColumns):
+            columns = self.keys, self.stated, self.nested
+            cut = len(prefix.encode())
+            return SortedRows(
+                *scanner.sorted_rows(store, self.urls.start, *columns, widths, cut, _ROWS_AT_ONCE), *widths
+            )
+        lists = zip(self.keys, self.stated, self.nested or repeat(""), self.urls.locs, strict=False)
+        rows = {
+            str(key): f"{stated:<{widths[0]}}{nested or '':<{widths[1]}}{loc[len(prefix) :]}"
+            for key, stated, nested, loc in sorted(lists, key=itemgetter(0))
+        }
+        items = iter(rows.items())
+        objects = [json_text(dict(some)) for some in iter(lambda: [*islice(items, _ROWS_AT_ONCE)], [])]
+        return SortedRows(json_text(sorted(self.keys)), objects, *widths)
 
 
 @attrs.frozen
