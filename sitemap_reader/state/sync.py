@@ -1,14 +1,15 @@
 """StateSync: applies the batches of a crawl to a state, and yields the new, updated and removed URLs.
 
-In: batches of records, references and outcomes. Out: pieces of changes. All pieces of a document are committed
-together, when the consumer requests what follows the last of them: a consumer that writes each piece before that loses
-no change, even if it is killed.
+In: batches of records, references and outcomes. Out: pieces of changes. A document is stored when the consumer requests
+what follows its last piece, and documents are committed together: a consumer that writes each piece before it requests
+the next loses no change, even if it is killed. The next run then repeats the documents that were not committed.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import time
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -39,6 +40,10 @@ if TYPE_CHECKING:
     from .diff_rules import ChangePiece
     from .documents import DocumentRow, StoredDocument
 
+# A commit writes most pages of the index of keys, however few rows are new. It comes behind the document with which so
+# many URLs, or so many seconds, have passed since the last one.
+_COMMIT_URLS = 10_000
+_COMMIT_SECONDS = 1.0
 # How long a URL that left a feed or a news sitemap is remembered, so that it is not new if it returns.
 _EXPIRED_FOR = timedelta(days=90)
 
@@ -63,7 +68,8 @@ class SyncPlan:
 class StateSync:
     """take() each batch, then finish() if the crawl came to its end; consume the changes of each call before the next.
 
-    close() rolls back what was not committed, and closes the state if it was given as a path.
+    close() commits the documents whose changes were consumed, rolls back a part of one, and closes the state if it was
+    given as a path.
     """
 
     def __init__(
@@ -78,6 +84,9 @@ class StateSync:
         self._site = site
         self._started = plan.clock()
         self._sitemaps = self._not_modified = 0
+        self._pending = 0  # documents that are not committed, and their URLs
+        self._committed_at = time.monotonic()
+        self._whole_changes = -1  # of the connection, when no document was stored in part
         self._all_read = True  # robots.txt files, and what is not on the web
         self._hidden_robots: list[str] = []  # robots.txt URLs that answered with a page
         self.postponed: set[str] = set()  # documents that were not due
@@ -162,6 +171,7 @@ class StateSync:
                         buffer.add(item, micros(self._plan.clock()) // 1_000_000)
                     elif isinstance(item, Outcome):
                         yield from self._counted(self._end_document(item, on_document))
+            self._whole_changes = self._state.db.total_changes
 
     def finish(self, note: Callable[[Problem], None]) -> Iterator[ChangePiece]:
         """Yields the removed URLs, if all documents are known for certain; reports problems to `note`."""
@@ -220,13 +230,16 @@ class StateSync:
             yield from self._replace(row, buffer, outcome)
         buffer.release()
         self._documents.forget_children(url)
-        self._commit()
+        self._pending += 1 + outcome.entries
+        if self._pending >= _COMMIT_URLS or time.monotonic() - self._committed_at >= _COMMIT_SECONDS:
+            self._commit()
         if on_document is not None:
             on_document(self._documents.get(url).stored)
 
     def _replace(self, row: DocumentRow, buffer: DocumentBuffer, outcome: Outcome) -> Iterator[ChangePiece]:
         """Replaces the stored URLs of a document; those of one that was read in part are added to the stored ones."""
         self._is_known = True
+        self._whole_changes = self._state.db.total_changes
         diff = DocumentChanges()
         yield from self._urls.changes(row, buffer, diff)
         lastmods = buffer.lastmods
@@ -317,16 +330,20 @@ class StateSync:
         db.execute(f"UPDATE run SET {names} WHERE id = ?", (*columns.values(), self._run))
         if self._is_known and not self._plan.dry_run:
             self._state.commit()
+        self._pending, self._committed_at = 0, time.monotonic()
 
     def close(self) -> None:
-        """Rolls back what was not committed. May be called twice."""
+        """Commits whole documents, or rolls back what was not committed. May be called twice."""
         self._spill.close()
         with sqlite_errors(self._state.name):
+            db = self._state.db
+            if self._pending and not self._shares and db.in_transaction and db.total_changes == self._whole_changes:
+                self._commit()
             if self._owns:
                 self._state.close()
-            elif self._has_begun and self._state.db.in_transaction and not self._shares:
-                self._state.db.execute("ROLLBACK")
-            self._has_begun = False
+            elif self._has_begun and db.in_transaction and not self._shares:
+                db.execute("ROLLBACK")
+            self._has_begun, self._pending = False, 0
 
 
 def _opened(state: str | os.PathLike[str], *, dry_run: bool) -> State:

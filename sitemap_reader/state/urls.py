@@ -69,6 +69,7 @@ SELECT json_group_array(json_array(
 FROM json_each(:keys) CROSS JOIN unlisted AS other
 ON other.site = :site AND other.key = value AND NOT other.reported
 """
+_LENGTHEN = "UPDATE entry SET loc = :middle || loc WHERE document = :document"
 # One text for many rows, as SortedRows has them: three times as fast as parameters for each.
 # Without WHERE, ON would begin the condition of a join.
 _STORE = """
@@ -189,19 +190,26 @@ class SiteUrls:
         A stored URL of `cut_locs` stays as it is: what its entry lacks may have been cut off.
         """
         stored = self._stored(document, rows.keys, diff)
-        diff.still_listed += sum(map(stored.stated.__contains__, rows.keys))
-        diff.listed.update(rows.keys)
+        if document.stored.entries:
+            diff.still_listed += sum(map(stored.stated.__contains__, rows.keys))
+            diff.listed.update(rows.keys)
         if stored.stated:
             differs = stored.differences(rows)
             for place, loc in enumerate(rows.urls.locs if cut_locs else ()):
                 differs[place] &= not (loc in cut_locs and rows.keys[place] in stored.stated)
             rows = rows.only(differs)
         if rows.keys:
-            diff.prefix = self._prefix(document, rows, diff.prefix)
-            in_order = rows.sorted(diff.prefix)
+            prefix = rows.prefix()
+            if diff.prefix is not None:
+                prefix = os.path.commonprefix([prefix, diff.prefix])  # noqa: RUF071 - of text, and no path
+            in_order = rows.sorted(prefix)
             parameters = {"document": document.id, "site": self._site, "keys": in_order.keys}
             before = self._before(parameters, rows, stored)
             yield from self._pieces(document, rows, before, diff)
+            # Nothing is written before: where the consumer left, the documents before this can be committed.
+            if diff.prefix is not None and len(prefix) < len(diff.prefix):
+                self._db.execute(_LENGTHEN, {**parameters, "middle": diff.prefix[len(prefix) :]})
+            diff.prefix = prefix
             self._store(document, in_order)
             self._keep_first_runs(document, before)
             if self.has_unlisted:
@@ -221,7 +229,7 @@ class SiteUrls:
         return StoredRows.of(*rows)
 
     def _before(self, parameters: dict[str, Any], rows: Rows, stored: StoredRows) -> PreviousListings:
-        own = (key for key in rows.keys if key in stored.stated)
+        own = (key for key in rows.keys if key in stored.stated) if stored.stated else ()
         before = PreviousListings({key: stored.listing(parameters["document"], key) for key in own})
         for query in (_LISTED_ELSEWHERE, _UNLISTED) if self.has_unlisted else (_LISTED_ELSEWHERE,):
             for key, kind, first_run, *row in self._select(query, parameters):
@@ -263,16 +271,6 @@ class SiteUrls:
     def _sitemap(self, document: int) -> str | None:
         row = self._db.execute("SELECT url FROM document WHERE id = ?", (document,)).fetchone()
         return row and str(row[0])
-
-    def _prefix(self, document: DocumentRow, rows: Rows, before: str | None) -> str:
-        """The prefix of the document's locs with those of these URLs; stored ones are made to have it."""
-        prefix = rows.prefix()
-        if before is not None:
-            prefix = os.path.commonprefix([prefix, before])  # noqa: RUF071 - of text, and no path
-            if len(prefix) < len(before):
-                parameters = {"document": document.id, "middle": before[len(prefix) :]}
-                self._db.execute("UPDATE entry SET loc = :middle || loc WHERE document = :document", parameters)
-        return prefix
 
     def _store(self, document: DocumentRow, rows: SortedRows) -> None:
         parameters: dict[str, Any] = {"document": document.id, "first_run": self._first_run}
