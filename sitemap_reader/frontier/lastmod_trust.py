@@ -23,7 +23,7 @@ from ..model.url_batch import lastmod_of, precision_of, states_time
 from ..parser.normalise.dates import PRECISION_CHARACTERS, format_date, period_end, tolerance
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
 # A lastmod: the moment, and which of its fields were given.
 Lastmod = tuple[datetime, Precision]
@@ -269,22 +269,22 @@ class LastmodEvidence:
 
     def _future(self, now: float) -> int:
         """The number of lastmods after `now`; 0 if that is -inf, as it is unknown."""
-        latest = {code: now + tolerance(precision_of(code)).total_seconds() for code in self._counts}
-        return sum(count for code, second, count in self._since(now) if second > latest[code] > -inf)
+        late = 0
+        for code, counts in self._counts.items() if now > -inf else ():
+            latest = (now + tolerance(precision_of(code)).total_seconds()) * _scale(code) / self._unit(code)
+            late += sum([count for number, count in counts.items() if number > latest])
+        return late
 
     def _at_fetch(self) -> int:
         """The number of lastmods that state a time at which the document was read."""
-        low, high = self._began - _FETCH_MARGIN_SECONDS, self._ended + _FETCH_MARGIN_SECONDS
-        return sum(count for code, second, count in self._since(low) if states_time(code) and second <= high)
-
-    def _since(self, second: float) -> Iterator[tuple[int | None, float, int]]:
-        """Precision, time in seconds and number of entries of the lastmods from a time on; often there is none."""
-        for code, newest in self._maxima().items():
-            scale = _scale(code)
-            if newest >= second * scale:
-                counts, unit = self._counts[code], self._unit(code)
-                least = second * scale / unit
-                yield from ((code, number * unit / scale, counts[number]) for number in counts if number >= least)
+        read = 0
+        for code, counts in self._counts.items():
+            per_second = _scale(code) / self._unit(code)
+            first = (self._began - _FETCH_MARGIN_SECONDS) * per_second
+            last = (self._ended + _FETCH_MARGIN_SECONDS) * per_second
+            if states_time(code):
+                read += sum([count for number, count in counts.items() if first <= number <= last])
+        return read
 
     def _moments(self) -> dict[int, int]:
         """Lastmod in microseconds -> number of entries."""

@@ -233,6 +233,7 @@ class StateSync:
         self._pending += 1 + outcome.entries
         if self._pending >= _COMMIT_URLS or time.monotonic() - self._committed_at >= _COMMIT_SECONDS:
             self._commit()
+        self._whole_changes = self._state.db.total_changes
         if on_document is not None:
             on_document(self._documents.get(url).stored)
 

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from itertools import chain
 
+import attrs
 import pytest
 
 import sitemap_reader as sr
 from sitemap_reader.frontier import History
-from sitemap_reader.model import UrlBatch
+from sitemap_reader.parser import batch_of
 from sitemap_reader.state import (
     DocumentChanges,
     Listing,
     PreviousListings,
-    RowColumns,
+    Rows,
     change_pieces,
-    columns_of,
     counted_places,
     new_pieces,
-    with_rows,
+    pack_stated,
 )
 
 SECRET = b"0123456789abcdef"
@@ -30,9 +30,9 @@ def listing(document: int, lastmod: int | None = None, priority: float | None = 
     return Listing(document, lastmod, None if lastmod is None else 4, None, priority, None)
 
 
-def stated(*names: str, **fields: object) -> RowColumns:
-    records = [sr.UrlRecord(f"https://a.example/{name}", line=1, **fields) for name in names]  # type: ignore[arg-type]
-    return with_rows([columns_of(UrlBatch(MAP, records=records))], SECRET)
+def rows_of(*names: str) -> Rows:
+    records = [sr.UrlRecord(f"https://a.example/{name}", line=1) for name in names]
+    return Rows.of(batch_of(MAP, records), SECRET)
 
 
 # --- previous listings ---
@@ -64,13 +64,14 @@ def test_newest_listing_counts_or_the_first_of_equal_ones(
     first: int | None, second: int | None, place: int, is_one_batch: bool
 ) -> None:
     dates = [first, None, second]
-    urls = stated("x", "y", "x")._replace(lastmods=dates, precisions=[None if date is None else 4 for date in dates])
-    batches = [urls] if is_one_batch else [urls.part(0, 1), urls.part(1, 2), urls.part(2, 3)]
+    stated = [pack_stated(date, None if date is None else 4, None, None) for date in dates]
+    urls = attrs.evolve(rows_of("x", "y", "x"), stated=stated)
+    batches = [urls] if is_one_batch else [urls.only([at == index for at in range(3)]) for index in range(3)]
     assert counted_places(lambda: batches) == {urls.keys[0]: 2 * place}
 
 
 def test_urls_that_are_listed_once_have_no_place() -> None:
-    assert counted_places(lambda: [stated("x", "y"), stated("z")]) == {}
+    assert counted_places(lambda: [rows_of("x", "y"), rows_of("z")]) == {}
 
 
 # --- how a document changes ---
@@ -113,23 +114,15 @@ def test_a_piece_of_changes_does_not_wait_for_the_next(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("most", [1, 3, 1000])
-def test_new_urls_come_in_their_order_whether_plain_or_not(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+def test_new_urls_come_in_their_order(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     monkeypatch.setattr("sitemap_reader.state.diff_rules.MAX_PIECE_URLS", most)
     records = [
         sr.UrlRecord(f"https://a.example/{number}", mobile=number in (2, 3, 6), sitemap=MAP, line=number)
         for number in range(8)
     ]
     reported: list[sr.UrlRecord] = []
-    for piece in new_pieces(columns_of(UrlBatch(MAP, records=records)), MAP):
+    for piece in new_pieces(batch_of(MAP, records)):
         assert 0 < len(piece) <= most
         assert piece.sitemap == MAP
-        assert piece.is_plain is not any(record.mobile for record in piece.records())
         reported += piece.records()
     assert reported == records
-
-
-def test_new_urls_without_extensions_are_no_records() -> None:
-    (plain,) = new_pieces(stated("x", "y"), MAP)
-    (rich,) = new_pieces(stated("x", "y", mobile=True), MAP)
-    assert (plain.is_plain, rich.is_plain) == (True, False)
-    assert [record.mobile for record in rich.detailed.values()] == [True, True]

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os.path
+import random
 import sqlite3
+from base64 import b64encode
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import attrs
+import orjson
 import pytest
 from corpus_cases import record_of_everything
 from hypothesis import given
@@ -20,42 +25,39 @@ from sitemap_reader.model import (
     CHANGEFREQS,
     EXTENSIONS,
     PRECISIONS,
-    Columns,
+    ObjectColumns,
     UrlBatch,
     lastmod_columns,
     lastmod_of,
     micros,
 )
-from sitemap_reader.parser import scanner
+from sitemap_reader.parser import batch_of, scanner
 from sitemap_reader.serialize import STATED, encode_urls
 from sitemap_reader.state import (
     DocumentBuffer,
     DocumentChanges,
     DocumentRow,
     Listing,
-    RowColumns,
+    Rows,
     SiteUrls,
     SpillBuffer,
     StoredDocument,
     StoredRows,
-    columns_of,
     moment,
     newest_listing,
     open_temporary_state,
     pack_stated,
     record_of,
-    row_values,
     stored_authorities,
     unpack_stated,
     url_keys,
-    with_rows,
 )
-from sitemap_reader.state.urls import _insert
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SECRET = b"0123456789abcdef"
+MAP = "https://a.example/map.xml"
 precisions = st.sampled_from(PRECISIONS)
 
 
@@ -84,19 +86,8 @@ def plain_records(draw: st.DrawFn) -> sr.UrlRecord:
     )
 
 
-def batch_of(*records: sr.UrlRecord) -> UrlBatch:
-    return UrlBatch("https://a.example/map.xml", records=[*records])
-
-
-def entries_of(records: list[sr.UrlRecord]) -> UrlBatch:
-    fields = ("loc", "lastmod", "lastmod_precision", "changefreq", "priority", "line")
-    columns: list[Any] = [[getattr(record, name) for record in records] for name in fields]
-    locs, lastmods, names, changefreqs, *others = columns
-    dates = [lastmod_columns(lastmod, precision) for lastmod, precision in zip(lastmods, names, strict=True)]
-    numbers, precisions = map(list, zip(*dates, strict=True))
-    codes = [None if each is None else CHANGEFREQS.index(each) for each in changefreqs]
-    stated = Columns(locs, numbers, precisions, codes, *others)
-    return UrlBatch("https://a.example/map.xml", columns=stated)
+def rows_of(*records: sr.UrlRecord, secret: bytes = SECRET) -> Rows:
+    return Rows.of(batch_of(MAP, records), secret)
 
 
 @given(dates())
@@ -109,27 +100,68 @@ def test_instant_round_trip(when: datetime) -> None:
     assert moment(micros(when)) == when
 
 
+WHOLE = record_of_everything()
+NESTED = {name: getattr(WHOLE, name) for name in EXTENSIONS} | {"extras": (sr.Extra("urn:x", "a"),)}
+
+
+@st.composite
+def records(draw: st.DrawFn) -> sr.UrlRecord:
+    """Records of which some have nested values, or another text in their loc."""
+    record = draw(plain_records())
+    for name in draw(st.sets(st.sampled_from([*NESTED]))):
+        setattr(record, name, NESTED[name])
+    if draw(st.booleans()):
+        record.images = (sr.Image(draw(st.text(max_size=300)), title=draw(st.none() | st.text())),)
+    record.loc += draw(st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=5))  # it is %00 in a URL
+    return record
+
+
+@needs_scanner
+@given(st.lists(records(), min_size=1, max_size=6), st.binary(min_size=16, max_size=16), st.integers(0, 5))
+def test_rows_are_the_same_with_and_without_the_compiled_scanner(
+    given: list[sr.UrlRecord], secret: bytes, start: int
+) -> None:
+    objects = ObjectColumns()
+    for record in given:
+        objects.append(record)
+    batches = batch_of(MAP, given), UrlBatch(MAP, objects)
+    start = min(start, len(given) - 1)
+    compiled, plain = (Rows.of(each.part(start, len(given)), secret) for each in batches)
+    assert (compiled.keys, compiled.stated, compiled.nested) == (plain.keys, plain.stated, plain.nested)
+    prefix = os.path.commonprefix([record.loc for record in given[start:]])  # noqa: RUF071 - of text
+    assert prefix.startswith(compiled.prefix())
+    assert len(prefix) - len(compiled.prefix()) <= (0 if prefix.isascii() else len(prefix))
+    in_order, expected = compiled.sorted(compiled.prefix()), plain.sorted(compiled.prefix())
+    assert in_order.keys == expected.keys
+    assert [*map(json.loads, in_order.objects)] == [*map(json.loads, expected.objects)]
+    assert in_order[2:] == expected[2:]
+
+
+@needs_scanner
+def test_digests_of_texts_of_all_lengths_are_those_of_hashlib() -> None:
+    chance = random.Random(1)  # noqa: S311 - the same each time
+    texts = ["".join(map(chr, chance.choices(range(1, 0x3000), k=length))) for length in range(1000)]
+    secret = chance.randbytes(16)
+    rows = rows_of(*map(sr.UrlRecord, texts), secret=secret)
+    assert rows.keys == url_keys(texts, secret)
+    titled = rows_of(*(sr.UrlRecord("x", images=(sr.Image("i", title=text),)) for text in texts))
+    for text, nested in zip(texts, titled.nested or (), strict=True):
+        values = [{"loc": "i", "title": text, "caption": None, "geo_location": None, "license": None}]
+        digest = hashlib.blake2b(orjson.dumps(values), digest_size=6).digest()
+        assert nested == f"{EXTENSIONS['images'].state_code}{b64encode(digest).decode()}"
+
+
 @given(st.lists(plain_records(), min_size=1))
-def test_plain_entries_are_the_same_rows_as_their_records(records: list[sr.UrlRecord]) -> None:
-    by_entries, by_records = columns_of(entries_of(records)), columns_of(batch_of(*records))
-    assert with_rows([by_entries], SECRET) == with_rows([by_records], SECRET)
-    together = with_rows([by_entries, by_records, by_entries], SECRET)
-    assert together.batch("https://a.example/map.xml").records() == records * 3
-    for index, record in enumerate(records):
-        back = record_of(record.loc, together.listing(1, index), record.sitemap)
+def test_stated_values_round_trip(given: list[sr.UrlRecord]) -> None:
+    rows = rows_of(*given)
+    for index, record in enumerate(given):
+        back = record_of(record.loc, rows.listing(1, index), record.sitemap)
         assert attrs.evolve(back, line=record.line) == record
-
-
-@given(st.lists(plain_records(), min_size=1))
-def test_stated_values_round_trip(records: list[sr.UrlRecord]) -> None:
-    columns = columns_of(entries_of(records))[1:5]
-    packed = pack_stated(*columns)
-    assert [*map(unpack_stated, packed)] == [*zip(*columns, strict=True)]
     # As a row holds them, and as a query returns them.
     db = sqlite3.connect(":memory:")
     db.execute("CREATE TABLE entry (stated NOT NULL)")
-    db.executemany("INSERT INTO entry VALUES (?)", [(value,) for value in packed])
-    assert json.loads(db.execute("SELECT json_group_array(stated) FROM entry").fetchone()[0]) == packed
+    db.executemany("INSERT INTO entry VALUES (?)", [(value,) for value in rows.stated])
+    assert json.loads(db.execute("SELECT json_group_array(stated) FROM entry").fetchone()[0]) == rows.stated
     db.close()
 
 
@@ -146,58 +178,57 @@ def test_usual_values_are_integers(
     date: tuple[int | None, str | None], priority: float | None, is_integer: bool
 ) -> None:
     precision = None if date[1] is None else PRECISIONS.index(date[1])
-    (packed,) = pack_stated([date[0]], [precision], [6], [priority])
+    packed = pack_stated(date[0], precision, 6, priority)
+    record = sr.UrlRecord("x", *lastmod_of(date[0], precision), CHANGEFREQS[6], priority)
+    assert rows_of(record).stated == [packed]
     assert unpack_stated(packed) == (date[0], precision, 6, priority)
     assert isinstance(packed, int) is is_integer
     assert not isinstance(packed, int) or -(2**63) <= packed < 2**63
 
 
-@given(st.dictionaries(st.integers(-(2**63), 2**63 - 1), st.integers(0, 9)), st.booleans())
-def test_rows_are_sorted_by_key_with_and_without_the_compiled_scanner(keys: dict[int, int], has_nested: bool) -> None:
-    locs = [f"https://a.example/{number}" for number in keys.values()]
-    nested = [None if number % 2 else str(number) for number in keys.values()] if has_nested and keys else None
-    columns = RowColumns(locs, (), (), (), (), (), nested, None, tuple(keys), [*keys.values()])
-    expected: list[object] = []
-    for key, number in sorted(keys.items()):
-        expected += [key, number, str(number), *([None if number % 2 else str(number)] if nested else [])]
-    assert row_values(columns, len("https://a.example/")) == (expected, 4 if nested else 3)
+@given(st.lists(records(), min_size=1, unique_by=lambda record: record.loc), st.integers(1, 3))
+def test_rows_are_stored_as_they_are(given: list[sr.UrlRecord], most: int) -> None:
+    """In the order of their keys, so that they go to the end of the table."""
+    document = DocumentInState()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sitemap_reader.state.rows.scanner", None)
-        assert row_values(columns, len("https://a.example/")) == (expected, 4 if nested else 3)
+        patch.setattr("sitemap_reader.state.rows._ROWS_AT_ONCE", most)
+        _, diff = document.read(given)
+        rows = rows_of(*given)
+        in_order = rows.sorted("")
+    keys = [int(key) for text in in_order.objects for key in json.loads(text)]
+    assert keys == json.loads(in_order.keys) == sorted(rows.keys)
+    assert max(len(json.loads(text)) for text in in_order.objects) <= most
+    stored = {key: values for key, *values in document.db.execute("SELECT key, stated, nested, loc FROM entry")}
+    nested = rows.nested or [None] * len(given)
+    columns = zip(rows.keys, rows.stated, nested, [record.loc for record in given], strict=True)
+    prefix = diff.prefix or ""
+    assert stored == {key: [stated, digests, loc[len(prefix) :]] for key, stated, digests, loc in columns}
+    document.db.close()
 
 
 @needs_scanner
 def test_columns_of_another_length_are_refused() -> None:
     assert scanner is not None
-    with pytest.raises(ValueError, match="1 values for 2 keys"):
-        scanner.sorted_rows([2, 1], [[1, 2], [1]])
+    store: Any = batch_of(MAP, [sr.UrlRecord("x"), sr.UrlRecord("y")]).store
+    with pytest.raises(ValueError, match="not one value for each of 2 keys"):
+        scanner.sorted_rows(store, 0, [2, 1], [1], None, (21, 0), 0, 9)
+    with pytest.raises(IndexError, match="URLs 1 to 3 of 2"):
+        scanner.sorted_rows(store, 1, [2, 1], [1, 2], None, (21, 0), 0, 9)
     with pytest.raises(OverflowError):
-        scanner.sorted_rows([2**63], [[1]])
+        scanner.sorted_rows(store, 0, [2**63], [1], None, (21, 0), 0, 9)
+    with pytest.raises(ValueError, match="16 bytes, not 3"):
+        scanner.row_columns(store, 0, 2, b"xyz")
 
 
 @given(st.lists(plain_records(), min_size=1), st.none() | st.just("a.example"))
-def test_the_lines_of_new_urls_are_those_of_their_changes(records: list[sr.UrlRecord], site: str | None) -> None:
-    expected = b"".join(sr.json_line(sr.Change("new", record), site=site) for record in records)
-    assert encode_urls(batch_of(*records), site=site, is_new=True) == expected
-    assert encode_urls(entries_of(records), site=site, is_new=True) == expected
-
-
-@given(st.lists(plain_records(), min_size=1))
-def test_batches_are_the_same_without_the_compiled_scanner(records: list[sr.UrlRecord]) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        batch = entries_of(records)
-        compiled = batch.records(), encode_urls(batch, is_new=True), encode_urls(batch)
-        patch.setattr("sitemap_reader.serialize.jsonl.HAS_SCANNER", False)
-        assert (batch.records(), encode_urls(batch, is_new=True), encode_urls(batch)) == compiled
-
-
-WHOLE = record_of_everything()
-NESTED = {name: getattr(WHOLE, name) for name in EXTENSIONS} | {"extras": (sr.Extra("urn:x", "a"),)}
+def test_the_lines_of_new_urls_are_those_of_their_changes(given: list[sr.UrlRecord], site: str | None) -> None:
+    expected = b"".join(sr.json_line(sr.Change("new", record), site=site) for record in given)
+    assert encode_urls(batch_of(MAP, given), site=site, is_new=True) == expected
 
 
 def listing(**fields: object) -> Listing:
     record = sr.UrlRecord("https://a.example/", **fields)  # type: ignore[arg-type]
-    return columns_of(batch_of(record)).listing(1, 0)
+    return rows_of(record).listing(1, 0)
 
 
 DAY = datetime(2026, 1, 1, tzinfo=UTC)
@@ -242,13 +273,13 @@ def test_keys_depend_on_a_secret() -> None:
 
 def test_rows_of_a_document_are_compared_with_its_urls() -> None:
     records = [sr.UrlRecord(f"https://a.example/{number}") for number in range(5)]
-    urls = with_rows([columns_of(batch_of(*records))], SECRET)
-    urls = urls._replace(stated=[1, 2, 3, 4, 5], nested=[None, "0a", "0a", None, None])
+    urls = attrs.evolve(rows_of(*records), stated=[1, 2, 3, 4, 5], nested=[None, "0a", "0a", None, None])
+    plain = attrs.evolve(urls, nested=None)
     keys = urls.keys
     stored = StoredRows.of([*keys[:4], 7], [1, 2, 3, 9, 7], [None, "0a", "0b", None, None])
     assert stored.differences(urls) == [False, False, True, True, True]
-    assert stored.differences(urls._replace(nested=None)) == [False, True, True, True, True]
-    assert StoredRows.of(keys, [1, 2, 3, 4, 5], [None] * 5).differences(urls._replace(nested=None)) == [False] * 5
+    assert stored.differences(plain) == [False, True, True, True, True]
+    assert StoredRows.of(keys, [1, 2, 3, 4, 5], [None] * 5).differences(plain) == [False] * 5
     assert StoredRows.of(keys, [1, 2, 3, 4, 5], [None] * 5).differences(urls) == [False, True, True, False, False]
 
 
@@ -294,7 +325,7 @@ class DocumentInState:
         """Its changes, where it lists these records, in so many pieces."""
         buffer, diff = DocumentBuffer(SpillBuffer()), DocumentChanges()
         for records in several:
-            buffer.add(columns_of(batch_of(*records)), 0)
+            buffer.add(batch_of(MAP, records), 0)
         pieces = [*self.urls.changes(self.row, buffer, diff)]
         stored = attrs.evolve(self.row.stored, entries=self.urls.count(self.row.id))
         self.row = attrs.evolve(self.row, prefix=diff.prefix or "", stored=stored)
@@ -333,7 +364,7 @@ def test_changed_rows_are_found_and_stored(pairs: list[tuple[sr.UrlRecord, sr.Ur
 def test_first_listing_of_a_document_wins_a_tie_for_any_stored_row(
     monkeypatch: pytest.MonkeyPatch, batch_urls: int
 ) -> None:
-    monkeypatch.setattr("sitemap_reader.state.diff_rules.MAX_BATCH_URLS", batch_urls)
+    monkeypatch.setattr("sitemap_reader.state.document_buffer.MAX_BATCH_URLS", batch_urls)
     plain, other = sr.UrlRecord("https://a.example/", priority=0.2), sr.UrlRecord("https://a.example/", priority=0.9)
     for listed, reported in (([other, plain], [0.9]), ([plain, other], []), ([plain], []), ([other], [0.9])):
         document = DocumentInState()
@@ -348,7 +379,7 @@ def test_first_listing_of_a_document_wins_a_tie_for_any_stored_row(
 
 @pytest.fixture
 def batch_urls(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("diff_rules", "urls"):
+    for module in ("document_buffer", "urls"):
         monkeypatch.setattr(f"sitemap_reader.state.{module}.MAX_BATCH_URLS", request.param)
 
 
@@ -376,19 +407,8 @@ def test_an_older_listing_in_an_earlier_batch_is_no_update(document: DocumentInS
     assert (diff.still_listed, len(diff.listed)) == (2, 2)
 
 
-def test_documents_of_any_size_make_few_statements(document: DocumentInState) -> None:
-    """SQLite caches prepared statements."""
-    _insert.cache_clear()
-    for number, size in enumerate([1, 2, 3, 511, 512, 513, 700, 1023, 1500], 1):
-        document.row = document_row(number)
-        records = [sr.UrlRecord(f"https://a.example/{number}/{page}") for page in range(size)]
-        assert sum(len(piece) for piece in document.read(records)[0]) == size
-        assert document.urls.count(number) == size
-    assert _insert.cache_info().currsize <= 10
-
-
 def stated_of(record: sr.UrlRecord) -> tuple[object, ...]:
-    return columns_of(batch_of(record)).listing(1, 0)[1:]
+    return rows_of(record).listing(1, 0)[1:]
 
 
 @pytest.mark.parametrize(("authorities", "dropped", "stored"), [

@@ -1,8 +1,9 @@
-"""SpillBuffer: columns are read back unchanged, from memory and from disk."""
+"""SpillBuffer: stores of URLs are read back unchanged, from memory and from disk; a document in batches of them."""
 
 from __future__ import annotations
 
 import sys
+import tracemalloc
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,57 +11,99 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sitemap_reader as sr
-from sitemap_reader.model import Columns, UrlBatch
-from sitemap_reader.state import RowColumns, SpillBuffer, bytes_in_memory, columns_of
+from sitemap_reader.model import ObjectColumns, UrlBatch, UrlColumns
+from sitemap_reader.parser import scanner
+from sitemap_reader.state import DocumentBuffer, SpillBuffer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
-
-def piece(*texts: str) -> RowColumns:
-    """The columns of URLs of these paths."""
-    records = [sr.UrlRecord(f"https://a.example/{text}", priority=0.5, mobile=len(text) % 2 == 1) for text in texts]
-    return columns_of(UrlBatch("https://a.example/map.xml", records=records))
+MAP = "https://a.example/map.xml"
+STORES = [ObjectColumns] if scanner is None else [ObjectColumns, scanner.NativeColumns]
+each_store = pytest.mark.parametrize("new_store", STORES)
 
 
-@given(st.lists(st.tuples(st.lists(st.text(max_size=5), min_size=1, max_size=4), st.booleans())), st.integers(0, 2000))
-def test_stored_pieces_come_back_until_dropped(given: list[tuple[list[str], bool]], memory_bytes: int) -> None:
+def filled(store: UrlColumns, *texts: str) -> UrlColumns:
+    """The store with URLs of these paths, of which some have an image, and a Problem."""
+    for number, text in enumerate(texts):
+        record = sr.UrlRecord(f"https://a.example/{text}", priority=0.5, mobile=len(text) % 2 == 1, line=number)
+        if text:
+            record.images = (sr.Image(text, title=text),)
+            record.problems = (sr.Problem("S01", "error", "broken", MAP, number, "loc", text),)
+        store.append(record)
+    return store
+
+
+def records_of(store: UrlColumns) -> list[sr.UrlRecord]:
+    return store.records(0, len(store), MAP)
+
+
+paths = st.lists(st.text(max_size=5), min_size=1, max_size=4)
+
+
+@each_store
+@given(st.lists(st.tuples(paths, st.booleans())), st.integers(0, 20_000))
+def test_stores_come_back_until_dropped(
+    new_store: Callable[[], UrlColumns], given: list[tuple[list[str], bool]], memory_bytes: int
+) -> None:
     spill = SpillBuffer(memory_bytes)
     put = []
     for texts, drops_one in given:
-        put.append((piece(*texts), spill.put(piece(*texts))))
+        store = filled(new_store(), *texts)
+        put.append((records_of(store), spill.put(store)))
         if drops_one:
             spill.drop(put.pop(0)[1])
-        assert [spill.get(each) for _, each in put] == [columns for columns, _ in put]
-    in_memory = [columns for columns, each in put if each.piece is not None]
-    assert sum(map(bytes_in_memory, in_memory)) <= memory_bytes
+        assert [records_of(spill.get(each)) for _, each in put] == [found for found, _ in put]
+    assert sum(sys.getsizeof(each.store) for _, each in put if each.store is not None) <= memory_bytes
     spill.close()
     spill.close()
 
 
-def test_freed_memory_is_used_again_and_the_file_shrinks() -> None:
-    one = piece("x")
-    spill = SpillBuffer(bytes_in_memory(one))
+@each_store
+def test_freed_memory_is_used_again_and_the_file_shrinks(new_store: Callable[[], UrlColumns]) -> None:
+    one = filled(new_store(), "x")
+    spill = SpillBuffer(sys.getsizeof(one))
     first, second = spill.put(one), spill.put(one)
-    assert (first.piece is None, second.piece is None) == (False, True)
+    assert (first.store is None, second.store is None) == (False, True)
     spill.drop(first)
-    assert spill.put(one).piece is not None
+    assert spill.put(one).store is not None
     spill.drop(second)
     assert spill._file is not None
     assert spill._file.seek(0, 2) == 0
     spill.close()
 
 
-def test_memory_is_estimated() -> None:
-    """Without the values that all URLs share; lastmods and numbers of lines are objects of their own."""
-    stated = Columns(
-        [f"https://a.example/{number}" for number in range(1000)], [*range(1000, 2000)], [2] * 1000, [None] * 1000,
-        [0.5] * 1000, [*range(2000, 3000)],
-    )
-    columns = columns_of(UrlBatch("https://a.example/map.xml", columns=stated))
-    own = sum(sys.getsizeof(column) for column in columns[:6])
-    own += sum(map(sys.getsizeof, [*columns.locs, *columns.lastmods, *columns.lines]))
-    assert 0.9 < bytes_in_memory(columns) / own < 1.2  # the sizes of objects differ between versions of Python
+@each_store
+@pytest.mark.parametrize("memory_bytes", [0, 10**9])
+def test_a_document_is_read_back_in_batches(
+    monkeypatch: pytest.MonkeyPatch, new_store: Callable[[], UrlColumns], memory_bytes: int
+) -> None:
+    monkeypatch.setattr("sitemap_reader.state.document_buffer.MAX_BATCH_URLS", 3)
+    store = filled(new_store(), *"abcdefg")
+    whole = UrlBatch(MAP, store)
+    spill = SpillBuffer(memory_bytes)
+    buffer = DocumentBuffer(spill)
+    for start, stop in ((0, 1), (1, 3), (3, 7), (0, 1)):
+        buffer.add(whole.part(start, stop), 0)
+    for _ in range(2):
+        batches = [*buffer.batches(MAP)]
+        assert [len(batch) for batch in batches] == [3, 4, 1]
+        assert [record for batch in batches for record in batch.records()] == [*whole.records(), whole.record(0)]
+    assert buffer.lastmods.entries == 8
+    assert buffer.cut_locs == {*whole.locs}
+    buffer.release()
+    assert [*buffer.batches(MAP)] == []
+    spill.close()
+
+
+def test_a_store_of_objects_takes_about_the_memory_that_it_states() -> None:
+    texts = [f"{number:020}" for number in range(2_000)]
+    tracemalloc.start()
+    store = filled(ObjectColumns(), *texts)
+    size, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert 0.5 < sys.getsizeof(store) / size < 2
 
 
 def test_a_missing_temporary_folder_raises(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -68,5 +111,5 @@ def test_a_missing_temporary_folder_raises(monkeypatch: pytest.MonkeyPatch, tmp_
     with pytest.raises(
         sr.StateError, match=r"cannot write a temporary file: No such file .*; free some space"
     ) as caught:
-        SpillBuffer(0).put(piece("x"))
+        SpillBuffer(0).put(filled(ObjectColumns(), "x"))
     assert caught.value.is_unwritable
