@@ -63,8 +63,9 @@ class Listing(NamedTuple):
         for name in ("precision", "changefreq", "priority"):
             if getattr(self, name) != getattr(other, name):
                 names.append("lastmod_precision" if name == "precision" else name)
-        old, new = nested_digests(self.nested), nested_digests(other.nested)
-        names += [name for name in NESTED if old.get(name) != new.get(name)]
+        if self.nested != other.nested:
+            old, new = nested_digests(self.nested), nested_digests(other.nested)
+            names += [name for name in NESTED if old.get(name) != new.get(name)]
         return tuple(name for name in names if name in compared)
 
 
@@ -278,13 +279,14 @@ class StoredRows:
         """The listing of a row."""
         return Listing.of_row(document, self.stated[key], self.nested.get(key))
 
-    def differences(self, rows: Rows) -> list[bool]:
-        """Whether each URL differs from its row, or has none."""
-        differ = map(ne, rows.stated, map(self.stated.get, rows.keys))
-        if not rows.nested and not self.nested:
-            return [*differ]
-        nested = map(ne, rows.nested or repeat(None), map(self.nested.get, rows.keys))
-        return [*map(or_, differ, nested)]
+    def differences(self, rows: Rows) -> tuple[list[bool], int]:
+        """Whether each URL differs from its row, or has none; and how many have one."""
+        known = [*map(self.stated.get, rows.keys)]
+        differ = [*map(ne, rows.stated, known)]
+        if rows.nested or self.nested:
+            nested = map(ne, rows.nested or repeat(None), map(self.nested.get, rows.keys))
+            differ = [*map(or_, differ, nested)]
+        return differ, len(known) - known.count(None)
 
 
 def _nested(json_object: dict[str, Any]) -> str | None:

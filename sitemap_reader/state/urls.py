@@ -191,10 +191,9 @@ class SiteUrls:
         """
         stored = self._stored(document, rows.keys, diff)
         if document.stored.entries:
-            diff.still_listed += sum(map(stored.stated.__contains__, rows.keys))
             diff.listed.update(rows.keys)
-        if stored.stated:
-            differs = stored.differences(rows)
+            differs, known = stored.differences(rows)
+            diff.still_listed += known
             for place, loc in enumerate(rows.urls.locs if cut_locs else ()):
                 differs[place] &= not (loc in cut_locs and rows.keys[place] in stored.stated)
             rows = rows.only(differs)
