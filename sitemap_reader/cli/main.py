@@ -192,7 +192,8 @@ def sync(**arguments: Any) -> Exit:
     The state FILE holds what each site listed. Sitemaps that the server or the index reports as unchanged are not read
     again. In the first run every URL is new. Each is written once, however many sitemaps list it.
 
-    Changes are delivered at least once: after a crash the next run resumes, and may repeat the changes of one sitemap.
+    Changes are delivered at least once: after a crash the next run resumes, and may repeat the changes of the last
+    sitemap, or of the last ones with up to 10,000 URLs together.
     """
     from .sync import run
 
