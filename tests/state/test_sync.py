@@ -665,6 +665,32 @@ def test_a_delivered_document_is_not_reported_again(state: Path) -> None:
     assert len(rest) == 2
 
 
+@pytest.mark.parametrize(("urls", "seconds", "commits"), [(1, 99, 5), (22, 99, 2), (1_000, 99, 1), (1_000, 0, 5)])
+def test_documents_are_committed_together(
+    state: Path, monkeypatch: pytest.MonkeyPatch, urls: int, seconds: int, commits: int
+) -> None:
+    """Each document counts as one more; the index is one, too, and the end of the run commits the rest."""
+    monkeypatch.setattr("sitemap_reader.state.sync._COMMIT_URLS", urls)
+    monkeypatch.setattr("sitemap_reader.state.sync._COMMIT_SECONDS", seconds)
+    commit, seen = sr.state.State.commit, []
+    monkeypatch.setattr(sr.state.State, "commit", lambda state: (commit(state), seen.append(1)))
+    site = world(**{name: many(10, name) for name in "abc"})
+    assert len(site.run(state).of("new")) == 30
+    assert len(seen) == commits
+
+
+def test_a_document_that_is_left_when_stored_in_part_takes_those_before_it_back(
+    state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sitemap_reader.state.document_buffer.MAX_BATCH_URLS", 1)
+    monkeypatch.setattr("sitemap_reader.state.urls.MAX_BATCH_URLS", 1)
+    monkeypatch.setattr("sitemap_reader.state.sync._COMMIT_SECONDS", 99)
+    site = world(a=many(2, "a"), b=many(5_000, "b"))
+    with site.changes(state, per_host=1) as stream:
+        assert len([*zip(range(4_500), stream, strict=False)]) == 4_500
+    assert len(site.run(state).of("new")) == 5_002
+
+
 def test_a_dry_run_leaves_the_state_as_it_is(state: Path) -> None:
     site = two()
     assert site.run(state, dry_run=True).reported == ({"a1", "a2", "a3", "b1", "b2", "b3"}, set(), set())
