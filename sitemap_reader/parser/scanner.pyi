@@ -14,6 +14,14 @@ def codes_of(dialect: str) -> dict[str, int]: ...
 def row_columns(
     urls: NativeColumns, start: int, stop: int, secret: bytes
 ) -> tuple[list[int], list[int | None], list[str | None] | None]: ...
+def differences(
+    keys: list[int],
+    stated: list[int | str],
+    nested: list[str | None] | None,
+    stored_keys: list[int],
+    stored_stated: list[int | str],
+    stored_nested: list[str | None] | None,
+) -> tuple[list[bool], int]: ...
 def common_prefix(urls: NativeColumns, start: int, stop: int) -> str: ...
 def sorted_rows(
     urls: NativeColumns,

@@ -250,6 +250,49 @@ def row_columns(NativeColumns urls, Py_ssize_t start, Py_ssize_t stop, bytes sec
     return keys, stated, nested if has_nested else None
 
 
+# --- comparison ------------------------------------------------------------------------------------------------------
+
+def differences(list keys, list stated, list nested, list stored_keys, list stored_stated, list stored_nested):
+    """As StoredRows.differences() of rows.py; both `nested` may be None."""
+    cdef Py_ssize_t count = len(stored_keys), known = 0, at, index
+    cdef size_t mask = 1, place
+    cdef long long key
+    cdef list differ = [True] * len(keys)
+    cdef long long* numbers
+    cdef int* table  # places that keys determine, as they are digests -> index from 1
+    while mask < 2 * <size_t> count:
+        mask = 2 * mask + 1
+    numbers = <long long*> realloc(NULL, (count + 1) * sizeof(long long))
+    table = <int*> realloc(NULL, (mask + 1) * sizeof(int))
+    try:
+        if numbers == NULL or table == NULL:
+            raise MemoryError
+        memset(table, 0, (mask + 1) * sizeof(int))
+        for at in range(count):
+            numbers[at] = stored_keys[at]
+            place = <size_t> numbers[at] & mask
+            while table[place]:
+                place = (place + 1) & mask
+            table[place] = <int> at + 1
+        for at in range(len(keys)):
+            key = keys[at]
+            place = <size_t> key & mask
+            while table[place] and numbers[table[place] - 1] != key:
+                place = (place + 1) & mask
+            if table[place]:
+                index = table[place] - 1
+                known += 1
+                differ[at] = stated[at] != stored_stated[index] or (
+                    (nested is not None or stored_nested is not None)
+                    and (nested[at] if nested is not None else None)
+                    != (stored_nested[index] if stored_nested is not None else None)
+                )
+        return differ, known
+    finally:
+        free(numbers)
+        free(table)
+
+
 # --- order -----------------------------------------------------------------------------------------------------------
 
 # A key, and the index of its URL.

@@ -11,7 +11,7 @@ from base64 import b64encode
 from datetime import datetime, timedelta
 from hashlib import blake2b
 from itertools import compress, islice, product, repeat, starmap
-from operator import itemgetter, ne, or_
+from operator import itemgetter
 from struct import unpack
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self, TypeAlias
 
@@ -264,29 +264,41 @@ class Rows:
 
 @attrs.frozen
 class StoredRows:
-    """Rows of a document: key -> stated value, and key -> nested values of those that have any."""
+    """Rows of a document, as columns; `nested` is None where no row has any. `places`: key -> index."""
 
-    stated: dict[int, Stated] = attrs.field(factory=dict)
-    nested: dict[int, str] = attrs.field(factory=dict)
+    keys: list[int] = attrs.field(factory=list)
+    stated: list[Stated] = attrs.field(factory=list)
+    nested: list[str | None] | None = None
+    places: dict[int, int] = attrs.field(init=False)
+
+    @places.default
+    def _places(self) -> dict[int, int]:
+        return {key: place for place, key in enumerate(self.keys)}
 
     @classmethod
-    def of(cls, keys: Sequence[int], stated: Sequence[Stated], nested: Sequence[str | None]) -> Self:
-        """The rows of these columns."""
-        has_nested = {key: value for key, value in zip(keys, nested, strict=True) if value} if any(nested) else {}
-        return cls(dict(zip(keys, stated, strict=True)), has_nested)
+    def of(cls, keys: list[int], stated: list[Stated], nested: list[str | None]) -> Self:
+        """The rows of these columns; DamagedValue for keys that no row has."""
+        if not {*map(type, keys)} <= {int}:
+            raise DamagedValue
+        return cls(keys, stated, nested if any(nested) else None)
 
     def listing(self, document: int, key: int) -> Listing:
         """The listing of a row."""
-        return Listing.of_row(document, self.stated[key], self.nested.get(key))
+        place = self.places[key]
+        return Listing.of_row(document, self.stated[place], self.nested[place] if self.nested else None)
 
     def differences(self, rows: Rows) -> tuple[list[bool], int]:
         """Whether each URL differs from its row, or has none; and how many have one."""
-        known = [*map(self.stated.get, rows.keys)]
-        differ = [*map(ne, rows.stated, known)]
-        if rows.nested or self.nested:
-            nested = map(ne, rows.nested or repeat(None), map(self.nested.get, rows.keys))
-            differ = [*map(or_, differ, nested)]
-        return differ, len(known) - known.count(None)
+        if scanner is not None:
+            columns = rows.keys, rows.stated, rows.nested
+            return scanner.differences(*columns, self.keys, self.stated, self.nested)
+        places = [self.places.get(key) for key in rows.keys]
+        values = zip(places, rows.stated, rows.nested or repeat(None), strict=False)
+        differ = [
+            place is None or (stated, nested) != (self.stated[place], self.nested[place] if self.nested else None)
+            for place, stated, nested in values
+        ]
+        return differ, len(places) - places.count(None)
 
 
 def _nested(json_object: dict[str, Any]) -> str | None:

@@ -195,7 +195,7 @@ class SiteUrls:
             differs, known = stored.differences(rows)
             diff.still_listed += known
             for place, loc in enumerate(rows.urls.locs if cut_locs else ()):
-                differs[place] &= not (loc in cut_locs and rows.keys[place] in stored.stated)
+                differs[place] &= not (loc in cut_locs and rows.keys[place] in stored.places)
             rows = rows.only(differs)
         if rows.keys:
             prefix = rows.prefix()
@@ -228,7 +228,7 @@ class SiteUrls:
         return StoredRows.of(*rows)
 
     def _before(self, parameters: dict[str, Any], rows: Rows, stored: StoredRows) -> PreviousListings:
-        own = (key for key in rows.keys if key in stored.stated) if stored.stated else ()
+        own = filter(stored.places.__contains__, rows.keys) if stored.keys else ()
         before = PreviousListings({key: stored.listing(parameters["document"], key) for key in own})
         for query in (_LISTED_ELSEWHERE, _UNLISTED) if self.has_unlisted else (_LISTED_ELSEWHERE,):
             for key, kind, first_run, *row in self._select(query, parameters):

@@ -271,16 +271,33 @@ def test_keys_depend_on_a_secret() -> None:
     assert url_keys(urls, SECRET) == one
 
 
-def test_rows_of_a_document_are_compared_with_its_urls() -> None:
+@pytest.mark.parametrize("module", [scanner, None])
+def test_rows_of_a_document_are_compared_with_its_urls(monkeypatch: pytest.MonkeyPatch, module: object) -> None:
     records = [sr.UrlRecord(f"https://a.example/{number}") for number in range(5)]
     urls = attrs.evolve(rows_of(*records), stated=[1, 2, 3, 4, 5], nested=[None, "0a", "0a", None, None])
     plain = attrs.evolve(urls, nested=None)
+    monkeypatch.setattr("sitemap_reader.state.rows.scanner", module)
     keys = urls.keys
     stored = StoredRows.of([*keys[:4], 7], [1, 2, 3, 9, 7], [None, "0a", "0b", None, None])
     assert stored.differences(urls) == ([False, False, True, True, True], 4)
     assert stored.differences(plain) == ([False, True, True, True, True], 4)
     assert StoredRows.of(keys, [1, 2, 3, 4, 5], [None] * 5).differences(plain) == ([False] * 5, 5)
     assert StoredRows.of(keys, [1, 2, 3, 4, 5], [None] * 5).differences(urls) == ([False, True, True, False, False], 5)
+
+
+@needs_scanner
+@given(st.data())
+def test_many_rows_are_compared_alike_with_and_without_the_compiled_scanner(data: st.DataObject) -> None:
+    keys = st.integers(-3, 3) | st.integers(-(2**63), 2**63 - 1)
+    rows = st.dictionaries(keys, st.tuples(st.sampled_from([1, 2, "[1]"]), st.sampled_from([None, "0a"])), max_size=30)
+    listed, stored = data.draw(rows), data.draw(rows)
+    (stated, nested), before = ([[pair[at] for pair in each.values()] for at in range(2)] for each in (listed, stored))
+    urls = Rows(batch_of(MAP, []), [*listed], stated, nested if any(nested) else None)
+    with pytest.MonkeyPatch.context() as patch:
+        compiled = StoredRows.of([*stored], *before).differences(urls)
+        patch.setattr("sitemap_reader.state.rows.scanner", None)
+        assert StoredRows.of([*stored], *before).differences(urls) == compiled
+    assert compiled == ([stored.get(key) != value for key, value in listed.items()], len(listed.keys() & stored))
 
 
 @st.composite
