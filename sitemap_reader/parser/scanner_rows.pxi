@@ -338,7 +338,7 @@ def sorted_rows(
     cdef KeyPlace* places
     cdef Buffer json_keys, rows
     cdef list found = []
-    cdef size_t loc
+    cdef size_t loc, written
     cdef bint is_done = True
     urls._check(start, start + count)
     if len(stated) != count or (nested is not None and len(nested) != count):
@@ -356,10 +356,12 @@ def sorted_rows(
         for at in range(count):
             index = places[at].index
             loc = list_start(locs, start + index) + prefix
+            written = json_keys.size + (at > 0)
             is_done = (
                 (not at or write_literal(&json_keys, b",")) and write_whole(&json_keys, places[at].key)
                 and write_literal(&rows, b"," if at % most else b"{") and write_literal(&rows, b'"')
-                and write_whole(&rows, places[at].key) and write_literal(&rows, b'":"')
+                and write_bytes(&rows, json_keys.data + written, json_keys.size - written)
+                and write_literal(&rows, b'":"')
                 and write_padded(&rows, stated[index], stated_width)
                 and (not nested_width or write_padded(&rows, nested[index], nested_width))
                 and write_behind(&rows, locs.values.data + loc, list_end(locs, start + index) - loc)

@@ -273,7 +273,7 @@ class StoredRows:
 
     @places.default
     def _places(self) -> dict[int, int]:
-        return {key: place for place, key in enumerate(self.keys)}
+        return dict(zip(self.keys, range(len(self.keys)), strict=True))
 
     @classmethod
     def of(cls, keys: list[int], stated: list[Stated], nested: list[str | None]) -> Self:
