@@ -1,4 +1,4 @@
-"""The columns of a UrlBatch: their types, derived from the record classes, and ObjectColumns, a store without a compiler.
+"""The columns of a UrlBatch: their types, from the record classes, and ObjectColumns, a store without a compiler.
 
 A store keeps URLs in document order. Its values are read by column, nested ones too: a list has an offset for each URL
 and the columns of its items, as an Arrow list of structs has. parser/compiled.py chooses between ObjectColumns, which
