@@ -42,7 +42,6 @@ from .extensions import is_publication_language as is_publication_language
 from .findings import IMPACTS as IMPACTS
 from .findings import SEVERITIES as SEVERITIES
 from .findings import Check as Check
-from .findings import CheckedUrls as CheckedUrls
 from .findings import Finding as Finding
 from .findings import Findings as Findings
 from .findings import url_key as url_key

@@ -28,13 +28,14 @@ from ..state.diff_rules import is_mass_removal
 from ..state.documents import expires
 from ..state.state import State, name_of_target
 from .documents import INCOMPLETE, WholeSiteCheck
-from .findings import url_key
+from .findings import url_key, url_keys
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Generator
 
     from ..model.records import SitemapRef
-    from .findings import CheckedUrls, Findings
+    from ..model.url_batch import UrlBatch
+    from .findings import Findings
 
     Source = str | os.PathLike[str] | Dump | State
 
@@ -199,11 +200,12 @@ class BaselineCheck(WholeSiteCheck):
         check._listed_before = len(check._missing)
         return check
 
-    def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
-        self._listed.add(batch.sitemap)
-        if batch.keys:
-            self._with_urls.add(batch.sitemap)
-        deque(map(self._missing.pop, batch.keys, repeat(None)), maxlen=0)
+    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
+        sitemap = batch.sitemap or ""
+        self._listed.add(sitemap)
+        if len(batch):
+            self._with_urls.add(sitemap)
+        deque(map(self._missing.pop, url_keys(batch.locs), repeat(None)), maxlen=0)
 
     def on_ref(self, ref: SitemapRef, findings: Findings) -> None:
         self._has_documents = True

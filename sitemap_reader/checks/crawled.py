@@ -14,22 +14,24 @@ import attrs
 
 from ..client.summary import count_of
 from ..model.columns import PRECISIONS, micros
+from ..model.url_batch import lastmod_of
 from ..parser.normalise.dates import period_end
 from ..parser.normalise.urls import host
 from ..serialize.jsonl import stamp
 from ..state.rows import moment
 from .crawl_file import CrawlFile, is_check_file
 from .documents import INCOMPLETE, CountedUrls, WholeSiteCheck
-from .findings import Check, url_key
+from .findings import Check, location_of, place_of, url_key, url_keys
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
     from datetime import datetime
 
     from ..model.records import Precision
+    from ..model.url_batch import UrlBatch
     from .baseline import Baseline
     from .crawl_file import CrawledPage
-    from .findings import CheckedUrls, Findings, Location, Place
+    from .findings import Findings, Location
 
 
 # Faults of a page by itself, which the crawl of others need not show.
@@ -181,12 +183,13 @@ class CrawlCheck(WholeSiteCheck):
             return None
         return () if faults is None else faults.codes
 
-    def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
+    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
         """C01 to C05, C07 and C08."""
-        self._listed += len(batch.locs)
-        self._unlisted.difference_update(batch.keys)
+        keys = url_keys(batch.locs)
+        self._listed += len(keys)
+        self._unlisted.difference_update(keys)
         self._hosts.update([host(f"{origin}/") for origin, _ in batch.origins])
-        faults = list(map(self._faults.get, batch.keys, repeat(_ABSENT)))
+        faults = list(map(self._faults.get, keys, repeat(_ABSENT)))
         if not self._has_common_url:
             self._has_common_url = faults.count(_ABSENT) < len(faults)
             if self._has_common_url:
@@ -194,8 +197,8 @@ class CrawlCheck(WholeSiteCheck):
         for index in compress(count(), faults):
             self._report(faults[index], batch, index, findings)
 
-    def _report(self, fault: _PageFaults | None, batch: CheckedUrls, index: int, findings: Findings) -> None:
-        at = batch.at(index)
+    def _report(self, fault: _PageFaults | None, batch: UrlBatch, index: int, findings: Findings) -> None:
+        at = location_of(batch, index)
         if fault is not None and fault is not _ABSENT:
             for code in fault.codes:
                 findings.report(code, fault.message(code, at["raw"], self._file.name), **at)
@@ -204,7 +207,7 @@ class CrawlCheck(WholeSiteCheck):
         elif self._has_common_url:
             self._report_uncrawled(at, 1, findings)
         else:
-            self._uncrawled.setdefault(batch.sitemap, CountedUrls()).add(at, keeps_each=findings.needs_each)
+            self._uncrawled.setdefault(batch.sitemap or "", CountedUrls()).add(at, keeps_each=findings.needs_each)
 
     def _report_uncrawled(self, at: Location, number: int, findings: Findings) -> None:
         self._has_uncrawled = True
@@ -324,18 +327,17 @@ class UnchangedContentCheck(Check):
         notes = [f"{name} has no column of hash: X03 not checked" for name in without_hash]
         return cls(lastmods, (before.name, now.name), notes)
 
-    def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
-        for index in compress(count(), map(self._before.__contains__, batch.keys)):
-            lastmod = batch.lastmods[index]
+    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
+        keys = url_keys(batch.locs)
+        for index in compress(count(), map(self._before.__contains__, keys)):
+            lastmod, precision = lastmod_of(batch.lastmods[index], batch.precisions[index])
             if lastmod is None:
                 continue
-            earlier = self._before.other_than(batch.keys[index], lastmod, batch.precisions[index])
+            earlier = self._before.other_than(keys[index], lastmod, precision)
             if earlier is not None:
-                loc, line = batch.locs[index], batch.lines[index]
-                before, now = self._crawls
+                loc, (before, now) = batch.locs[index], self._crawls
                 message = f"{loc}: the lastmod was {earlier}, and the content is the same in {before} and {now}"
-                place: Place = {"sitemap": batch.sitemap, "line": line, "url": loc}
-                findings.report("X03", message, **place, field="lastmod", raw=stamp(lastmod))
+                findings.report("X03", message, **place_of(batch, index), field="lastmod", raw=stamp(lastmod))
 
 
 def _is_page_status(status: int | None) -> bool:

@@ -9,21 +9,24 @@ from typing import TYPE_CHECKING
 import attrs
 
 from ..frontier.lastmod_trust import LastmodEvidence, is_behind, is_future, needs_finding, total
+from ..model.columns import SUBSECOND, lastmod_number
+from ..model.url_batch import moment_of, precision_of
 from ..parser.content.sniff import Format
-from ..parser.normalise.dates import format_date, period_end
+from ..parser.normalise.dates import format_date, period_end, tolerance
 from ..serialize.jsonl import stamp
 from ..statistics.facts import trust_facts
 from .documents import INCOMPLETE, PerSitemapCheck, WholeSiteCheck
-from .findings import Check
+from .findings import Check, place_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ..frontier.lastmod_trust import History
-    from ..model.records import Outcome, Precision, SitemapRef, UrlRecord
+    from ..model.records import Outcome, Precision, SitemapRef
+    from ..model.url_batch import UrlBatch
     from ..statistics.facts import Fact
     from .documents import CheckFactories
-    from .findings import CheckedUrls, Findings, Place
+    from .findings import Findings, Place
 
 _YEAR = timedelta(days=365)
 _MIN_PRIORITIES = 10
@@ -37,24 +40,30 @@ class FutureDates(Check):
     def __init__(self, clock: Callable[[], datetime]) -> None:
         self._clock = clock
 
-    def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
+    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
         """Checks the URLs; most batches have none in the future."""
         now = self._clock()
-        if batch.newest is None or not is_future(batch.newest[0], "second", now):
+        if not any(is_future(lastmod, precision, now) for _, lastmod, precision in batch.newest):
             return
-        rows = zip(batch.locs, batch.lastmods, batch.precisions, batch.lines, strict=True)
-        for loc, lastmod, precision, line in rows:
-            if lastmod is not None and is_future(lastmod, precision, now):
-                _report_future((lastmod, precision), {"sitemap": batch.sitemap, "line": line, "url": loc}, findings)
+        latest = {code: _latest(now, code) for code in batch.dates}
+        for index, (number, code) in enumerate(zip(batch.lastmods, batch.precisions, strict=True)):
+            if number is not None and number > latest[code]:
+                _report_future(moment_of(number, code), precision_of(code), place_of(batch, index), findings)
 
     def on_ref(self, ref: SitemapRef, findings: Findings) -> None:
         if ref.lastmod is not None and is_future(ref.lastmod, ref.lastmod_precision, self._clock()):
             place: Place = {"sitemap": ref.sitemap, "line": ref.line, "url": ref.loc}
-            _report_future((ref.lastmod, ref.lastmod_precision), place, findings)
+            _report_future(ref.lastmod, ref.lastmod_precision, place, findings)
 
 
-def _report_future(stated: tuple[datetime, Precision | None], place: Place, findings: Findings) -> None:
-    date = format_date(*stated)
+def _latest(now: datetime, code: int | None) -> int:
+    """The greatest number of a lastmod of this precision that is_future() denies."""
+    unit = timedelta(microseconds=1) if code == SUBSECOND else timedelta(seconds=1)
+    return (lastmod_number(now, code) or 0) + tolerance(precision_of(code)) // unit
+
+
+def _report_future(lastmod: datetime, precision: Precision | None, place: Place, findings: Findings) -> None:
+    date = format_date(lastmod, precision)
     findings.report("D02", f"{place['url']}: lastmod {date} is in the future", **place, field="lastmod", raw=date)
 
 
@@ -84,13 +93,11 @@ class SitemapLastmods(PerSitemapCheck[_LastmodStats]):
         if ref.lastmod is not None:
             self._refs.setdefault(ref.loc, (ref, self._clock and self._clock()))
 
-    def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
-        self.stats[batch.sitemap].evidence.add(*batch.dates, self._clock and self._clock().timestamp())
-
-    def on_record(self, record: UrlRecord, findings: Findings) -> None:
-        """Remembers sitemaps with news, to which D03 and D07 do not apply."""
-        if record.news is not None and record.sitemap is not None:
-            self.stats[record.sitemap].has_news = True
+    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
+        """Counts the lastmods, and remembers sitemaps with news, to which D03 and D07 do not apply."""
+        stats = self.stats[batch.sitemap or ""]
+        stats.evidence.add(batch.lastmods, batch.precisions, self._clock and self._clock().timestamp())
+        stats.has_news = stats.has_news or any(batch.counts("news"))
 
     def check_sitemap(self, sitemap: str, stats: _LastmodStats, outcome: Outcome | None, findings: Findings) -> None:
         """Reports the findings of the history, and an index that is behind."""
@@ -142,9 +149,7 @@ class _Newest:
 
     end: datetime
     date: str
-    loc: str
-    sitemap: str
-    line: int | None
+    place: Place
 
 
 class StaleSite(WholeSiteCheck):
@@ -157,17 +162,14 @@ class StaleSite(WholeSiteCheck):
         self._now = now
         self._newest: _Newest | None = None
 
-    def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
+    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
         """Finds the newest lastmod; stops looking once one is new enough."""
         if self._newest is not None and self._now - self._newest.end <= _YEAR:
             return
-        rows = zip(batch.locs, batch.lastmods, batch.precisions, batch.lines, strict=True)
-        for loc, lastmod, precision, line in rows:
-            if lastmod is None:
-                continue
+        for index, lastmod, precision in batch.newest:
             end = period_end(lastmod, precision or "second")
             if self._newest is None or end > self._newest.end:
-                self._newest = _Newest(end, format_date(lastmod, precision), loc, batch.sitemap, line)
+                self._newest = _Newest(end, format_date(lastmod, precision), place_of(batch, index))
 
     def on_end(self, findings: Findings) -> None:
         """Checks the newest lastmod; a sitemap that was not read completely may have a newer one."""
@@ -178,8 +180,7 @@ class StaleSite(WholeSiteCheck):
             self.leave_out(self.codes, f"{INCOMPLETE}: D08 not checked")
         else:
             message = f"the newest lastmod of all is {newest.date}"
-            place: Place = {"sitemap": newest.sitemap, "line": newest.line, "url": newest.loc}
-            findings.report("D08", message, **place, field="lastmod", raw=newest.date)
+            findings.report("D08", message, **newest.place, field="lastmod", raw=newest.date)
 
 
 class EqualPriorities(PerSitemapCheck[Counter[float]]):
@@ -190,8 +191,8 @@ class EqualPriorities(PerSitemapCheck[Counter[float]]):
     def __init__(self) -> None:
         super().__init__(Counter)
 
-    def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
-        stats = self.stats[batch.sitemap]
+    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
+        stats = self.stats[batch.sitemap or ""]
         stats.update(batch.priorities)  # type: ignore[arg-type]
         del stats[None]
 

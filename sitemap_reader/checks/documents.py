@@ -7,7 +7,6 @@ Keeps the hash of each URL and the sitemap that listed it first: some 100 bytes 
 
 from __future__ import annotations
 
-from array import array
 from collections import defaultdict
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -17,15 +16,16 @@ from ..client.summary import count_of
 from ..frontier.filters import has_filter_drops
 from ..parser.content.sniff import FEEDS, SITEMAP_FORMATS
 from ..parser.normalise.urls import host, without_userinfo
-from .findings import Check, url_key
+from .findings import Check, location_of, url_keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable
     from datetime import datetime
 
     from ..frontier.robots_rules import Rules
-    from ..model.records import Outcome, SitemapRef, UrlRecord
-    from .findings import CheckedUrls, Findings, Location
+    from ..model.records import Outcome, SitemapRef
+    from ..model.url_batch import UrlBatch
+    from .findings import Findings, Location
 
 
 Stats = TypeVar("Stats")
@@ -142,13 +142,9 @@ _MAX_ORIGINS = 10_000
 class _SitemapKeys:
     """Keys and lines of the sitemap being read; `elsewhere` are keys that another sitemap listed first."""
 
-    keys: array[int] = attrs.field(factory=lambda: array("q"))
-    lines: array[int] = attrs.field(factory=lambda: array("q"))
+    keys: list[int] = attrs.field(factory=list)
+    lines: list[int | None] = attrs.field(factory=list)
     elsewhere: set[int] = attrs.field(factory=set)
-
-    def first_line(self, key: int) -> int | None:
-        """The line of the first listing of a URL; None if unknown."""
-        return self.lines[self.keys.index(key)] or None if key in self.keys else None
 
 
 @attrs.define
@@ -168,7 +164,8 @@ class DuplicateUrls(Check):
     """URLs listed twice in a sitemap (U06) or in several sitemaps (U07).
 
     `first` maps the key of each URL to the sitemap that listed it first; `repeated` has the keys of URLs listed again;
-    `listings` counts all listings. It runs before checks that need these.
+    `listings` counts all listings. It runs before checks that need these. URLs that a dump lists without their sitemap
+    have `unnamed` in its place.
     """
 
     codes = ("U06", "U07")
@@ -177,58 +174,59 @@ class DuplicateUrls(Check):
         self.first: dict[int, str] = {}
         self.repeated: set[int] = set()
         self.listings = 0
+        self.unnamed: str | None = None
         self._open: dict[str, _SitemapKeys] = {}
         self._shared: dict[tuple[str, str], CountedUrls] = {}  # of two sitemaps
         self._news_and_feeds: set[str] = set()  # they repeat new URLs of other sitemaps
 
-    def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
+    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
         """Enters the URLs; in most batches all are new."""
-        self.listings += len(batch.keys)
-        if not batch.names_sitemap:
-            self._news_and_feeds.add(batch.sitemap)  # a sitemap that is named later counts as the first
-        here = self._open.get(batch.sitemap) or self._open.setdefault(batch.sitemap, _SitemapKeys())
-        new_keys = dict.fromkeys(batch.keys, batch.sitemap)
-        if len(new_keys) == len(batch.keys) and self.first.keys().isdisjoint(new_keys):
+        sitemap, keys = batch.sitemap or "", url_keys(batch.locs)
+        self.listings += len(keys)
+        here = self._open.setdefault(sitemap, _SitemapKeys())
+        known = len(here.keys)
+        here.keys += keys
+        here.lines += batch.lines
+        new_keys = dict.fromkeys(keys, sitemap)
+        if len(new_keys) == len(keys) and self.first.keys().isdisjoint(keys):
             self.first.update(new_keys)
         else:
-            self._find_repeated(batch, here, findings)
-        here.keys.extend(batch.keys)
-        here.lines.extend([line or 0 for line in batch.lines])
+            self._find_repeated(batch, here, known, findings)
+        if sitemap == self.unnamed or any(batch.counts("news")):
+            self._news_and_feeds.add(sitemap)  # a sitemap that is named later counts as the first
 
-    def _find_repeated(self, batch: CheckedUrls, here: _SitemapKeys, findings: Findings) -> None:
-        for index, key in enumerate(batch.keys):
+    def _find_repeated(self, batch: UrlBatch, here: _SitemapKeys, known: int, findings: Findings) -> None:
+        sitemap = batch.sitemap or ""
+        for index, key in enumerate(here.keys[known:]):
             first = self.first.get(key)
             if first is None:
-                self.first[key] = batch.sitemap
+                self.first[key] = sitemap
                 continue
             self.repeated.add(key)
-            if not batch.names_sitemap:
+            if sitemap == self.unnamed:
                 continue
-            if first != batch.sitemap and first in self._news_and_feeds:
-                self.first[key] = batch.sitemap
+            if first != sitemap and first in self._news_and_feeds:
+                self.first[key] = sitemap
                 if first in self._open:
                     self._open[first].elsewhere.add(key)
-            elif first == batch.sitemap or key in here.elsewhere:
-                self._report_repeated(batch, index, here, findings)
+            elif first == sitemap or key in here.elsewhere:
+                self._report_repeated(batch, index, key, here, findings)
             else:
                 here.elsewhere.add(key)
-                pair = first, batch.sitemap
+                pair = first, sitemap
                 if pair not in self._shared and len(self._shared) >= _MAX_PAIRS:
                     pair = first, ""  # beyond the limit: by the first sitemap only
-                self._shared.setdefault(pair, CountedUrls()).add(batch.at(index), keeps_each=findings.needs_each)
+                self._shared.setdefault(pair, CountedUrls()).add(
+                    location_of(batch, index), keeps_each=findings.needs_each
+                )
 
-    def _report_repeated(self, batch: CheckedUrls, index: int, here: _SitemapKeys, findings: Findings) -> None:
-        def message() -> str:
-            key = batch.keys[index]
-            line = here.first_line(key) or batch.lines[batch.keys.index(key)]
+    def _report_repeated(self, batch: UrlBatch, index: int, key: int, here: _SitemapKeys, findings: Findings) -> None:
+        def message() -> str:  # which searches all keys
+            line = here.lines[here.keys.index(key)]
             is_here = line is not None and line != batch.lines[index]
             return f"{batch.locs[index]} is listed " + (f"on line {line} already" if is_here else "before")
 
-        findings.report("U06", message, **batch.at(index))
-
-    def on_record(self, record: UrlRecord, findings: Findings) -> None:
-        if record.news is not None and record.sitemap is not None:
-            self._news_and_feeds.add(record.sitemap)
+        findings.report("U06", message, **location_of(batch, index))
 
     def on_outcome(self, outcome: Outcome, findings: Findings) -> None:
         self._open.pop(outcome.url or "", None)
@@ -263,7 +261,7 @@ class UrlVariants(Check):
         self._has_slashes = False
         self._reported: set[int] = set()
 
-    def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
+    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
         """Counts URLs by origin, and finds URLs that differ in the final slash."""
         for full, here in batch.origins:
             origin = without_userinfo(f"{full}/")[:-1]
@@ -271,26 +269,27 @@ class UrlVariants(Check):
             if known is not None:
                 known.urls += len(here)
             elif len(self._origins) < _MAX_ORIGINS:
-                self._origins[origin] = _Origin(len(here), batch.at(here[0]))
+                self._origins[origin] = _Origin(len(here), location_of(batch, here[0]))
         self._find_slash_variants(batch, findings)
 
-    def _find_slash_variants(self, batch: CheckedUrls, findings: Findings) -> None:
+    def _find_slash_variants(self, batch: UrlBatch, findings: Findings) -> None:
         # The second URL of a pair finds the first. While no URL ends in a slash there is no pair.
         ending = [loc for loc in batch.locs if loc[-1] == "/" and loc.count("/") > 3 and "?" not in loc]
         self._has_slashes = self._has_slashes or bool(ending)
         if not self._has_slashes:
             return
         others = [loc[:-1] if loc[-1] == "/" else f"{loc}/" for loc in batch.locs]
+        other_keys = url_keys(others)
         first = self._urls.first
-        if first.keys().isdisjoint(map(url_key, others)):
+        if first.keys().isdisjoint(other_keys):
             return
-        here = {key: index for index, key in reversed([*enumerate(batch.keys)])}  # the first listing of each
-        for index, other in enumerate(others):
-            key = url_key(other)
+        keys = url_keys(batch.locs)
+        here = {key: index for index, key in reversed([*enumerate(keys)])}  # the first listing of each
+        for index, (key, other) in enumerate(zip(other_keys, others, strict=True)):
             is_earlier = key in first and here.get(key, -1) < index and "?" not in other
-            if is_earlier and not self._reported.issuperset((key, batch.keys[index])):
-                self._reported |= {key, batch.keys[index]}
-                findings.report("U11", f"{batch.locs[index]} and {other} are both listed", **batch.at(index))
+            if is_earlier and not self._reported.issuperset((key, keys[index])):
+                self._reported |= {key, keys[index]}
+                findings.report("U11", f"{batch.locs[index]} and {other} are both listed", **location_of(batch, index))
 
     def on_end(self, findings: Findings) -> None:
         """Reports origins that are a variant of one with more URLs."""

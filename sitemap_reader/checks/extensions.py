@@ -6,28 +6,33 @@ hreflang codes are compared with BCP 47, return tags in a temporary database.
 from __future__ import annotations
 
 import re
+from array import array
 from contextlib import closing, contextmanager
 from datetime import timedelta
 from functools import lru_cache
+from itertools import compress, count
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
 
 from ..client.summary import count_of
+from ..model.records import Alternate, News
 from ..parser.normalise.dates import format_date, period_end
 from ..parser.normalise.urls import is_web_url
 from ..state.schema import temp_database_errors, temporary_database
 from .documents import INCOMPLETE, PerSitemapCheck, WholeSiteCheck
-from .findings import Check, url_key
+from .findings import Check, place_of, url_key, url_keys
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, KeysView, Sequence
     from datetime import datetime
 
-    from ..model.records import Alternate, News, Outcome, UrlRecord, Video
+    from ..model.problems import Problem
+    from ..model.records import Outcome, Video
+    from ..model.url_batch import UrlBatch
     from .documents import CheckFactories, DuplicateUrls
-    from .findings import Findings, Place
+    from .findings import Findings
 
 
 # --- hreflang ---
@@ -162,13 +167,9 @@ _MISSING_TAG = frozenset({"L02", "L04", "N03", "V01", "V02"})
 _Fault = TypeVar("_Fault", bound=tuple[Any, ...])
 
 
-def _place(record: UrlRecord) -> Place:
-    return {"sitemap": record.sitemap, "line": record.line, "url": record.loc}
-
-
-def _certain(faults: Iterable[_Fault], record: UrlRecord) -> Iterator[_Fault]:
-    """The faults, each with its code first; without those of a missing tag if the document ends inside the entry."""
-    is_cut = any(each.kind == "document cut off" for each in record.problems)
+def _certain(faults: Iterable[_Fault], batch: UrlBatch, index: int) -> Iterator[_Fault]:
+    """The faults of a URL, each with its code first; without those of a missing tag if the document ends inside it."""
+    is_cut = any(each.kind == "document cut off" for each in batch.problems.get(index, ()))
     return (fault for fault in faults if not (is_cut and fault[0] in _MISSING_TAG))
 
 
@@ -180,35 +181,57 @@ class HreflangAttributes(Check):
 
     codes = ("L01", "L02", "L04", "L05")
 
-    def on_record(self, record: UrlRecord, findings: Findings) -> None:
-        for code, message, field, raw in _certain(self._faults(record), record):
-            findings.report(code, message, **_place(record), field=field, raw=raw)
-
-    def _faults(self, record: UrlRecord) -> Iterator[tuple[str, str, str, str | None]]:
-        """Code, message, field and raw text of each problem."""
-        loc, alternates = record.loc, translations(record)
-        for each in record.alternates:
-            if not (each.hreflang or each.media) and is_web_url(each.href):
-                yield "L01", f"the alternate {each.href} of {loc} has no hreflang", "xhtml:link hreflang", each.href
-        if not alternates:
-            return
-        codes = {each.hreflang for each in alternates if each.hreflang}
-        for code in sorted(codes):
-            if fault := hreflang_fault(code.strip()):
-                yield "L01", f'hreflang "{code}" of {loc}: {fault}', "xhtml:link hreflang", code
-        if url_key(loc) not in {url_key(each.href) for each in alternates}:
-            yield "L02", f"{loc} is not among its own alternates", "xhtml:link href", None
-        if len(alternates) > 1 and not any(code.lower() == DEFAULT for code in codes):
-            message = f"{loc} has {len(alternates):,} alternates, and none is the x-default"
-            yield "L04", message, "xhtml:link hreflang", None
-        for code, hrefs in _ambiguous(alternates):
-            message = f"{loc} has {len(hrefs):,} pages for {code}: {', '.join(sorted(hrefs)[:3])}"
-            yield "L05", message, "xhtml:link href", code
+    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
+        are_pages = _are_web_urls(batch.items("alternates", "href"))
+        for index, (hrefs, codes, media) in batch.lists("alternates", "href", "hreflang", "media"):
+            loc = batch.locs[index]
+            if are_pages and loc in hrefs and _are_faultless(tuple(codes)):
+                continue
+            for code, message, field, raw in _certain(
+                _faults(loc, [*map(Alternate, codes, hrefs, media)]), batch, index
+            ):
+                findings.report(code, message, **place_of(batch, index), field=field, raw=raw)
 
 
-def translations(record: UrlRecord) -> list[Alternate]:
-    """The alternates with an hreflang, without links into apps; one with only `media` is for another device."""
-    return [each for each in record.alternates if each.hreflang and is_web_url(each.href)]
+@lru_cache(100)
+def _are_faultless(codes: tuple[str | None, ...]) -> bool:
+    """Whether nothing is wrong with the alternates of a page that have these codes, if it is one of them."""
+    lower = {code.lower() for code in codes if code}
+    is_default_known = DEFAULT in lower or len(codes) == 1
+    return len(lower) == len(codes) and is_default_known and not any(hreflang_fault(code.strip()) for code in lower)
+
+
+def _faults(loc: str, stated: list[Alternate]) -> Iterator[tuple[str, str, str, str | None]]:
+    """Code, message, field and raw text of each problem of a page with these alternates."""
+    alternates = [each for each in stated if is_translation(each.hreflang, each.href)]
+    for each in stated:
+        if not (each.hreflang or each.media) and is_web_url(each.href):
+            yield "L01", f"the alternate {each.href} of {loc} has no hreflang", "xhtml:link hreflang", each.href
+    if not alternates:
+        return
+    codes = {each.hreflang for each in alternates if each.hreflang}
+    for code in sorted(codes):
+        if fault := hreflang_fault(code.strip()):
+            yield "L01", f'hreflang "{code}" of {loc}: {fault}', "xhtml:link hreflang", code
+    if url_key(loc) not in {url_key(each.href) for each in alternates}:
+        yield "L02", f"{loc} is not among its own alternates", "xhtml:link href", None
+    if len(alternates) > 1 and not any(code.lower() == DEFAULT for code in codes):
+        message = f"{loc} has {len(alternates):,} alternates, and none is the x-default"
+        yield "L04", message, "xhtml:link hreflang", None
+    for code, hrefs in _ambiguous(alternates):
+        message = f"{loc} has {len(hrefs):,} pages for {code}: {', '.join(sorted(hrefs)[:3])}"
+        yield "L05", message, "xhtml:link href", code
+
+
+def is_translation(hreflang: str | None, href: str) -> bool:
+    """Whether an alternate is neither a link into an app nor, with only `media`, for another device."""
+    return bool(hreflang) and is_web_url(href)
+
+
+def _are_web_urls(urls: list[str]) -> bool:
+    """Whether all begin as web URLs do; False also where only is_web_url() of each can tell."""
+    text = "\n" + "\n".join(urls)
+    return text.count("\n") == text.count("\nhttps://") + text.count("\nhttp://") == len(urls)
 
 
 def _ambiguous(alternates: list[Alternate]) -> list[tuple[str, set[str]]]:
@@ -219,15 +242,16 @@ def _ambiguous(alternates: list[Alternate]) -> list[tuple[str, set[str]]]:
     return [(code, {*pages.values()}) for (code, _), pages in hrefs.items() if len(pages) > 1]
 
 
+# A block has the entries of a batch: arrays of the keys of their sets and pages, of where the links of each end, and of
+# the keys of all links; and as JSON the loc and line of each entry, and code and URL of each link.
 _SCHEMA = """
-CREATE TABLE entry (pages INTEGER, page INTEGER, loc TEXT, sitemap TEXT, line INTEGER, alternates BLOB);
+CREATE TABLE block (sitemap TEXT, sets BLOB, pages BLOB, ends BLOB, links BLOB, texts BLOB);
 CREATE TABLE link (
-  page INTEGER, other INTEGER, entry INTEGER, code TEXT, href TEXT, is_judged INTEGER, UNIQUE (page, other)
+  page INTEGER, other INTEGER, block INTEGER, entry INTEGER, place INTEGER, is_judged INTEGER, UNIQUE (page, other)
 );
 """
 _MISSING_RETURN = """
-SELECT link.other, entry.loc, link.code, link.href, entry.sitemap, entry.line FROM link
-JOIN entry ON entry.rowid = link.entry
+SELECT other, block, entry, place FROM link
 WHERE is_judged AND NOT EXISTS (SELECT 1 FROM link AS back WHERE back.page = link.other AND back.other = link.page)
 ORDER BY link.rowid
 """
@@ -254,23 +278,43 @@ class HreflangReturnTags(WholeSiteCheck):
         self._db: sqlite3.Connection | None = None
         self._is_skipped = False
 
-    def on_record(self, record: UrlRecord, findings: Findings) -> None:
-        """Stores the links of a record. A set with a page that is listed twice cannot be counted."""
-        page = url_key(record.loc)
-        links = {url_key(each.href): (each.hreflang, each.href) for each in translations(record)}
-        if not links or self._is_skipped:
+    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
+        """Stores the links of the URLs. A set with a page that is listed twice cannot be counted."""
+        codes, hrefs = batch.items("alternates", "hreflang"), batch.items("alternates", "href")
+        if not hrefs or self._is_skipped:
             return
-        links.pop(page, None)
-        pages = hash(frozenset({*links, page}))
-        missing = self._missing.pop(pages, len(links) + 1) - 1
-        if page in self._listings.repeated:
-            missing = _UNREACHABLE
-        if missing:
-            self._missing[pages] = missing
+        keys, page_keys = url_keys(hrefs), url_keys(batch.locs)
+        are_translations = all(codes) and _are_web_urls(hrefs)
+        sets, pages, links = array("q"), array("q"), array("q")
+        ends, places, stop = array("I"), list[int](), 0
+        entries: list[tuple[str, int | None]] = []
+        for index, number in enumerate(batch.counts("alternates")):
+            start, stop = stop, stop + number
+            some: Sequence[int] = range(start, stop)
+            if not are_translations:
+                some = [at for at in some if is_translation(codes[at], hrefs[at])]
+            if not some:
+                continue
+            page = page_keys[index]
+            linked = {keys[at]: at for at in some}
+            linked.pop(page, None)
+            pages_key = hash(frozenset((*linked, page)))
+            missing = self._missing.pop(pages_key, len(linked) + 1) - 1
+            if page in self._listings.repeated:
+                missing = _UNREACHABLE
+            if missing:
+                self._missing[pages_key] = missing
+            sets.append(pages_key)
+            pages.append(page)
+            links.extend(linked)
+            ends.append(len(links))
+            entries.append((batch.locs[index], batch.lines[index]))
+            places += linked.values()
+        texts = orjson.dumps([entries, [codes[at] for at in places], [hrefs[at] for at in places]])
         with self._skipping_on_full_disk(), temp_database_errors():
             self._db = self._db or temporary_database(_SCHEMA)
-            row = (pages, page, record.loc, record.sitemap, record.line, orjson.dumps([*links.values()]))
-            self._db.execute("INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?)", row)
+            row = (batch.sitemap, *map(bytes, (sets, pages, ends, links)), texts)
+            self._db.execute("INSERT INTO block VALUES (?, ?, ?, ?, ?, ?)", row)
 
     def on_outcome(self, outcome: Outcome, findings: Findings) -> None:
         """Remembers which sitemaps were read completely."""
@@ -298,30 +342,28 @@ class HreflangReturnTags(WholeSiteCheck):
         incomplete, self._missing = self._missing.keys(), {}
         if not incomplete:
             return
-        first = self._listings.first
+        listed = self._listings.first.keys()
         # Pages of complete sets link back within their set; incomplete sets and a second listing may name them, too.
-        named = {
-            key
-            for _, pages, _, links in _entries(db)
-            if pages in incomplete
-            for _, href in links
-            if (key := url_key(href)) in first
-        }
+        named = {key for _, _, pages, _, links in _entries(db, listed) if pages in incomplete for _, key in links}
         rows = (
-            (page, key, number, code, href, pages in incomplete)
-            for number, pages, page, links in _entries(db)
+            (page, key, block, entry, place, pages in incomplete)
+            for block, entry, pages, page, links in _entries(db, listed)
             if pages in incomplete or page in named
-            for code, href in links
-            if (key := url_key(href)) in first
+            for place, key in links
         )
         db.executemany("INSERT OR IGNORE INTO link VALUES (?, ?, ?, ?, ?, ?)", rows)
-        places = () if self.has_all_sitemaps else db.execute("SELECT page, sitemap FROM entry")
-        stated = {page for page, sitemap in places if sitemap in self._whole}
-        unknown = 0
-        for page, loc, code, href, sitemap, line in db.execute(_MISSING_RETURN):
+        blocks = () if self.has_all_sitemaps else db.execute("SELECT sitemap, pages FROM block")
+        stated = {page for sitemap, pages in blocks if sitemap in self._whole for page in array("q", pages)}
+        unknown = last_block = 0
+        for page, block, entry, place in db.execute(_MISSING_RETURN):
             if not self.has_all_sitemaps and page not in stated:
                 unknown += 1
                 continue
+            if block != last_block:
+                last_block = block
+                sitemap, texts = db.execute("SELECT sitemap, texts FROM block WHERE rowid = ?", (block,)).fetchone()
+                entries, codes, hrefs = orjson.loads(texts)
+            (loc, line), code, href = entries[entry], codes[place], hrefs[place]
             message = f"{loc} names {href} for {code}, which does not link back"
             findings.report("L03", message, sitemap=sitemap, line=line, field="xhtml:link href", raw=href, url=loc)
         if unknown:
@@ -329,10 +371,19 @@ class HreflangReturnTags(WholeSiteCheck):
             self.leave_out(self.codes, f"{INCOMPLETE}: L03 not checked for {links}")
 
 
-def _entries(db: sqlite3.Connection) -> Iterator[tuple[int, int, int, list[tuple[str, str]]]]:
-    """Row number, key of the set, key of the page, and its codes and URLs."""
-    for number, pages, page, links in db.execute("SELECT rowid, pages, page, alternates FROM entry"):
-        yield number, pages, page, orjson.loads(links)
+def _entries(
+    db: sqlite3.Connection, listed: KeysView[int]
+) -> Iterator[tuple[int, int, int, int, list[tuple[int, int]]]]:
+    """The entries with links to listed pages: block, place in it, keys of set and page, place and key of each link."""
+    for block, sets, pages, ends, links in db.execute("SELECT rowid, sets, pages, ends, links FROM block"):
+        keys, stop = array("q", links), 0
+        if listed.isdisjoint(keys):
+            continue
+        for entry, (pages_key, page, end) in enumerate(
+            zip(array("q", sets), array("q", pages), array("I", ends), strict=True)
+        ):
+            start, stop = stop, end
+            yield block, entry, pages_key, page, [(at, keys[at]) for at in range(start, stop) if keys[at] in listed]
 
 
 # --- news, videos, images ---
@@ -348,6 +399,8 @@ _REQUIRED_OF_NEWS = {
     "publication_date": "publication_date",
     "title": "title",
 }
+# As in News.
+_KEYS_OF_NEWS = ("name", "language", "title", "publication_date", "publication_date_precision")
 _REQUIRED_OF_VIDEOS = ("thumbnail_loc", "title", "description")
 # Google's documentation asks for ISO 639 codes, of two or three letters, and for these two.
 _CHINESE = frozenset({"zh-cn", "zh-tw"})
@@ -361,9 +414,8 @@ class NewsCount(PerSitemapCheck[int]):
     def __init__(self) -> None:
         super().__init__(int)
 
-    def on_record(self, record: UrlRecord, findings: Findings) -> None:
-        if record.news is not None:
-            self.stats[record.sitemap or ""] += 1
+    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
+        self.stats[batch.sitemap or ""] += sum(batch.counts("news"))
 
     def check_sitemap(self, sitemap: str, stats: int, outcome: Outcome | None, findings: Findings) -> None:
         if stats > MAX_NEWS:
@@ -378,16 +430,16 @@ class NewsItems(Check):
     def __init__(self, now: datetime) -> None:
         self._now = now
 
-    def on_record(self, record: UrlRecord, findings: Findings) -> None:
-        if record.news is None:
-            return
-        for code, field, detail, raw in _certain(self._faults(record.news, record), record):
-            message = f"{record.loc}: {detail}"
-            findings.report(code, message, **_place(record), field=f"news:{field}", raw=raw)
+    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
+        stated = map(News, *(batch.items("news", key) for key in _KEYS_OF_NEWS))
+        for index, news in zip(compress(count(), batch.counts("news")), stated, strict=False):
+            for code, field, detail, raw in _certain(self._faults(news, batch.problems.get(index, ())), batch, index):
+                message = f"{batch.locs[index]}: {detail}"
+                findings.report(code, message, **place_of(batch, index), field=f"news:{field}", raw=raw)
 
-    def _faults(self, news: News, record: UrlRecord) -> Iterator[tuple[str, str, str, str | None]]:
+    def _faults(self, news: News, problems: Iterable[Problem]) -> Iterator[tuple[str, str, str, str | None]]:
         # A date that is there but unreadable is D01 instead.
-        known = {(problem.field or "").removeprefix("news:") for problem in record.problems if problem.code == "D01"}
+        known = {(problem.field or "").removeprefix("news:") for problem in problems if problem.code == "D01"}
         missing = [words for field, words in _REQUIRED_OF_NEWS.items() if not (getattr(news, field) or field in known)]
         if missing:
             yield "N03", "news", f"no {', '.join(missing)}", None
@@ -410,11 +462,12 @@ class Videos(Check):
 
     codes = ("V01", "V02", "V03", "V04")
 
-    def on_record(self, record: UrlRecord, findings: Findings) -> None:
-        for video in record.videos:
-            for code, field, detail in _certain(_video_faults(video, record.loc), record):
-                message = f"{record.loc}: {detail}"
-                findings.report(code, message, **_place(record), field=field)
+    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
+        for index in compress(count(), batch.counts("videos")):
+            record = batch.record(index)
+            for video in record.videos:
+                for code, field, detail in _certain(_video_faults(video, record.loc), batch, index):
+                    findings.report(code, f"{record.loc}: {detail}", **place_of(batch, index), field=field)
 
 
 def _video_faults(video: Video, page: str) -> Iterator[tuple[str, str, str]]:
@@ -436,11 +489,14 @@ class Images(Check):
 
     codes = ("I01",)
 
-    def on_record(self, record: UrlRecord, findings: Findings) -> None:
-        count = len(record.images)
-        if count > MAX_IMAGES:
-            message = f"{record.loc}: {count:,} images; Google reads {MAX_IMAGES:,}"
-            findings.report("I01", message, **_place(record), field="image:image")
+    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
+        counts = batch.counts("images")
+        if max(counts) <= MAX_IMAGES:
+            return
+        for index, number in enumerate(counts):
+            if number > MAX_IMAGES:
+                message = f"{batch.locs[index]}: {number:,} images; Google reads {MAX_IMAGES:,}"
+                findings.report("I01", message, **place_of(batch, index), field="image:image")
 
 
 CHECKS: CheckFactories = (

@@ -8,7 +8,6 @@ Report and html/ render.
 from __future__ import annotations
 
 from collections import Counter
-from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, TypedDict
 
@@ -16,7 +15,6 @@ import attrs
 
 from ..client.summary import count_of
 from ..model.problems import CATALOGUE, SAMPLES_PER_CODE, Problem, Severity, report
-from ..model.url_batch import precision_of
 from ..parser.normalise.urls import comparable
 from .occurrences import Occurrence
 from .rule_docs import explain
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
 
     from ..client.sitemap_tree import TreeRow
     from ..frontier.lastmod_trust import LastmodTrust
-    from ..model.records import Outcome, Precision, SitemapRef, UrlRecord
+    from ..model.records import Outcome, SitemapRef
     from ..model.url_batch import UrlBatch
     from ..statistics.facts import Fact
     from .estimates import UrlCheckSummary
@@ -346,81 +344,19 @@ def url_key(url: str) -> int:
         return hash(url)
 
 
-@attrs.define
-class CheckedUrls:
-    """Consecutive URLs of one sitemap, and what several checks derive from them; all columns have equal length."""
-
-    batch: UrlBatch
-    sitemap: str
-    names_sitemap: bool = True  # False: `sitemap` is a dump whose lines do not state the sitemap
-
-    @property
-    def locs(self) -> Sequence[str]:
-        return self.batch.locs
-
-    @property
-    def priorities(self) -> Sequence[float | None]:
-        return self.batch.priorities
-
-    @property
-    def lines(self) -> Sequence[int | None]:
-        return self.batch.lines
-
-    @cached_property
-    def lastmods(self) -> Sequence[datetime | None]:
-        return self.batch.datetimes
-
-    @property
-    def dates(self) -> tuple[Sequence[int | None], Sequence[int | None]]:
-        """The columns of the lastmods and their precisions, as in a UrlBatch."""
-        return self.batch.lastmods, self.batch.precisions
-
-    @cached_property
-    def precisions(self) -> Sequence[Precision | None]:
-        return [*map(precision_of, self.batch.precisions)]
-
-    @cached_property
-    def keys(self) -> Sequence[int]:
-        """The url_key() of each URL."""
-        return [*map(url_key if "%" in self.text else hash, self.locs)]
-
-    @cached_property
-    def text(self) -> str:
-        """All locs, each after a line feed."""
-        return "\n" + "\n".join(self.locs)
-
-    @cached_property
-    def dated(self) -> list[datetime]:
-        """The lastmods of the URLs that have one."""
-        return [lastmod for lastmod in self.lastmods if lastmod is not None]
-
-    @cached_property
-    def newest(self) -> tuple[datetime, Precision | None] | None:
-        """The newest lastmod and its precision; None where no URL has one."""
-        if not self.dated:
-            return None
-        newest = max(self.dated)
-        return newest, self.precisions[self.lastmods.index(newest)]
-
-    @cached_property
-    def origins(self) -> list[tuple[str, list[int]]]:
-        # Nearly all batches have one origin.
-        start = self.locs[0][: _path_at(self.locs[0])]
-        if self.text.count(f"\n{start}/") == len(self.locs):
-            return [(start, [*range(len(self.locs))])]
-        indexes: dict[str, list[int]] = {}
-        for index, loc in enumerate(self.locs):
-            indexes.setdefault(loc[: _path_at(loc)], []).append(index)
-        return [*indexes.items()]
-
-    def at(self, index: int) -> Location:
-        loc = self.locs[index]
-        return {"sitemap": self.sitemap, "line": self.lines[index], "url": loc, "field": "loc", "raw": loc}
+def url_keys(urls: Sequence[str]) -> list[int]:
+    """The url_key() of each."""
+    return [*map(url_key if any("%" in url for url in urls) else hash, urls)]
 
 
-def _path_at(loc: str) -> int:
-    """The index at which the path of a clean URL begins."""
-    return loc.index("/", loc.index("://") + 3)
+def place_of(batch: UrlBatch, index: int) -> Place:
+    """The listing of a URL."""
+    return {"sitemap": batch.sitemap, "line": batch.lines[index], "url": batch.locs[index]}
+
+
+def location_of(batch: UrlBatch, index: int) -> Location:
+    """The listing of a URL that is the problem itself."""
+    return {**place_of(batch, index), "field": "loc", "raw": batch.locs[index]}
 
 
 class Check:
@@ -433,11 +369,8 @@ class Check:
     unchecked: Mapping[str, str] = MappingProxyType({})  # code -> why it was not checked; complete after on_end()
     is_by_sitemap: ClassVar[bool] = False  # judges each sitemap, so URLs without one are left out
 
-    def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
+    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
         """Receives consecutive URLs of one sitemap; a URL that is listed several times comes several times."""
-
-    def on_record(self, record: UrlRecord, findings: Findings) -> None:
-        """Receives a record with images, videos, news or alternates, after the batch that has its URL."""
 
     def on_ref(self, ref: SitemapRef, findings: Findings) -> None:
         """Receives a sitemap that an index or robots.txt lists."""

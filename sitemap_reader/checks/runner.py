@@ -6,9 +6,9 @@ Fetches nothing and reads no file.
 from __future__ import annotations
 
 from collections import Counter
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from itertools import chain
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -17,6 +17,7 @@ from ..client.sitemap_tree import SitemapTree
 from ..client.summary import sitemaps_of
 from ..frontier.filters import has_filter_drops
 from ..frontier.lastmod_trust import judge_history
+from ..model.columns import EPOCH, SUBSECOND
 from ..model.problems import Problem, counted
 from ..model.records import Outcome, SitemapRef
 from ..model.url_batch import PRECISION_CODES, UrlBatch
@@ -26,7 +27,7 @@ from ..statistics.sections import SectionCounts
 from . import dates, documents, extensions, urls
 from .dates import SitemapLastmods
 from .documents import AuditContext, DuplicateUrls
-from .findings import Check, CheckedUrls
+from .findings import Check
 from .report import Report
 
 if TYPE_CHECKING:
@@ -34,22 +35,19 @@ if TYPE_CHECKING:
 
     from ..client.sitemap_tree import TreeRow
     from ..frontier.robots_rules import Rules
-    from ..model.records import UrlRecord
     from ..model.url_batch import BatchItem
     from .findings import Findings
 
 
 CHECKS = (*documents.CHECKS, *dates.CHECKS, *extensions.CHECKS, *urls.CHECKS)
 _MAX_SECTIONS = 15
-_month = attrgetter("year", "month")
 
 
-def _with_month(batch: CheckedUrls) -> list[datetime]:
-    """The lastmods that state a month: a year alone is no January."""
-    if PRECISION_CODES["year"] not in batch.dates[1]:
-        return batch.dated
-    pairs = zip(batch.lastmods, batch.precisions, strict=True)
-    return [lastmod for lastmod, precision in pairs if lastmod is not None and precision != "year"]
+@lru_cache(4_096)
+def _month(day: int) -> tuple[int, int]:
+    """The month of a day since 1970-01-01."""
+    date = EPOCH + timedelta(days=day)
+    return date.year, date.month
 
 
 class SiteOverview(Check):
@@ -64,15 +62,15 @@ class SiteOverview(Check):
         self._sections = SectionCounts()
         self._formats: dict[str, str] = {}  # by final URL: redirects to one document count once
 
-    def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
-        self._urls += len(batch.locs)
-        self._dated += len(batch.dated)
-        self._months.update(map(_month, _with_month(batch)))
-        self._sections.add(batch.text)
-
-    def on_record(self, record: UrlRecord, findings: Findings) -> None:
-        """Notes the language of a page."""
-        self._sections.add_links(record)
+    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
+        self._urls += len(batch)
+        for code, numbers in batch.dates.items():
+            self._dated += len(numbers)
+            if code != PRECISION_CODES["year"]:  # a year alone is no January
+                seconds = 86_400 * (1_000_000 if code == SUBSECOND else 1)
+                for day, count in Counter([number // seconds for number in numbers]).items():
+                    self._months[_month(day)] += count
+        self._sections.add(batch)
 
     def on_outcome(self, outcome: Outcome, findings: Findings) -> None:
         if outcome.format in SITEMAP_FORMATS:
@@ -129,32 +127,28 @@ class AuditRunner:
         checks = [*(make(context) for make in CHECKS), *extra_checks]
         always = [self._overview, self._listed, self._lastmods]
         self._checks = [*always, *(each for each in checks if each is not None and findings.includes(each.codes))]
-        self._url_checks, self._record_checks, self._ref_checks, self._outcome_checks = (
-            _overriding(self._checks, name) for name in ("on_urls", "on_record", "on_ref", "on_outcome")
+        self._url_checks, self._ref_checks, self._outcome_checks = (
+            _overriding(self._checks, name) for name in ("on_urls", "on_ref", "on_outcome")
         )
         # URLs without a sitemap, as in some dumps, are not passed to rules on single sitemaps.
-        of_sites = [check for check in self._checks if not check.is_by_sitemap]
-        self._unnamed_url_checks = _overriding(of_sites, "on_urls")
-        self._unnamed_record_checks = _overriding(of_sites, "on_record")
+        self._unnamed_checks = _overriding([check for check in self._checks if not check.is_by_sitemap], "on_urls")
 
     def add(self, items: Iterable[BatchItem]) -> None:
         for item in items:
             _HANDLERS[type(item)](self, item)
 
     def _urls(self, urls: UrlBatch) -> None:
-        sitemap = urls.sitemap
         if not urls:
             return
-        batch = CheckedUrls(urls, sitemap or self.target, names_sitemap=bool(sitemap))
-        if batch.newest and sitemap:
-            self._tree.note(sitemap, *batch.newest)
-        for on_urls in self._url_checks if sitemap else self._unnamed_url_checks:
-            on_urls(batch, self.findings)
-        for record in urls.detailed.values():
-            if record.alternates or record.images or record.videos or record.news:
-                record.sitemap = batch.sitemap
-                for on_record in self._record_checks if sitemap else self._unnamed_record_checks:
-                    on_record(record, self.findings)
+        checks = self._url_checks
+        if urls.sitemap:
+            for _, lastmod, precision in urls.newest:
+                self._tree.note(urls.sitemap, lastmod, precision)
+        else:
+            self._listed.unnamed, checks = self.target, self._unnamed_checks
+            urls = UrlBatch(self.target, urls.store, urls.start, urls.stop)
+        for on_urls in checks:
+            on_urls(urls, self.findings)
 
     def _ref(self, ref: SitemapRef) -> None:
         self._tree.add(ref)

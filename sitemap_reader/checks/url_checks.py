@@ -28,16 +28,17 @@ from ..serialize.jsonl import stamp
 from .crawl_file import CrawledPage, is_check_file, resolved_canonical, shown
 from .crawled import PAGE_CODES, codes_of
 from .estimates import FaultEstimate, StratumCounts, UrlCheckSummary, estimate
-from .findings import Check, url_key
+from .findings import Check, url_key, url_keys
 from .page_signals import PageSignals, is_like, names_an_error, read_signals, require_selectolax
 from .url_sample import UrlSample
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from ..model.url_batch import UrlBatch
     from ..pipeline.page_fetcher import PageResponse
     from .crawled import CrawlCheck
-    from .findings import CheckedUrls, Findings
+    from .findings import Findings
     from .url_sample import ListedUrl, SampledStratum
 
 CheckSize = int | Literal["all"]
@@ -191,8 +192,8 @@ class UrlChecks(Check):
         self._reasons: Counter[str] = Counter()
         self._is_stopped = True
 
-    def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
-        self._sample.add(batch.sitemap, batch.locs, batch.keys, batch.lines)
+    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
+        self._sample.add(batch.sitemap or "", batch.locs, url_keys(batch.locs), batch.lines)
 
     def run(
         self,

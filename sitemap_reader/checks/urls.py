@@ -15,14 +15,15 @@ from urllib.parse import unquote
 import attrs
 
 from ..parser.normalise.urls import host
-from .findings import Check
+from .findings import Check, location_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Sequence
 
     from ..frontier.robots_rules import Rules
+    from ..model.url_batch import UrlBatch
     from .documents import CheckFactories
-    from .findings import CheckedUrls, Findings, Location
+    from .findings import Findings, Location
 
 
 _SESSIONS = (
@@ -53,12 +54,12 @@ class SessionParameters(Check):
 
     codes = ("U09",)
 
-    def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
+    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
         if "?" not in batch.text and ";" not in batch.text:
             return
         for index, loc in enumerate(batch.locs):
             if ("?" in loc or ";" in loc) and (match := _PARAMETER.search(loc)):
-                findings.report("U09", f"{loc} has the parameter {match[1]}", **batch.at(index))
+                findings.report("U09", f"{loc} has the parameter {match[1]}", **location_of(batch, index))
 
 
 class NonPageFiles(Check):
@@ -66,14 +67,14 @@ class NonPageFiles(Check):
 
     codes = ("U13",)
 
-    def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
+    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
         if ASSETS.isdisjoint(map(str.lower, {*_ENDINGS.findall(batch.text)})):
             return
         for index, match in enumerate(map(_ASSET.match, batch.locs)):
             if match is None:
                 continue
             message = f"{batch.locs[index]} ends in .{match[1]}: not a page"
-            findings.report("U13", message, **batch.at(index))
+            findings.report("U13", message, **location_of(batch, index))
 
 
 class PrivateHosts(Check):
@@ -84,12 +85,12 @@ class PrivateHosts(Check):
     def __init__(self, allowed_hosts: Container[str] = ()) -> None:
         self._allowed_hosts = allowed_hosts
 
-    def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
+    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
         """Checks each origin once."""
         for origin, places in batch.origins:
             name = host(f"{origin}/")
             for index in places if _is_private(name) and name not in self._allowed_hosts else ():
-                findings.report("U14", f"{batch.locs[index]}: {name} is a private address", **batch.at(index))
+                findings.report("U14", f"{batch.locs[index]}: {name} is a private address", **location_of(batch, index))
 
 
 def _is_private(name: str) -> bool:
@@ -121,7 +122,7 @@ class _HostRules:
             if not self._suspects or not suspect.startswith(self._suspects[-1]):
                 self._suspects.append(suspect)
 
-    def suspects(self, batch: CheckedUrls, places: Sequence[int]) -> list[int]:
+    def suspects(self, batch: UrlBatch, places: Sequence[int]) -> list[int]:
         """Those of these indexes whose URL may be disallowed: for most batches none."""
         locs = batch.locs
         if len(self._suspects) <= _MAX_SEARCHED and not any(f"\n{suspect}" in batch.text for suspect in self._suspects):
@@ -162,11 +163,11 @@ class _DeferredUrls:
     sample: list[tuple[str, Location]] = attrs.field(factory=list)
     _step: int = 1
 
-    def add(self, origin: str, batch: CheckedUrls, places: list[int]) -> None:
+    def add(self, origin: str, batch: UrlBatch, places: Sequence[int]) -> None:
         """Adds URLs; halves the sample when it becomes too large."""
         first = -self.urls % self._step
         self.urls += len(places)
-        self.sample += [(origin, batch.at(index)) for index in places[first :: self._step]]
+        self.sample += [(origin, location_of(batch, index)) for index in places[first :: self._step]]
         while len(self.sample) >= 2 * _SAMPLE_URLS:
             self.sample = self.sample[::2]
             self._step *= 2
@@ -193,7 +194,7 @@ class DisallowedUrls(Check):
         self._urls = 0
         self._out_of_time, self._unknown = _DeferredUrls(), _DeferredUrls()
 
-    def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
+    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
         """Checks URLs that may be disallowed, within the time budget."""
         for origin, places in batch.origins:
             self._urls += len(places)
@@ -212,7 +213,7 @@ class DisallowedUrls(Check):
         return self._hosts[origin]
 
     def _check_batch(
-        self, host: _HostRules, origin: str, batch: CheckedUrls, places: list[int], findings: Findings
+        self, host: _HostRules, origin: str, batch: UrlBatch, places: Sequence[int], findings: Findings
     ) -> None:
         started = self._clock()
         suspects = host.suspects(batch, places)
@@ -220,7 +221,7 @@ class DisallowedUrls(Check):
             if self._clock() - started > self._seconds_left:
                 self._out_of_time.add(origin, batch, suspects[number:])
                 break
-            _check(host, batch.at(index), findings)
+            _check(host, location_of(batch, index), findings)
         self._seconds_left -= self._clock() - started
 
     def on_end(self, findings: Findings) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from functools import cached_property
 from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from .columns import CHANGEFREQS, EPOCH, NESTED, PRECISIONS, SUBSECOND, UrlColumns, lastmod_number
@@ -28,12 +29,14 @@ precision_of = _PRECISIONS_BY_CODE.get
 changefreq_of = _CHANGEFREQS_BY_CODE.get
 
 
+def moment_of(number: int, code: int | None) -> datetime:
+    """The moment that a number means in a column of lastmods, beside the code of its precision."""
+    return EPOCH + (timedelta(microseconds=number) if code == SUBSECOND else timedelta(seconds=number))
+
+
 def lastmod_of(number: int | None, code: int | None) -> tuple[datetime | None, Precision | None]:
     """The lastmod and the precision that two columns state."""
-    if number is None:
-        return None, precision_of(code)
-    length = timedelta(microseconds=number) if code == SUBSECOND else timedelta(seconds=number)
-    return EPOCH + length, precision_of(code)
+    return None if number is None else moment_of(number, code), precision_of(code)
 
 
 def lastmod_columns(lastmod: datetime | None, precision: str | None) -> tuple[int | None, int | None]:
@@ -60,6 +63,7 @@ class UrlBatch:
         self.store = store
         self.start = start
         self.stop = len(store) if stop is None else stop
+        self._items: dict[tuple[str, str], list[Any]] = {}
 
     def __len__(self) -> int:
         return self.stop - self.start
@@ -96,11 +100,50 @@ class UrlBatch:
         """The lastmod of each URL."""
         return [lastmod_of(*date)[0] for date in zip(self.lastmods, self.precisions, strict=True)]
 
-    @property
+    @cached_property
     def problems(self) -> dict[int, tuple[Problem, ...]]:
         """Index -> the Problems of the URLs that have any."""
         found = self.store.problems.items()
         return {index - self.start: each for index, each in found if self.start <= index < self.stop}
+
+    @cached_property
+    def text(self) -> str:
+        """All locs, each behind a line feed."""
+        return "\n" + "\n".join(self.locs)
+
+    @cached_property
+    def origins(self) -> list[tuple[str, Sequence[int]]]:
+        """Each scheme and host, with the indexes of its URLs; of clean URLs only."""
+        start = _origin(self.locs[0])  # nearly all batches have one
+        if self.text.count(f"\n{start}/") == len(self):
+            return [(start, range(len(self)))]
+        indexes: dict[str, list[int]] = {}
+        for index, loc in enumerate(self.locs):
+            indexes.setdefault(_origin(loc), []).append(index)
+        return [*indexes.items()]
+
+    @cached_property
+    def dates(self) -> dict[int | None, Sequence[int]]:
+        """Code of a precision -> the lastmods that have it."""
+        codes = {*self.precisions}
+        if len(codes) == 1 and None not in self.lastmods:
+            return {codes.pop(): self.lastmods}  # type: ignore[dict-item]
+        found: dict[int | None, list[int]] = {}
+        for number, code in zip(self.lastmods, self.precisions, strict=True):
+            if number is not None:
+                found.setdefault(code, []).append(number)
+        return {**found}
+
+    @cached_property
+    def newest(self) -> list[tuple[int, datetime, Precision | None]]:
+        """The newest lastmod of each precision, with the index of the first URL that has it; in document order."""
+        found = []
+        for code, numbers in self.dates.items():
+            index = self.lastmods.index(newest := max(numbers))
+            while self.precisions[index] != code:
+                index = self.lastmods.index(newest, index + 1)
+            found.append((index, moment_of(newest, code), precision_of(code)))
+        return sorted(found, key=itemgetter(0))
 
     def counts(self, name: str) -> list[int]:
         """The number of items that each URL has in a nested column; of `news` and `mobile` 0 or 1."""
@@ -108,7 +151,17 @@ class UrlBatch:
 
     def items(self, name: str, key: str) -> list[Any]:
         """The values of a key of all items in a nested column; objects and moments as in records."""
-        return self.store.items(name, key, self.start, self.stop)
+        if (name, key) not in self._items:
+            self._items[name, key] = self.store.items(name, key, self.start, self.stop)
+        return self._items[name, key]
+
+    def lists(self, name: str, *keys: str) -> Iterator[tuple[int, list[list[Any]]]]:
+        """For each URL with items in a nested column its index, and the values of each key of its items."""
+        columns, end = [self.items(name, key) for key in keys], 0
+        for index, count in enumerate(self.counts(name)):
+            if count:
+                start, end = end, end + count
+                yield index, [column[start:end] for column in columns]
 
     def records(self) -> list[UrlRecord]:
         """The record of each URL."""
@@ -143,6 +196,11 @@ class UrlBatch:
             if is_wanted:
                 store.extend(self.store, start, at)
         return UrlBatch(self.sitemap, store)
+
+
+def _origin(loc: str) -> str:
+    """What a clean URL has before its path."""
+    return loc[: loc.index("/", loc.index("://") + 3)]
 
 
 # --- items -----------------------------------------------------------------------------------------------------------

@@ -42,7 +42,6 @@ class UrlStatistics:
 
     def __init__(self) -> None:
         self._locs, self._sitemaps, self._names = UrlSet(), UrlSet(), UrlSet()
-        self._host = ""  # of the last URL: the next one mostly has the same
         self._hosts, self._codes = TopCounts(), TopCounts()
         self._sections = SectionCounts()
         self._changefreqs, self._priorities = TopCounts(), TopCounts()
@@ -54,37 +53,27 @@ class UrlStatistics:
         """Counts URLs."""
         if urls.sitemap is not None:
             self._sitemaps.add(urls.sitemap)
-        self._sections.add("\n" + "\n".join(urls.locs))
+        self._sections.add(urls)
         for loc in urls.locs:
             self._locs.add(loc)
-            match = _URL.match(loc)
-            if match is not None:
-                self._count_location(*match.groups())
-        for record in urls.detailed.values():
-            self._sections.add_links(record)
-            for name in NESTED:
-                if value := getattr(record, name):
-                    self._count_extension(name, value)
+        places = [match.groups() for match in map(_URL.match, urls.locs) if match is not None]
+        hosts = Counter(host for host, _ in places)
+        for host in hosts:
+            self._names.add(host)
+        self._hosts.update(hosts)
+        inside = [path.strip("/") for _, path in places]
+        self._depths.update([min(path.count("/") + 1, MAX_DEPTH) if path else 0 for path in inside])
+        for name in NESTED:
+            counts = urls.counts(name)
+            self._having[name] += len(counts) - counts.count(0)
+            if name in _COUNTED:
+                self._items[name] += sum(counts)
+        listed = urls.lists("alternates", "hreflang")
+        self._codes.update(code for _, (codes,) in listed for code in {*codes} if code is not None)
         for code, count in _stated(urls.changefreqs):
             self._changefreqs.add(changefreq_of(code) or "", count)
         for priority, count in _stated(urls.priorities):
             self._priorities.add(format(priority, "g"), count)
-
-    def _count_location(self, host: str, path: str) -> None:
-        if host != self._host:
-            self._host = host
-            self._names.add(host)
-        self._hosts.add(host)
-        inside = path.strip("/")
-        self._depths[min(inside.count("/") + 1, MAX_DEPTH) if inside else 0] += 1
-
-    def _count_extension(self, name: str, value: Any) -> None:
-        self._having[name] += 1
-        if name in _COUNTED:
-            self._items[name] += len(value)
-        if name == "alternates":
-            for code in {alternate.hreflang for alternate in value} - {None}:
-                self._codes.add(code)
 
     def counts(self, urls: int) -> Iterator[Fact]:
         """Numbers of listings, repetitions, sitemaps and hosts, and of URLs with extensions."""
@@ -176,9 +165,8 @@ class RunStatistics:
 
     def add_urls(self, urls: UrlBatch) -> None:
         """Counts the problems of URLs."""
-        for record in urls.detailed.values():
-            for problem in record.problems:
-                self._on_urls.add(problem.code)
+        for problems in urls.problems.values():
+            self._on_urls.update(problem.code for problem in problems)
 
     def dropped(self, urls: int) -> Iterator[Fact]:
         """Dropped URLs by reason."""

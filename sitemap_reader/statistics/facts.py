@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from ..frontier.lastmod_trust import History, LastmodEvidence, indications, judge_history, total, trust_in_words
-from ..model.url_batch import lastmod_of
+from ..model.url_batch import moment_of, precision_of
 from ..parser.normalise.dates import PRECISION_CHARACTERS
 from ..serialize.jsonl import stamp
 
@@ -106,6 +106,11 @@ class TopCounts:
         self._counts[name] = self._counts.get(name, 0) + count
         if len(self._counts) > self._max_names:
             self._discard_rare()
+
+    def update(self, names: Iterable[str]) -> None:
+        """Adds many names."""
+        for name, count in Counter(names).items():
+            self.add(name, count)
 
     def items(self) -> Iterable[Pair]:
         """All names with their counts."""
@@ -222,10 +227,9 @@ class LastmodStatistics:
         evidence.add(lastmods, precisions, self._clock().timestamp() if self._clock else None)
         if len(self._open) > _MAX_OPEN:
             self.end_sitemap(next(iter(self._open)))
-        for stated, count in Counter(zip(lastmods, precisions, strict=True)).items():
-            lastmod, precision = lastmod_of(*stated)
-            if lastmod is not None:
-                self._count(lastmod, precision or "second", count)
+        for code, numbers in urls.dates.items():
+            for number, count in Counter(numbers).items():
+                self._count(moment_of(number, code), precision_of(code) or "second", count)
 
     def _count(self, lastmod: datetime, precision: Precision, count: int) -> None:
         text = _text(lastmod)[: PRECISION_CHARACTERS[precision]]

@@ -16,9 +16,9 @@ import attrs
 from .facts import MAX_NAME_CHARS, TopCounts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
-    from ..model.records import UrlRecord
+    from ..model.url_batch import UrlBatch
 
 # ISO 639-1 codes of languages that sites offer. Those in _LIKE_WORDS are also English words, or usual names of folders
 # and hosts (cs, hr, is, it), so that they need evidence. Missing are codes that are better known as a country, such as
@@ -174,8 +174,11 @@ def _primary(code: str) -> str:
 class SectionCounts:
     """Counts URLs by section, in bounded memory: top names of sections() are exact for up to 100,000 places.
 
+    >>> from sitemap_reader import UrlRecord
+    >>> from sitemap_reader.parser.compiled import batch_of
+    >>> locs = (f"https://a.example/{path}" for path in ("de/blog/1", "en/blog/1", "tv/1"))
     >>> counts = SectionCounts()
-    >>> counts.add("\\nhttps://a.example/de/blog/1\\nhttps://a.example/en/blog/1\\nhttps://a.example/tv/1")
+    >>> counts.add(batch_of(None, map(UrlRecord, locs)))
     >>> counts.sections().top(2)
     [('/blog/', 2), ('/tv/', 1)]
     """
@@ -184,17 +187,11 @@ class SectionCounts:
         self._places = TopCounts(_MAX_PLACES)
         self._own = TopCounts(_MAX_PLACES)  # language of a page's hreflang link to itself, a space, place
 
-    def add(self, text: str) -> None:
-        """Counts URLs, each a line behind a line feed."""
-        for place, count in (_only_place(text) or Counter(_PLACE.findall(text))).items():
+    def add(self, urls: UrlBatch) -> None:
+        """Counts URLs, and the languages that they state of themselves."""
+        for place, count in (_only_place(urls.text) or Counter(_PLACE.findall(urls.text))).items():
             self._places.add(_cut(place), count)
-
-    def add_links(self, record: UrlRecord) -> None:
-        """Notes which language a record states of itself."""
-        codes = (each.hreflang.lower() for each in record.alternates if each.hreflang and each.href == record.loc)
-        language = next((code for code in codes if code != X_DEFAULT), None)
-        if language:
-            self._own.add(_cut(f"{language} {_place(record.loc)}"))
+        self._own.update(_stated_languages(urls))
 
     def sections(self) -> TopCounts:
         """URLs by section; `/` has those in no folder."""
@@ -219,6 +216,18 @@ class SectionCounts:
             if code := language_code(name):
                 hosts[host].add_own(code, language, count)
         return {host: counts.languages() for host, counts in hosts.items()}
+
+
+def _stated_languages(urls: UrlBatch) -> Iterator[str]:
+    """Language and place of each URL with a hreflang link to itself, the first one that states a language."""
+    for index, (hrefs, codes) in urls.lists("alternates", "href", "hreflang"):
+        loc = urls.locs[index]
+        if loc not in hrefs:
+            continue
+        own = (code.lower() for code, href in zip(codes, hrefs, strict=True) if code and href == loc)
+        language = next((code for code in own if code != X_DEFAULT), None)
+        if language:
+            yield _cut(f"{language} {_place(loc)}")
 
 
 def _only_place(text: str) -> dict[str, int] | None:

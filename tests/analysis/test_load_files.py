@@ -25,6 +25,7 @@ from tiers import needs_scanner
 import sitemap_reader as sr
 from sitemap_reader.analysis import date_in_name, date_in_path, sitemap_files
 from sitemap_reader.model import UrlBatch
+from sitemap_reader.parser import batch_of
 from sitemap_reader.scale import SUMS, HarvestFolder, HarvestPlan, HostRow, ShardWriter
 
 
@@ -308,7 +309,7 @@ def harvested(folder: Path, **settings: Any) -> Path:
     harvest.clean_up(2)
     for shard, site in enumerate(["a.example", "b.example"]):
         writer = ShardWriter(harvest, shard, state_shared_by=None)
-        writer.add_urls(UrlBatch(None, records=[sr.UrlRecord(f"https://{site}/x")]), site)
+        writer.add_urls(batch_of(None, [sr.UrlRecord(f"https://{site}/x")]), site)
         writer.add_item(sr.Outcome(f"https://{site}/sitemap.xml"), site)
         writer.add_host(HostRow(site, site, "complete", None, 1, 1, 0, 10, READ[shard], 1.5))
         writer.publish({"hosts": 1, "verdicts": {}, "given_up": [], **dict.fromkeys(SUMS, 0)})

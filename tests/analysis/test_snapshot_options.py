@@ -6,6 +6,7 @@ import pickle
 import re
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,8 @@ from kit import dump
 import sitemap_reader as sr
 from sitemap_reader import Snapshot
 from sitemap_reader.analysis import SnapshotMetadata, TableBuilder, loaded
-from sitemap_reader.model import UrlBatch, batched
+from sitemap_reader.parser import batch_of
+from sitemap_reader.serialize import in_batches
 from sitemap_reader.statistics import Statistics
 
 BEGAN = datetime(2026, 11, 2, 10, tzinfo=UTC)
@@ -38,7 +40,7 @@ def pages(*moments: datetime, precision: Any = "second") -> list[sr.UrlRecord]:
 
 def read_from(records: Iterable[sr.UrlRecord], began: datetime, until: datetime) -> Snapshot:
     builder = TableBuilder()
-    builder.add_urls(UrlBatch("https://a.example/s.xml", records=[*records]), "a.example")
+    builder.add_urls(batch_of("https://a.example/s.xml", records), "a.example")
     tables = builder.tables()
     return Snapshot("a.example", lambda: tables, SnapshotMetadata(began, until, complete=True))
 
@@ -74,7 +76,7 @@ def test_stats_and_snapshot_agree_on_future_dates(minutes: int, precision: str) 
         moment = (moment + timedelta(days=1 + (minutes > 9))).replace(hour=0, minute=0)
     records = pages(*[moment] * 3, precision=precision)
     statistics = Statistics(BEGAN)
-    statistics.add(UrlBatch("https://a.example/s.xml", records=[*records]))
+    statistics.add(batch_of("https://a.example/s.xml", records))
     ahead = sum(fact.count for fact in statistics.facts() if fact.name == "in the future")
     snapshot = read_from(records, BEGAN, BEGAN)
     assert snapshot.lastmod_trust()["future"].sum() == ahead
@@ -91,7 +93,7 @@ def test_stats_and_snapshot_have_the_same_verdict_on_dates(folder: Path) -> None
     if len(snapshot.sites) > 1:
         pytest.skip("stats takes all sites of a target together")
     statistics = Statistics(snapshot.at)
-    for item in batched(snapshot.items()):  # type: ignore[arg-type] # a snapshot has no changes
+    for item in chain.from_iterable(in_batches(snapshot.items())):  # type: ignore[arg-type] # a snapshot has no changes
         statistics.add(item)
     verdicts = [fact.name for fact in statistics.facts() if fact.group == "lastmod verdict"]
     assert all(verdict in snapshot.lastmod_trust().finding for verdict in verdicts)

@@ -12,8 +12,9 @@ from kit import Site, dump, feed, robots, urlset
 
 import sitemap_reader as sr
 from sitemap_reader import Problem
-from sitemap_reader.checks import BaselineCheck, CheckedUrls, DumpBaseline, Findings, StateBaseline, open_baseline
+from sitemap_reader.checks import BaselineCheck, DumpBaseline, Findings, StateBaseline, open_baseline
 from sitemap_reader.model import UrlBatch
+from sitemap_reader.parser import batch_of
 
 SITE = "https://shop.example"
 INDEX, PAGES, POSTS = (f"{SITE}/{name}.xml" for name in ("index", "pages", "posts"))
@@ -41,23 +42,23 @@ def monday(*forms: dict[str, Any]) -> str:
     return str(dump(Path("monday.jsonl"), *forms))
 
 
-def some(urls: list[str], sitemap: str = PAGES) -> CheckedUrls:
+def some(urls: list[str], sitemap: str = PAGES) -> UrlBatch:
     records = [sr.UrlRecord(loc, sitemap=sitemap, line=line) for line, loc in enumerate(urls, 2)]
-    return CheckedUrls(UrlBatch(sitemap, records=records), sitemap)
+    return batch_of(sitemap, records)
 
 
 def audit(
-    check: BaselineCheck, *received: CheckedUrls | sr.SitemapRef | sr.Outcome, found: Findings | None = None
+    check: BaselineCheck, *received: UrlBatch | sr.SitemapRef | sr.Outcome, found: Findings | None = None
 ) -> list[Problem]:
     found = found or Findings(samples=50)
-    receive = {CheckedUrls: check.on_urls, sr.SitemapRef: check.on_ref, sr.Outcome: check.on_outcome}
+    receive = {UrlBatch: check.on_urls, sr.SitemapRef: check.on_ref, sr.Outcome: check.on_outcome}
     for each in received:
         receive[type(each)](each, found)
     check.on_end(found)
     return [sample for finding in found.ranked() for sample in finding.samples]
 
 
-def against(path: str, *received: CheckedUrls | sr.SitemapRef | sr.Outcome, site: str | None = None) -> list[str]:
+def against(path: str, *received: UrlBatch | sr.SitemapRef | sr.Outcome, site: str | None = None) -> list[str]:
     return [str(problem) for problem in audit(BaselineCheck.read(open_baseline(path, site)), *received)]
 
 
@@ -194,7 +195,7 @@ def test_vanished_sitemap_is_reported() -> None:
     sr.Outcome(POSTS, why="well-known", format="urlset"),
     some([], POSTS),
 ])
-def test_a_sitemap_that_is_named_or_read_has_not_vanished(received: CheckedUrls | sr.SitemapRef | sr.Outcome) -> None:
+def test_a_sitemap_that_is_named_or_read_has_not_vanished(received: UrlBatch | sr.SitemapRef | sr.Outcome) -> None:
     path = monday(*lines_of(locs(0, 3)), *lines_of(locs(3, 5), POSTS))
     assert "X02" not in [each[:3] for each in against(path, some(locs(0, 3)), received)]
 

@@ -25,7 +25,6 @@ from sitemap_reader.checks import (
     AuditContext,
     BaselineCheck,
     Check,
-    CheckedUrls,
     CrawlCheck,
     DisallowedUrls,
     DuplicateUrls,
@@ -55,7 +54,8 @@ from sitemap_reader.checks import (
     url_key,
 )
 from sitemap_reader.frontier import parse_rules
-from sitemap_reader.model import CATALOGUE, UrlBatch, report
+from sitemap_reader.model import CATALOGUE, report
+from sitemap_reader.parser import batch_of
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
 A = "https://a.example"
@@ -101,9 +101,7 @@ def found(
             elif isinstance(part, SitemapRef):
                 check.on_ref(part, findings)
             else:
-                check.on_urls(CheckedUrls(UrlBatch(part[0].sitemap, records=[*part]), part[0].sitemap or ""), findings)
-                for record in part:
-                    check.on_record(record, findings)
+                check.on_urls(batch_of(part[0].sitemap, part), findings)
     for check in all_of_them:
         check.on_end(findings)
     return findings.ranked()
@@ -816,7 +814,7 @@ def test_later_robots_txt_applies_to_earlier_urls() -> None:
     check = DisallowedUrls(lambda url: RULES if known else None)
     findings = Findings()
     for pages in (entries("private/1", "a"), entries("private/2")):
-        check.on_urls(CheckedUrls(UrlBatch(MAP, records=[*pages]), MAP), findings)
+        check.on_urls(batch_of(MAP, pages), findings)
         known.append(True)
     check.on_end(findings)
     assert [(each.count, check.notes) for each in findings.ranked()] == [(2, [])]

@@ -12,8 +12,9 @@ from kit import dump
 
 import sitemap_reader as sr
 from sitemap_reader import Problem
-from sitemap_reader.checks import CheckedUrls, CrawlCheck, Findings, UnchangedContentCheck, open_baseline
+from sitemap_reader.checks import CrawlCheck, Findings, UnchangedContentCheck, open_baseline
 from sitemap_reader.model import UrlBatch
+from sitemap_reader.parser import batch_of
 
 SITE = "https://shop.example"
 SITEMAP = f"{SITE}/sitemap.xml"
@@ -30,15 +31,15 @@ def page(url: str, status: int | None = 200, **reported: Any) -> dict[str, Any]:
     return {"url": url, "status": status, "canonical": None, "noindex": False, **reported}
 
 
-def some(*locs: str, sitemap: str = SITEMAP, lastmod: datetime | None = None, precision: str = "second") -> CheckedUrls:
+def some(*locs: str, sitemap: str = SITEMAP, lastmod: datetime | None = None, precision: str = "second") -> UrlBatch:
     """These URLs, from line 2 on."""
     dates: dict[str, Any] = {"lastmod": lastmod, "lastmod_precision": lastmod and precision}
     records = [sr.UrlRecord(loc, **dates, sitemap=sitemap, line=line) for line, loc in enumerate(locs, 2)]
-    return CheckedUrls(UrlBatch(sitemap, records=records), sitemap)
+    return batch_of(sitemap, records)
 
 
 def audit(
-    crawl: CrawlCheck, *batches: CheckedUrls, found: Findings | None = None, complete: bool = True
+    crawl: CrawlCheck, *batches: UrlBatch, found: Findings | None = None, complete: bool = True
 ) -> list[Problem]:
     """The samples of all findings."""
     found = found or Findings(samples=50)
@@ -53,7 +54,7 @@ def read(*forms: dict[str, Any], name: str = "crawl.jsonl") -> CrawlCheck:
     return CrawlCheck.read(str(dump(Path(name), *forms)))
 
 
-def site_text(crawl: CrawlCheck, *batches: CheckedUrls, **options: Any) -> list[str]:
+def site_text(crawl: CrawlCheck, *batches: UrlBatch, **options: Any) -> list[str]:
     return [str(problem) for problem in audit(crawl, *batches, **options)]
 
 
@@ -271,7 +272,7 @@ def unchanged(before: dict[str, Any], hashes: tuple[Any, Any] = ("x", "x"), **re
     return UnchangedContentCheck.read(open_baseline("monday.jsonl"), "before.jsonl", "now.jsonl")
 
 
-def found_by(check: UnchangedContentCheck, *batches: CheckedUrls) -> list[str]:
+def found_by(check: UnchangedContentCheck, *batches: UrlBatch) -> list[str]:
     found = Findings()
     for batch in batches:
         check.on_urls(batch, found)
