@@ -10,7 +10,7 @@ import attrs
 
 from ..frontier.lastmod_trust import LastmodEvidence, is_behind, is_future, needs_finding, total
 from ..model.columns import SUBSECOND, lastmod_number
-from ..model.url_batch import moment_of, precision_of
+from ..model.url_batch import lastmod_of, precision_of
 from ..parser.content.sniff import Format
 from ..parser.normalise.dates import format_date, period_end, tolerance
 from ..serialize.jsonl import stamp
@@ -46,14 +46,16 @@ class FutureDates(Check):
         if not any(is_future(lastmod, precision, now) for _, lastmod, precision in batch.newest):
             return
         latest = {code: _latest(now, code) for code in batch.dates}
-        for index, (number, code) in enumerate(zip(batch.lastmods, batch.precisions, strict=True)):
-            if number is not None and number > latest[code]:
-                _report_future(moment_of(number, code), precision_of(code), place_of(batch, index), findings)
+        stated = enumerate(zip(batch.lastmods, batch.precisions, strict=True))
+        future = {index: each for index, each in stated if each[0] is not None and each[0] > latest[each[1]]}
+        findings.report_urls(
+            "D02", batch, [*future], lambda index: _fault_of_future(batch.locs[index], *lastmod_of(*future[index]))
+        )
 
     def on_ref(self, ref: SitemapRef, findings: Findings) -> None:
         if ref.lastmod is not None and is_future(ref.lastmod, ref.lastmod_precision, self._clock()):
-            place: Place = {"sitemap": ref.sitemap, "line": ref.line, "url": ref.loc}
-            _report_future(ref.lastmod, ref.lastmod_precision, place, findings)
+            message, field, date = _fault_of_future(ref.loc, ref.lastmod, ref.lastmod_precision)
+            findings.report("D02", message, sitemap=ref.sitemap, line=ref.line, url=ref.loc, field=field, raw=date)
 
 
 def _latest(now: datetime, code: int | None) -> int:
@@ -62,9 +64,10 @@ def _latest(now: datetime, code: int | None) -> int:
     return (lastmod_number(now, code) or 0) + tolerance(precision_of(code)) // unit
 
 
-def _report_future(lastmod: datetime, precision: Precision | None, place: Place, findings: Findings) -> None:
-    date = format_date(lastmod, precision)
-    findings.report("D02", f"{place['url']}: lastmod {date} is in the future", **place, field="lastmod", raw=date)
+def _fault_of_future(loc: str, lastmod: datetime | None, precision: Precision | None) -> tuple[str, str, str]:
+    """Message, field and raw text."""
+    date = format_date(lastmod, precision) if lastmod else ""
+    return f"{loc}: lastmod {date} is in the future", "lastmod", date
 
 
 @attrs.define

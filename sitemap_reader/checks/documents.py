@@ -258,7 +258,7 @@ class UrlVariants(Check):
     def __init__(self, listings: DuplicateUrls) -> None:
         self._urls = listings
         self._origins: dict[str, _Origin] = {}
-        self._has_slashes = False
+        self._has_slashes = self._has_bare = False
         self._reported: set[int] = set()
 
     def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
@@ -273,10 +273,12 @@ class UrlVariants(Check):
         self._find_slash_variants(batch, findings)
 
     def _find_slash_variants(self, batch: UrlBatch, findings: Findings) -> None:
-        # The second URL of a pair finds the first. While no URL ends in a slash there is no pair.
-        ending = [loc for loc in batch.locs if loc[-1] == "/" and loc.count("/") > 3 and "?" not in loc]
-        self._has_slashes = self._has_slashes or bool(ending)
-        if not self._has_slashes:
+        # The second URL of a pair finds the first. While all or none end in a slash there is no pair.
+        self._has_slashes = self._has_slashes or any(
+            loc[-1] == "/" and loc.count("/") > 3 and "?" not in loc for loc in batch.locs
+        )
+        self._has_bare = self._has_bare or any(loc[-1] != "/" for loc in batch.locs)
+        if not (self._has_slashes and self._has_bare):
             return
         others = [loc[:-1] if loc[-1] == "/" else f"{loc}/" for loc in batch.locs]
         other_keys = url_keys(others)

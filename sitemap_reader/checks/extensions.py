@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import re
 from array import array
+from collections import Counter
 from contextlib import closing, contextmanager
 from datetime import timedelta
 from functools import lru_cache
 from itertools import compress, count
+from operator import eq
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
@@ -25,7 +27,7 @@ from .findings import Check, place_of, url_key, url_keys
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Iterator, KeysView, Sequence
+    from collections.abc import Iterable, Iterator, KeysView
     from datetime import datetime
 
     from ..model.problems import Problem
@@ -163,14 +165,19 @@ def _hint(other: str | None) -> str:
 
 
 # Codes of a missing tag.
-_MISSING_TAG = frozenset({"L02", "L04", "N03", "V01", "V02"})
+_MISSING_TAG = frozenset({"L02", "L04", "V01", "V02"})
 _Fault = TypeVar("_Fault", bound=tuple[Any, ...])
 
 
-def _certain(faults: Iterable[_Fault], batch: UrlBatch, index: int) -> Iterator[_Fault]:
+def _certain(faults: Iterable[_Fault], batch: UrlBatch, index: int) -> Iterable[_Fault]:
     """The faults of a URL, each with its code first; without those of a missing tag if the document ends inside it."""
-    is_cut = any(each.kind == "document cut off" for each in batch.problems.get(index, ()))
-    return (fault for fault in faults if not (is_cut and fault[0] in _MISSING_TAG))
+    if not _is_cut(batch.problems.get(index, ())):
+        return faults
+    return (fault for fault in faults if fault[0] not in _MISSING_TAG)
+
+
+def _is_cut(problems: Iterable[Problem]) -> bool:
+    return any(each.kind == "document cut off" for each in problems)
 
 
 _UNREACHABLE = 1_000_000  # counts as pages that are still missing: the set is never complete
@@ -243,9 +250,10 @@ def _ambiguous(alternates: list[Alternate]) -> list[tuple[str, set[str]]]:
 
 
 # A block has the entries of a batch: arrays of the keys of their sets and pages, of where the links of each end, and of
-# the keys of all links; and as JSON the loc and line of each entry, and code and URL of each link.
+# the keys of all links; the number of links of pages to themselves; and as JSON the loc and line of each entry, and
+# code and URL of each link.
 _SCHEMA = """
-CREATE TABLE block (sitemap TEXT, sets BLOB, pages BLOB, ends BLOB, links BLOB, texts BLOB);
+CREATE TABLE block (sitemap TEXT, sets BLOB, pages BLOB, ends BLOB, links BLOB, own INTEGER, texts BLOB);
 CREATE TABLE link (
   page INTEGER, other INTEGER, block INTEGER, entry INTEGER, place INTEGER, is_judged INTEGER, UNIQUE (page, other)
 );
@@ -283,38 +291,31 @@ class HreflangReturnTags(WholeSiteCheck):
         codes, hrefs = batch.items("alternates", "hreflang"), batch.items("alternates", "href")
         if not hrefs or self._is_skipped:
             return
+        owners = batch.owners("alternates")
+        if not (all(codes) and _are_web_urls(hrefs)):
+            are_translations = [*map(is_translation, codes, hrefs)]
+            owners, codes, hrefs = ([*compress(each, are_translations)] for each in (owners, codes, hrefs))
         keys, page_keys = url_keys(hrefs), url_keys(batch.locs)
-        are_translations = all(codes) and _are_web_urls(hrefs)
-        sets, pages, links = array("q"), array("q"), array("q")
-        ends, places, stop = array("I"), list[int](), 0
-        entries: list[tuple[str, int | None]] = []
-        for index, number in enumerate(batch.counts("alternates")):
+        sets, pages, ends, stop = array("q"), array("q"), array("I"), 0
+        for index, number in Counter(owners).items():
             start, stop = stop, stop + number
-            some: Sequence[int] = range(start, stop)
-            if not are_translations:
-                some = [at for at in some if is_translation(codes[at], hrefs[at])]
-            if not some:
-                continue
             page = page_keys[index]
-            linked = {keys[at]: at for at in some}
-            linked.pop(page, None)
-            pages_key = hash(frozenset((*linked, page)))
-            missing = self._missing.pop(pages_key, len(linked) + 1) - 1
+            members = frozenset((page, *keys[start:stop]))
+            missing = self._missing.pop(hash(members), len(members)) - 1
             if page in self._listings.repeated:
                 missing = _UNREACHABLE
             if missing:
-                self._missing[pages_key] = missing
-            sets.append(pages_key)
+                self._missing[hash(members)] = missing
+            sets.append(hash(members))
             pages.append(page)
-            links.extend(linked)
-            ends.append(len(links))
-            entries.append((batch.locs[index], batch.lines[index]))
-            places += linked.values()
-        texts = orjson.dumps([entries, [codes[at] for at in places], [hrefs[at] for at in places]])
+            ends.append(stop)
+        entries = [(batch.locs[index], batch.lines[index]) for index in Counter(owners)]
+        own = sum(map(eq, keys, map(page_keys.__getitem__, owners)))
+        arrays = map(bytes, (sets, pages, ends, array("q", keys)))
+        row = (batch.sitemap, *arrays, own, orjson.dumps([entries, codes, hrefs]))
         with self._skipping_on_full_disk(), temp_database_errors():
             self._db = self._db or temporary_database(_SCHEMA)
-            row = (batch.sitemap, *map(bytes, (sets, pages, ends, links)), texts)
-            self._db.execute("INSERT INTO block VALUES (?, ?, ?, ?, ?, ?)", row)
+            self._db.execute("INSERT INTO block VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
     def on_outcome(self, outcome: Outcome, findings: Findings) -> None:
         """Remembers which sitemaps were read completely."""
@@ -344,12 +345,12 @@ class HreflangReturnTags(WholeSiteCheck):
             return
         listed = self._listings.first.keys()
         # Pages of complete sets link back within their set; incomplete sets and a second listing may name them, too.
-        named = {key for _, _, pages, _, links in _entries(db, listed) if pages in incomplete for _, key in links}
+        named = {key for _, _, pages, _, links in _entries(db, listed) if pages in incomplete for key in links}
         rows = (
             (page, key, block, entry, place, pages in incomplete)
             for block, entry, pages, page, links in _entries(db, listed)
             if pages in incomplete or page in named
-            for place, key in links
+            for key, place in links.items()
         )
         db.executemany("INSERT OR IGNORE INTO link VALUES (?, ?, ?, ?, ?, ?)", rows)
         blocks = () if self.has_all_sitemaps else db.execute("SELECT sitemap, pages FROM block")
@@ -371,19 +372,19 @@ class HreflangReturnTags(WholeSiteCheck):
             self.leave_out(self.codes, f"{INCOMPLETE}: L03 not checked for {links}")
 
 
-def _entries(
-    db: sqlite3.Connection, listed: KeysView[int]
-) -> Iterator[tuple[int, int, int, int, list[tuple[int, int]]]]:
-    """The entries with links to listed pages: block, place in it, keys of set and page, place and key of each link."""
-    for block, sets, pages, ends, links in db.execute("SELECT rowid, sets, pages, ends, links FROM block"):
+def _entries(db: sqlite3.Connection, listed: KeysView[int]) -> Iterator[tuple[int, int, int, int, dict[int, int]]]:
+    """The entries with links to other listed pages: block, place in it, keys of set and page, key -> place of links."""
+    for block, sets, pages, ends, links, own in db.execute("SELECT rowid, sets, pages, ends, links, own FROM block"):
         keys, stop = array("q", links), 0
-        if listed.isdisjoint(keys):
+        are_listed = bytes(map(listed.__contains__, keys))
+        if sum(are_listed) == own:
             continue
-        for entry, (pages_key, page, end) in enumerate(
-            zip(array("q", sets), array("q", pages), array("I", ends), strict=True)
-        ):
+        entries = zip(array("q", sets), array("q", pages), array("I", ends), strict=True)
+        for entry, (pages_key, page, end) in enumerate(entries):
             start, stop = stop, end
-            yield block, entry, pages_key, page, [(at, keys[at]) for at in range(start, stop) if keys[at] in listed]
+            some = compress(range(start, stop), are_listed[start:stop])
+            if places := {keys[at]: at for at in some if keys[at] != page}:
+                yield block, entry, pages_key, page, places
 
 
 # --- news, videos, images ---
@@ -431,24 +432,43 @@ class NewsItems(Check):
         self._now = now
 
     def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
-        stated = map(News, *(batch.items("news", key) for key in _KEYS_OF_NEWS))
-        for index, news in zip(compress(count(), batch.counts("news")), stated, strict=False):
-            for code, field, detail, raw in _certain(self._faults(news, batch.problems.get(index, ())), batch, index):
-                message = f"{batch.locs[index]}: {detail}"
-                findings.report(code, message, **place_of(batch, index), field=f"news:{field}", raw=raw)
+        columns = [batch.items("news", key) for key in _KEYS_OF_NEWS]
+        if not columns[0]:
+            return
+        news = dict(zip(batch.owners("news"), map(News, *columns), strict=True))
+        missing = {index: _missing_of_news(each, batch.problems.get(index, ())) for index, each in news.items()}
+        old = [index for index, each in news.items() if self._is_old(each)]
+        languages = {index: each.language for index, each in news.items() if each.language}
+        strange = [index for index, language in languages.items() if not is_publication_language(language)]
 
-    def _faults(self, news: News, problems: Iterable[Problem]) -> Iterator[tuple[str, str, str, str | None]]:
-        # A date that is there but unreadable is D01 instead.
-        known = {(problem.field or "").removeprefix("news:") for problem in problems if problem.code == "D01"}
-        missing = [words for field, words in _REQUIRED_OF_NEWS.items() if not (getattr(news, field) or field in known)]
-        if missing:
-            yield "N03", "news", f"no {', '.join(missing)}", None
+        def fault_of_date(index: int) -> tuple[str, str, str | None]:
+            date, precision = news[index].publication_date, news[index].publication_date_precision
+            day = format_date(date, precision or "second") if date else ""
+            return f"{batch.locs[index]}: published {day}, over 48 hours ago", "news:publication_date", day
+
+        def fault_of_language(index: int) -> tuple[str, str, str | None]:
+            message = f'{batch.locs[index]}: "{languages[index]}" is no ISO 639 code'
+            return message, "news:language", languages[index]
+
+        incomplete = [index for index, words in missing.items() if words]
+        findings.report_urls(
+            "N03", batch, incomplete, lambda index: (f"{batch.locs[index]}: no {missing[index]}", "news:news", None)
+        )
+        findings.report_urls("N02", batch, old, fault_of_date)
+        findings.report_urls("N04", batch, strange, fault_of_language)
+
+    def _is_old(self, news: News) -> bool:
         date, precision = news.publication_date, news.publication_date_precision or "second"
-        if date is not None and self._now - period_end(date, precision) > MAX_NEWS_AGE:
-            day = format_date(date, precision)
-            yield "N02", "publication_date", f"published {day}, over 48 hours ago", day
-        if news.language and not is_publication_language(news.language):
-            yield "N04", "language", f'"{news.language}" is no ISO 639 code', news.language
+        return date is not None and self._now - period_end(date, precision) > MAX_NEWS_AGE
+
+
+def _missing_of_news(news: News, problems: Iterable[Problem]) -> str:
+    """What is missing, in words; nothing if the document ends there. An unreadable date is D01 instead."""
+    missing = [field for field in _REQUIRED_OF_NEWS if not getattr(news, field)]
+    if not missing or _is_cut(problems):
+        return ""
+    unreadable = {problem.field for problem in problems if problem.code == "D01"}
+    return ", ".join(_REQUIRED_OF_NEWS[field] for field in missing if f"news:{field}" not in unreadable)
 
 
 def is_publication_language(code: str) -> bool:

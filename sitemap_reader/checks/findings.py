@@ -180,6 +180,20 @@ class Findings:
         else:
             collected.documents[sitemap] += count
 
+    def report_urls(
+        self, code: str, batch: UrlBatch, indexes: Sequence[int], fault: Callable[[int], tuple[str, str, str | None]]
+    ) -> None:
+        """Adds a problem of each of these URLs; `fault` makes message, field and raw text, of samples only."""
+        is_counted = code in self._codes and code not in self._ruled and not self._needs_problems
+        for number, index in enumerate(indexes):
+            if is_counted:
+                collected = self._collected(code, CATALOGUE[code].severity, "")
+                if not collected.keeps(batch.sitemap, self._max_samples):
+                    collected.documents[batch.sitemap] += len(indexes) - number
+                    return
+            message, field, raw = fault(index)
+            self.report(code, message, **place_of(batch, index), field=field, raw=raw)
+
     def add(self, problem: Problem) -> None:
         """Adds a problem that the parser or the crawl reported."""
         if problem.code not in self._codes:
@@ -346,7 +360,7 @@ def url_key(url: str) -> int:
 
 def url_keys(urls: Sequence[str]) -> list[int]:
     """The url_key() of each."""
-    return [*map(url_key if any("%" in url for url in urls) else hash, urls)]
+    return [*map(url_key if "%" in "".join(urls) else hash, urls)]
 
 
 def place_of(batch: UrlBatch, index: int) -> Place:

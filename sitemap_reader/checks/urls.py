@@ -36,6 +36,8 @@ _TRACKING = (
 _NAMES = "|".join(f"{_SESSIONS} {_TRACKING}".replace(".", r"\.").split())
 # jsessionid follows a semicolon in the path.
 _PARAMETER = re.compile(rf"(?:[?&;])({_NAMES})(?:=|(?=[&#;?\n])|\Z)", re.IGNORECASE)
+# The names in many URLs at once, and those of sessions and tracking.
+_ANY_NAME, _NAME = re.compile(r"[?&;]([^=&#;?\n]+)"), re.compile(_NAMES, re.IGNORECASE)
 
 _ASSETS = (
     "avif bmp gif ico jpeg jpg png svg tif tiff webp "
@@ -55,11 +57,12 @@ class SessionParameters(Check):
     codes = ("U09",)
 
     def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
-        if "?" not in batch.text and ";" not in batch.text:
+        names = _ANY_NAME.findall(batch.text) if "?" in batch.text or ";" in batch.text else ()
+        if not any(map(_NAME.fullmatch, {*names})):
             return
-        for index, loc in enumerate(batch.locs):
-            if ("?" in loc or ";" in loc) and (match := _PARAMETER.search(loc)):
-                findings.report("U09", f"{loc} has the parameter {match[1]}", **location_of(batch, index))
+        for index, match in enumerate(map(_PARAMETER.search, batch.locs)):
+            if match is not None:
+                findings.report("U09", f"{batch.locs[index]} has the parameter {match[1]}", **location_of(batch, index))
 
 
 class NonPageFiles(Check):

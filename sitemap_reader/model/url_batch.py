@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from functools import cached_property
-from itertools import groupby
+from itertools import chain, count, groupby, repeat
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -155,12 +155,18 @@ class UrlBatch:
             self._items[name, key] = self.store.items(name, key, self.start, self.stop)
         return self._items[name, key]
 
+    def owners(self, name: str) -> list[int]:
+        """The index of the URL that has each item in a nested column."""
+        return [*chain.from_iterable(map(repeat, count(), self.counts(name)))]
+
     def lists(self, name: str, *keys: str) -> Iterator[tuple[int, list[list[Any]]]]:
         """For each URL with items in a nested column its index, and the values of each key of its items."""
         columns, end = [self.items(name, key) for key in keys], 0
-        for index, count in enumerate(self.counts(name)):
-            if count:
-                start, end = end, end + count
+        if not columns[0]:
+            return
+        for index, number in enumerate(self.counts(name)):
+            if number:
+                start, end = end, end + number
                 yield index, [column[start:end] for column in columns]
 
     def records(self) -> list[UrlRecord]:

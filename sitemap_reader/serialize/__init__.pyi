@@ -6,7 +6,6 @@ from .byte_streams import FLUSH_SECONDS as FLUSH_SECONDS
 from .byte_streams import SUFFIXES as SUFFIXES
 from .byte_streams import Blocks as Blocks
 from .byte_streams import Compressed as Compressed
-from .dumps import in_batches as in_batches
 from .dumps import DumpFile as DumpFile
 from .dumps import in_batches as in_batches
 from .dumps import is_dump_name as is_dump_name

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
+from itertools import compress
+from operator import eq
 from typing import TYPE_CHECKING
 
 import attrs
@@ -16,7 +18,7 @@ import attrs
 from .facts import MAX_NAME_CHARS, TopCounts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Sequence
 
     from ..model.url_batch import UrlBatch
 
@@ -189,9 +191,11 @@ class SectionCounts:
 
     def add(self, urls: UrlBatch) -> None:
         """Counts URLs, and the languages that they state of themselves."""
-        for place, count in (_only_place(urls.text) or Counter(_PLACE.findall(urls.text))).items():
+        for place, count in _places(urls.locs).items():
             self._places.add(_cut(place), count)
-        self._own.update(_stated_languages(urls))
+        for language, locs in _stated_languages(urls).items():
+            for place, count in _places(locs).items():
+                self._own.add(_cut(f"{language} {place}"), count)
 
     def sections(self) -> TopCounts:
         """URLs by section; `/` has those in no folder."""
@@ -218,27 +222,33 @@ class SectionCounts:
         return {host: counts.languages() for host, counts in hosts.items()}
 
 
-def _stated_languages(urls: UrlBatch) -> Iterator[str]:
-    """Language and place of each URL with a hreflang link to itself, the first one that states a language."""
-    for index, (hrefs, codes) in urls.lists("alternates", "href", "hreflang"):
-        loc = urls.locs[index]
-        if loc not in hrefs:
-            continue
-        own = (code.lower() for code, href in zip(codes, hrefs, strict=True) if code and href == loc)
-        language = next((code for code in own if code != X_DEFAULT), None)
-        if language:
-            yield _cut(f"{language} {_place(loc)}")
+def _stated_languages(urls: UrlBatch) -> dict[str, list[str]]:
+    """Language -> the locs with a hreflang link to themselves that states it, and none before it."""
+    owners, codes = urls.owners("alternates"), urls.items("alternates", "hreflang")
+    are_own = map(eq, urls.items("alternates", "href"), map(urls.locs.__getitem__, owners))
+    languages: dict[int, str] = {}
+    for index, code in compress(zip(owners, codes, strict=True), are_own):
+        if code and code.lower() != X_DEFAULT:
+            languages.setdefault(index, code.lower())
+    found: dict[str, list[str]] = {}
+    for index, language in languages.items():
+        found.setdefault(language, []).append(urls.locs[index])
+    return found
 
 
-def _only_place(text: str) -> dict[str, int] | None:
-    """The place of all URLs, and their number, where a search for the first one shows that they share it; else None."""
+def _places(locs: Sequence[str]) -> dict[str, int]:
+    """The places of URLs, and how many have each."""
+    text = "\n" + "\n".join(locs)
     first = _PLACE.search(text)
-    _, name, below = _split(first[1]) if first else ("", "", None)
-    if first is None or below is None or (not below and _IS_CODE.fullmatch(name)):
-        return None
-    urls = text.count("\n")
-    is_folder = not text.endswith(first[0]) and not any(f"{first[0]}{end}" in text for end in "\n/?#")
-    return {first[1]: urls} if is_folder and text.count(f"\n{first[0]}") == urls else None
+    name, below = _split(first[1])[1:] if first else ("", None)
+    if first and below is not None and (below or not _IS_CODE.fullmatch(name)):
+        # The others are mostly in the same folder, which searches for its text show.
+        is_folder = not text.endswith(first[0]) and not any(
+            end in text and f"{first[0]}{end}" in text for end in "\n/?#"
+        )
+        if is_folder and text.count(f"\n{first[0]}") == len(locs):
+            return {first[1]: len(locs)}
+    return Counter(_PLACE.findall(text))
 
 
 def _cut(place: str) -> str:
