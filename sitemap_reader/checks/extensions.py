@@ -236,9 +236,9 @@ def is_translation(hreflang: str | None, href: str) -> bool:
 
 
 def _are_web_urls(urls: list[str]) -> bool:
-    """Whether all begin as web URLs do; False also where only is_web_url() of each can tell."""
-    text = "\n" + "\n".join(urls)
-    return text.count("\n") == text.count("\nhttps://") + text.count("\nhttp://") == len(urls)
+    """Whether all begin with one of the schemes of the web; if not, is_web_url() of each may still be true."""
+    ends = min(urls, default=""), max(urls, default="")
+    return any(all(url.startswith(scheme) for url in ends) for scheme in ("https://", "http://"))
 
 
 def _ambiguous(alternates: list[Alternate]) -> list[tuple[str, set[str]]]:
@@ -343,12 +343,14 @@ class HreflangReturnTags(WholeSiteCheck):
         incomplete, self._missing = self._missing.keys(), {}
         if not incomplete:
             return
-        listed = self._listings.first.keys()
+        listed, unlinked = self._listings.first.keys(), set[int]()
         # Pages of complete sets link back within their set; incomplete sets and a second listing may name them, too.
-        named = {key for _, _, pages, _, links in _entries(db, listed) if pages in incomplete for key in links}
+        named = {
+            key for _, _, pages, _, links in _entries(db, listed, unlinked) if pages in incomplete for key in links
+        }
         rows = (
             (page, key, block, entry, place, pages in incomplete)
-            for block, entry, pages, page, links in _entries(db, listed)
+            for block, entry, pages, page, links in _entries(db, listed, unlinked)
             if pages in incomplete or page in named
             for key, place in links.items()
         )
@@ -372,12 +374,20 @@ class HreflangReturnTags(WholeSiteCheck):
             self.leave_out(self.codes, f"{INCOMPLETE}: L03 not checked for {links}")
 
 
-def _entries(db: sqlite3.Connection, listed: KeysView[int]) -> Iterator[tuple[int, int, int, int, dict[int, int]]]:
-    """The entries with links to other listed pages: block, place in it, keys of set and page, key -> place of links."""
+def _entries(
+    db: sqlite3.Connection, listed: KeysView[int], unlinked: set[int]
+) -> Iterator[tuple[int, int, int, int, dict[int, int]]]:
+    """The entries with links to other listed pages: block, place in it, keys of set and page, key -> place of links.
+
+    Blocks without any are noted in `unlinked`.
+    """
     for block, sets, pages, ends, links, own in db.execute("SELECT rowid, sets, pages, ends, links, own FROM block"):
+        if block in unlinked:
+            continue
         keys, stop = array("q", links), 0
         are_listed = bytes(map(listed.__contains__, keys))
         if sum(are_listed) == own:
+            unlinked.add(block)
             continue
         entries = zip(array("q", sets), array("q", pages), array("I", ends), strict=True)
         for entry, (pages_key, page, end) in enumerate(entries):

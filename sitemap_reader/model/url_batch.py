@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from functools import cached_property
-from itertools import chain, count, groupby, repeat
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -157,7 +157,7 @@ class UrlBatch:
 
     def owners(self, name: str) -> list[int]:
         """The index of the URL that has each item in a nested column."""
-        return [*chain.from_iterable(map(repeat, count(), self.counts(name)))]
+        return [*chain.from_iterable([index] * number for index, number in enumerate(self.counts(name)))]
 
     def lists(self, name: str, *keys: str) -> Iterator[tuple[int, list[list[Any]]]]:
         """For each URL with items in a nested column its index, and the values of each key of its items."""
