@@ -45,6 +45,7 @@ from .findings import Check as Check
 from .findings import Finding as Finding
 from .findings import Findings as Findings
 from .findings import url_key as url_key
+from .findings import url_keys as url_keys
 from .occurrences import KnownFindings as KnownFindings
 from .occurrences import Occurrence as Occurrence
 from .occurrences import OccurrenceBuffer as OccurrenceBuffer

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -43,13 +42,6 @@ CHECKS = (*documents.CHECKS, *dates.CHECKS, *extensions.CHECKS, *urls.CHECKS)
 _MAX_SECTIONS = 15
 
 
-@lru_cache(4_096)
-def _month(day: int) -> tuple[int, int]:
-    """The month of a day since 1970-01-01."""
-    date = EPOCH + timedelta(days=day)
-    return date.year, date.month
-
-
 class SiteOverview(Check):
     """Counts URLs by month of their lastmod and by section, and sitemaps by format; reports no problem."""
 
@@ -58,7 +50,7 @@ class SiteOverview(Check):
     def __init__(self) -> None:
         self._urls = 0
         self._dated = 0
-        self._months: Counter[tuple[int, int]] = Counter()
+        self._days: Counter[int] = Counter()  # since 1970-01-01
         self._sections = SectionCounts()
         self._formats: dict[str, str] = {}  # by final URL: redirects to one document count once
 
@@ -67,9 +59,8 @@ class SiteOverview(Check):
         for code, numbers in batch.dates.items():
             self._dated += len(numbers)
             if code != PRECISION_CODES["year"]:  # a year alone is no January
-                seconds = 86_400 * (1_000_000 if code == SUBSECOND else 1)
-                for day, count in Counter([number // seconds for number in numbers]).items():
-                    self._months[_month(day)] += count
+                length = 86_400 * (1_000_000 if code == SUBSECOND else 1)
+                self._days.update([number // length for number in numbers])
         self._sections.add(batch)
 
     def on_outcome(self, outcome: Outcome, findings: Findings) -> None:
@@ -79,7 +70,11 @@ class SiteOverview(Check):
     def facts(self) -> Iterator[Fact]:
         """The counts as Report.facts."""
         urls = self._urls
-        months = [(f"{year}-{month:02}", count) for (year, month), count in sorted(self._months.items())]
+        counts: Counter[tuple[int, int]] = Counter()
+        for day, count in self._days.items():
+            date = EPOCH + timedelta(days=day)
+            counts[date.year, date.month] += count
+        months = [(f"{year}-{month:02}", count) for (year, month), count in sorted(counts.items())]
         yield from facts("lastmod month", months, urls)
         if urls:
             undated = urls - self._dated

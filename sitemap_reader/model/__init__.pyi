@@ -59,4 +59,5 @@ from .url_batch import items_of as items_of
 from .url_batch import joined as joined
 from .url_batch import lastmod_columns as lastmod_columns
 from .url_batch import lastmod_of as lastmod_of
+from .url_batch import moment_of as moment_of
 from .url_batch import precision_of as precision_of

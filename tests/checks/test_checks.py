@@ -578,10 +578,16 @@ def test_two_pages_for_one_code_on_different_media_are_fine() -> None:
 
 
 def one_sided(*pages: UrlRecord) -> list[tuple[int | None, str | None]]:
-    """Line, and the page without a return link."""
+    """Line, and the page without a return link: the same whether the pages come one by one or together."""
+    one_by_one, together = (_one_sided(batches) for batches in ([[each] for each in pages], [[*pages]]))
+    assert one_by_one == together
+    return together
+
+
+def _one_sided(batches: list[list[UrlRecord]]) -> list[tuple[int | None, str | None]]:
     listings = DuplicateUrls()
     checks = [listings, HreflangReturnTags(listings)]
-    return [(each.line, each.raw) for each in problems(checks, *([one] for one in pages)) if each.code == "L03"]
+    return [(each.line, each.raw) for each in problems(checks, *batches) if each.code == "L03"]
 
 
 EN, DE, FR = ("en", "en"), ("de", "de"), ("fr", "fr")
