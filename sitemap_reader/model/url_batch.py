@@ -11,7 +11,7 @@ from itertools import chain, groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from .columns import CHANGEFREQS, EPOCH, NESTED, PRECISIONS, SUBSECOND, UrlColumns, lastmod_number
+from .columns import CHANGEFREQS, EPOCH, PRECISIONS, SUBSECOND, UrlColumns, lastmod_number
 from .problems import Problem
 from .records import Outcome, SitemapRef
 
@@ -176,13 +176,6 @@ class UrlBatch:
     def record(self, index: int) -> UrlRecord:
         """The record of the URL at an index."""
         return self.part(index, index + 1).records()[0]
-
-    @cached_property
-    def detailed(self) -> dict[int, UrlRecord]:
-        """Index -> record of the URLs with extensions, extras or Problems."""
-        has = [any(each) for each in zip(*map(self.counts, NESTED), strict=True)]
-        problems = self.problems
-        return {at: self.record(at) for at, each in enumerate(has) if each or at in problems}
 
     def is_before(self, other: UrlBatch) -> bool:
         """Whether the URLs of another batch follow in the same store."""
