@@ -274,24 +274,25 @@ class UrlVariants(Check):
 
     def _find_slash_variants(self, batch: UrlBatch, findings: Findings) -> None:
         # The second URL of a pair finds the first. While all or none end in a slash there is no pair.
-        self._has_slashes = self._has_slashes or any(
-            loc[-1] == "/" and loc.count("/") > 3 and "?" not in loc for loc in batch.locs
-        )
-        self._has_bare = self._has_bare or any(loc[-1] != "/" for loc in batch.locs)
+        locs = batch.locs
+        if not self._has_slashes:
+            self._has_slashes = any([loc[-1] == "/" and loc.count("/") > 3 and "?" not in loc for loc in locs])
+        if not self._has_bare:
+            self._has_bare = any([loc[-1] != "/" for loc in locs])
         if not (self._has_slashes and self._has_bare):
             return
-        others = [loc[:-1] if loc[-1] == "/" else f"{loc}/" for loc in batch.locs]
+        others = [loc[:-1] if loc[-1] == "/" else f"{loc}/" for loc in locs]
         other_keys = url_keys(others)
         first = self._urls.first
         if first.keys().isdisjoint(other_keys):
             return
-        keys = url_keys(batch.locs)
+        keys = url_keys(locs)
         here = {key: index for index, key in reversed([*enumerate(keys)])}  # the first listing of each
         for index, (key, other) in enumerate(zip(other_keys, others, strict=True)):
             is_earlier = key in first and here.get(key, -1) < index and "?" not in other
             if is_earlier and not self._reported.issuperset((key, keys[index])):
                 self._reported |= {key, keys[index]}
-                findings.report("U11", f"{batch.locs[index]} and {other} are both listed", **location_of(batch, index))
+                findings.report("U11", f"{locs[index]} and {other} are both listed", **location_of(batch, index))
 
     def on_end(self, findings: Findings) -> None:
         """Reports origins that are a variant of one with more URLs."""

@@ -224,8 +224,11 @@ class SectionCounts:
 
 def _stated_languages(urls: UrlBatch) -> dict[str, list[str]]:
     """Language -> the locs with a hreflang link to themselves that states it, and none before it."""
-    owners, codes = urls.owners("alternates"), urls.items("alternates", "hreflang")
-    are_own = map(eq, urls.items("alternates", "href"), map(urls.locs.__getitem__, owners))
+    hrefs, codes = urls.items("alternates", "href"), urls.items("alternates", "hreflang")
+    if not hrefs:
+        return {}
+    owners = urls.owners("alternates")
+    are_own = map(eq, hrefs, map(urls.locs.__getitem__, owners))
     languages: dict[int, str] = {}
     for index, code in compress(zip(owners, codes, strict=True), are_own):
         if code and code.lower() != X_DEFAULT:
