@@ -245,11 +245,10 @@ def _places(locs: Sequence[str]) -> dict[str, int]:
     first = _PLACE.search(text)
     name, below = _split(first[1])[1:] if first else ("", None)
     if first and below is not None and (below or not _IS_CODE.fullmatch(name)):
-        # The others are mostly in the same folder, which searches for its text show.
-        is_folder = not text.endswith(first[0]) and not any(
-            end in text and f"{first[0]}{end}" in text for end in "\n/?#"
-        )
-        if is_folder and text.count(f"\n{first[0]}") == len(locs):
+        # Mostly all are in this folder: if the least and the greatest begin with it. Names begin behind "/" in ASCII.
+        folder, least = first[0], min(locs)
+        are_inside = least.startswith(folder) and max(locs).startswith(folder)
+        if are_inside and least[len(folder) :][:1] > "/" and f"{folder}?" not in text:
             return {first[1]: len(locs)}
     return Counter(_PLACE.findall(text))
 
