@@ -12,7 +12,6 @@ from contextlib import closing, contextmanager
 from datetime import timedelta
 from functools import lru_cache
 from itertools import compress, count
-from operator import eq
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
@@ -291,16 +290,20 @@ class HreflangReturnTags(WholeSiteCheck):
         codes, hrefs = batch.items("alternates", "hreflang"), batch.items("alternates", "href")
         if not hrefs or self._is_skipped:
             return
-        owners = batch.owners("alternates")
-        if not (all(codes) and _are_web_urls(hrefs)):
+        if all(codes) and _are_web_urls(hrefs):
+            numbers = dict(enumerate(batch.counts("alternates")))
+        else:
             are_translations = [*map(is_translation, codes, hrefs)]
-            owners, codes, hrefs = ([*compress(each, are_translations)] for each in (owners, codes, hrefs))
-        keys, page_keys = url_keys(hrefs), url_keys(batch.locs)
-        sets, pages, ends, stop = array("q"), array("q"), array("I"), 0
-        for index, number in Counter(owners).items():
+            numbers = Counter(compress(batch.owners("alternates"), are_translations))
+            codes, hrefs = ([*compress(each, are_translations)] for each in (codes, hrefs))
+        keys, page_keys, entries = url_keys(hrefs), url_keys(batch.locs), list[tuple[str, int | None]]()
+        sets, pages, ends, stop, own = array("q"), array("q"), array("I"), 0, 0
+        for index, number in numbers.items():
+            if not number:
+                continue
             start, stop = stop, stop + number
-            page = page_keys[index]
-            members = frozenset((page, *keys[start:stop]))
+            page, links = page_keys[index], keys[start:stop]
+            members = frozenset((page, *links))
             missing = self._missing.pop(hash(members), len(members)) - 1
             if page in self._listings.repeated:
                 missing = _UNREACHABLE
@@ -309,8 +312,10 @@ class HreflangReturnTags(WholeSiteCheck):
             sets.append(hash(members))
             pages.append(page)
             ends.append(stop)
-        entries = [(batch.locs[index], batch.lines[index]) for index in Counter(owners)]
-        own = sum(map(eq, keys, map(page_keys.__getitem__, owners)))
+            own += links.count(page)
+            entries.append((batch.locs[index], batch.lines[index]))
+        if not entries:
+            return
         arrays = map(bytes, (sets, pages, ends, array("q", keys)))
         row = (batch.sitemap, *arrays, own, orjson.dumps([entries, codes, hrefs]))
         with self._skipping_on_full_disk(), temp_database_errors():
