@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..model.url_batch import UrlBatch
     from ..statistics.facts import Fact
     from .documents import CheckFactories
-    from .findings import Findings, Place
+    from .findings import Description, Findings, Place
 
 _YEAR = timedelta(days=365)
 _MIN_PRIORITIES = 10
@@ -48,13 +48,11 @@ class FutureDates(Check):
         latest = {code: _latest(now, code) for code in batch.dates}
         stated = enumerate(zip(batch.lastmods, batch.precisions, strict=True))
         future = {index: each for index, each in stated if each[0] is not None and each[0] > latest[each[1]]}
-        findings.report_urls(
-            "D02", batch, [*future], lambda index: _fault_of_future(batch.locs[index], *lastmod_of(*future[index]))
-        )
+        findings.report_urls("D02", batch, future, lambda loc, each: _describe_future(loc, *lastmod_of(*each)))
 
     def on_ref(self, ref: SitemapRef, findings: Findings) -> None:
         if ref.lastmod is not None and is_future(ref.lastmod, ref.lastmod_precision, self._clock()):
-            message, field, date = _fault_of_future(ref.loc, ref.lastmod, ref.lastmod_precision)
+            message, field, date = _describe_future(ref.loc, ref.lastmod, ref.lastmod_precision)
             findings.report("D02", message, sitemap=ref.sitemap, line=ref.line, url=ref.loc, field=field, raw=date)
 
 
@@ -64,8 +62,7 @@ def _latest(now: datetime, code: int | None) -> int:
     return (lastmod_number(now, code) or 0) + tolerance(precision_of(code)) // unit
 
 
-def _fault_of_future(loc: str, lastmod: datetime | None, precision: Precision | None) -> tuple[str, str, str]:
-    """Message, field and raw text."""
+def _describe_future(loc: str, lastmod: datetime | None, precision: Precision | None) -> Description:
     date = format_date(lastmod, precision) if lastmod else ""
     return f"{loc}: lastmod {date} is in the future", "lastmod", date
 

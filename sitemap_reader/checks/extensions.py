@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import orjson
 
 from ..client.summary import count_of
+from ..model.columns import EPOCH
 from ..model.records import Alternate, News
 from ..parser.normalise.dates import format_date, period_end
 from ..parser.normalise.urls import is_web_url
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from ..model.records import Outcome, Video
     from ..model.url_batch import UrlBatch
     from .documents import CheckFactories, DuplicateUrls
-    from .findings import Findings
+    from .findings import Description, Findings
 
 
 # --- hreflang ---
@@ -451,26 +452,13 @@ class NewsItems(Check):
         if not columns[0]:
             return
         news = dict(zip(batch.owners("news"), map(News, *columns), strict=True))
-        missing = {index: _missing_of_news(each, batch.problems.get(index, ())) for index, each in news.items()}
-        old = [index for index, each in news.items() if self._is_old(each)]
+        missing = ((index, _missing_of_news(each, batch.problems.get(index, ()))) for index, each in news.items())
+        findings.report_urls("N03", batch, {index: words for index, words in missing if words}, _describe_missing)
+        old = {index: each for index, each in news.items() if self._is_old(each)}
+        findings.report_urls("N02", batch, old, _describe_old)
         languages = {index: each.language for index, each in news.items() if each.language}
-        strange = [index for index, language in languages.items() if not is_publication_language(language)]
-
-        def fault_of_date(index: int) -> tuple[str, str, str | None]:
-            date, precision = news[index].publication_date, news[index].publication_date_precision
-            day = format_date(date, precision or "second") if date else ""
-            return f"{batch.locs[index]}: published {day}, over 48 hours ago", "news:publication_date", day
-
-        def fault_of_language(index: int) -> tuple[str, str, str | None]:
-            message = f'{batch.locs[index]}: "{languages[index]}" is no ISO 639 code'
-            return message, "news:language", languages[index]
-
-        incomplete = [index for index, words in missing.items() if words]
-        findings.report_urls(
-            "N03", batch, incomplete, lambda index: (f"{batch.locs[index]}: no {missing[index]}", "news:news", None)
-        )
-        findings.report_urls("N02", batch, old, fault_of_date)
-        findings.report_urls("N04", batch, strange, fault_of_language)
+        strange = {index: each for index, each in languages.items() if not is_publication_language(each)}
+        findings.report_urls("N04", batch, strange, _describe_language)
 
     def _is_old(self, news: News) -> bool:
         date, precision = news.publication_date, news.publication_date_precision or "second"
@@ -484,6 +472,19 @@ def _missing_of_news(news: News, problems: Iterable[Problem]) -> str:
         return ""
     unreadable = {problem.field for problem in problems if problem.code == "D01"}
     return ", ".join(_REQUIRED_OF_NEWS[field] for field in missing if f"news:{field}" not in unreadable)
+
+
+def _describe_missing(loc: str, words: str) -> Description:
+    return f"{loc}: no {words}", "news:news", None
+
+
+def _describe_old(loc: str, news: News) -> Description:
+    day = format_date(news.publication_date or EPOCH, news.publication_date_precision or "second")
+    return f"{loc}: published {day}, over 48 hours ago", "news:publication_date", day
+
+
+def _describe_language(loc: str, language: str) -> Description:
+    return f'{loc}: "{language}" is no ISO 639 code', "news:language", language
 
 
 def is_publication_language(code: str) -> bool:
@@ -525,13 +526,13 @@ class Images(Check):
     codes = ("I01",)
 
     def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
-        counts = batch.counts("images")
-        if max(counts) <= MAX_IMAGES:
-            return
-        for index, number in enumerate(counts):
-            if number > MAX_IMAGES:
-                message = f"{batch.locs[index]}: {number:,} images; Google reads {MAX_IMAGES:,}"
-                findings.report("I01", message, **place_of(batch, index), field="image:image")
+        counts = enumerate(batch.counts("images"))
+        faults = {index: number for index, number in counts if number > MAX_IMAGES}
+        findings.report_urls("I01", batch, faults, _describe_images)
+
+
+def _describe_images(loc: str, number: int) -> Description:
+    return f"{loc}: {number:,} images; Google reads {MAX_IMAGES:,}", "image:image", None
 
 
 CHECKS: CheckFactories = (

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, TypedDict
+from typing import TYPE_CHECKING, ClassVar, TypedDict, TypeVar
 
 import attrs
 
@@ -43,6 +43,10 @@ IMPACTS = {
     "signal": "Wrong signals",
     "notice": "Notices",
 }
+
+
+_Fault = TypeVar("_Fault")
+Description = tuple[str, str, str | None]  # message, field and raw text of a problem
 
 
 @attrs.frozen
@@ -181,17 +185,17 @@ class Findings:
             collected.documents[sitemap] += count
 
     def report_urls(
-        self, code: str, batch: UrlBatch, indexes: Sequence[int], fault: Callable[[int], tuple[str, str, str | None]]
+        self, code: str, batch: UrlBatch, faults: Mapping[int, _Fault], describe: Callable[[str, _Fault], Description]
     ) -> None:
-        """Adds a problem of each of these URLs; `fault` makes message, field and raw text, of samples only."""
+        """Adds a problem of the URL at each of these indexes; `describe` takes loc and fault, of samples only."""
         is_counted = code in self._codes and code not in self._ruled and not self._needs_problems
-        for number, index in enumerate(indexes):
+        for number, (index, fault) in enumerate(faults.items()):
             if is_counted:
                 collected = self._collected(code, CATALOGUE[code].severity, "")
                 if not collected.keeps(batch.sitemap, self._max_samples):
-                    collected.documents[batch.sitemap] += len(indexes) - number
+                    collected.documents[batch.sitemap] += len(faults) - number
                     return
-            message, field, raw = fault(index)
+            message, field, raw = describe(batch.locs[index], fault)
             self.report(code, message, **place_of(batch, index), field=field, raw=raw)
 
     def add(self, problem: Problem) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..frontier.robots_rules import Rules
     from ..model.url_batch import UrlBatch
     from .documents import CheckFactories
-    from .findings import Findings, Location
+    from .findings import Description, Findings, Location
 
 
 _SESSIONS = (
@@ -60,9 +60,8 @@ class SessionParameters(Check):
         names = _ANY_NAME.findall(batch.text) if "?" in batch.text or ";" in batch.text else ()
         if not any(map(_NAME.fullmatch, {*names})):
             return
-        for index, match in enumerate(map(_PARAMETER.search, batch.locs)):
-            if match is not None:
-                findings.report("U09", f"{batch.locs[index]} has the parameter {match[1]}", **location_of(batch, index))
+        faults = {index: match[1] for index, match in enumerate(map(_PARAMETER.search, batch.locs)) if match}
+        findings.report_urls("U09", batch, faults, lambda loc, name: (f"{loc} has the parameter {name}", "loc", loc))
 
 
 class NonPageFiles(Check):
@@ -73,11 +72,8 @@ class NonPageFiles(Check):
     def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
         if ASSETS.isdisjoint(map(str.lower, {*_ENDINGS.findall(batch.text)})):
             return
-        for index, match in enumerate(map(_ASSET.match, batch.locs)):
-            if match is None:
-                continue
-            message = f"{batch.locs[index]} ends in .{match[1]}: not a page"
-            findings.report("U13", message, **location_of(batch, index))
+        faults = {index: match[1] for index, match in enumerate(map(_ASSET.match, batch.locs)) if match}
+        findings.report_urls("U13", batch, faults, lambda loc, name: (f"{loc} ends in .{name}: not a page", "loc", loc))
 
 
 class PrivateHosts(Check):
@@ -92,8 +88,12 @@ class PrivateHosts(Check):
         """Checks each origin once."""
         for origin, places in batch.origins:
             name = host(f"{origin}/")
-            for index in places if _is_private(name) and name not in self._allowed_hosts else ():
-                findings.report("U14", f"{batch.locs[index]}: {name} is a private address", **location_of(batch, index))
+            if _is_private(name) and name not in self._allowed_hosts:
+                findings.report_urls("U14", batch, dict.fromkeys(places, name), _describe_private)
+
+
+def _describe_private(loc: str, name: str) -> Description:
+    return f"{loc}: {name} is a private address", "loc", loc
 
 
 def _is_private(name: str) -> bool:

@@ -92,9 +92,10 @@ def test_urls_reported_together_are_found_as_if_reported_one_by_one(samples: int
     one_by_one, together = Findings(samples=samples, **options), Findings(samples=samples, **options)
     for sitemap, indexes in ((MAP, [0, 2, 3, 4]), (OTHER, [1]), (MAP, [5]), ("c", []), ("d", [0, 1])):
         batch = batch_of(sitemap, [UrlRecord(f"{A}/{line}", sitemap=sitemap, line=line) for line in range(6)])
-        together.report_urls("U09", batch, indexes, lambda index: (f"is {index}", "loc", f"{index}"))
+        faults = {index: f"{index}" for index in indexes}
+        together.report_urls("U09", batch, faults, lambda loc, fault: (f"{loc} is {fault}", "loc", fault))
         for index in indexes:
             place: dict[str, Any] = {"sitemap": sitemap, "line": index, "url": f"{A}/{index}"}
-            one_by_one.report("U09", f"is {index}", **place, field="loc", raw=f"{index}")
+            one_by_one.report("U09", f"{A}/{index} is {index}", **place, field="loc", raw=f"{index}")
     assert together.ranked() == one_by_one.ranked()
     assert together.by_document() == one_by_one.by_document()
