@@ -7,6 +7,7 @@ lists, and the end. A Document has the latest of each. Nothing here decides when
 from __future__ import annotations
 
 from collections import Counter, deque
+from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -204,12 +205,24 @@ def has_scope_drops(outcome: Outcome) -> bool:
     return not _SCOPE_REASONS.isdisjoint(outcome.dropped)
 
 
-@attrs.define(eq=False)
+@lru_cache
+def _report_of_read(format: str | None, status: int | None) -> DocumentReport:
+    """What is kept of the report on a document that was read whole, without a problem."""
+    return DocumentReport(Outcome(format=format, status=status))
+
+
+@lru_cache
+def _one_parent(url: str) -> tuple[str]:
+    return (url,)
+
+
+@attrs.define(eq=False, weakref_slot=False)
 class Document:
     """A document that a crawl knows, and its links to others.
 
     `listed` is its first listing in an index or robots.txt. `request` is what is requested, `received` what came,
-    `report` what was decided. `inherited_authorities` come from the indexes that list it.
+    `report` what was decided. `inherited_authorities` come from the indexes that list it. A crawl may know 100,000
+    before the first is requested: what most do not have, or do not have yet, takes no memory.
     """
 
     original_url: str
@@ -219,28 +232,40 @@ class Document:
     depth: int = 0
     inherited_authorities: tuple[str, ...] = ()
     is_sample: bool = False  # read to check whether its index states correct dates, else it would be skipped
-    parents: list[str] = attrs.field(factory=list)
-    request: DocumentRequest = attrs.Factory(lambda self: DocumentRequest(self, self.original_url), takes_self=True)
+    parents: list[str] | tuple[str, ...] = ()  # once it has an outcome, the list of that
     received: Received = Received()
     authorities: tuple[str, ...] = ()  # in this reading
     dates: LastmodSummary | None = None
-    report: DocumentReport = attrs.field(factory=DocumentReport)
-    children: list[str] = attrs.field(factory=list)
+    children: list[str] | tuple[()] = ()
     is_index: bool = False
-    sitemap_lines: list[SitemapRef] = attrs.field(factory=list)  # of a robots.txt
+    sitemap_lines: list[SitemapRef] | tuple[()] = ()  # of a robots.txt
     robots_body: RobotsBody | None = None  # of a robots.txt that was read
     awaits_verdict: bool = False  # a robots.txt without any line of one: see responses.wall_at()
-    sites: list[SiteDiscovery] = attrs.field(factory=list)  # whose discovery waits for it
-    aliases: list[Document] = attrs.field(factory=list)  # documents that redirect to it
+    sites: tuple[SiteDiscovery, ...] = ()  # whose discovery waits for it
+    aliases: list[Document] | tuple[()] = ()  # documents that redirect to it
     alias_of: Document | None = None  # the document that it redirects to
-    # An empty set takes as much memory as all other fields: most documents list none, and are listed once.
-    _known_children: set[str] | None = None
-    _known_parents: set[str] | None = None
+    _request: DocumentRequest | None = attrs.field(default=None, init=False)
+    _report: DocumentReport | None = attrs.field(default=None, init=False)
+    _known_children: set[str] | None = attrs.field(default=None, init=False)
+    _known_parents: set[str] | None = attrs.field(default=None, init=False)
+
+    @property
+    def request(self) -> DocumentRequest:
+        return self._request or DocumentRequest(self, self.original_url)
+
+    @request.setter
+    def request(self, request: DocumentRequest) -> None:
+        self._request = request
+
+    @property
+    def report(self) -> DocumentReport:
+        self._report = self._report or DocumentReport()
+        return self._report
 
     @property
     def url(self) -> str:
         """The URL to request now."""
-        return self.request.url
+        return self._request.url if self._request else self.original_url
 
     @property
     def status(self) -> int | None:
@@ -250,7 +275,7 @@ class Document:
     @property
     def outcome(self) -> Outcome | None:
         """How it ended; None before that."""
-        return self.report.outcome
+        return self._report.outcome if self._report else None
 
     @property
     def listed_lastmod(self) -> Lastmod | None:
@@ -268,24 +293,45 @@ class Document:
         """Changes what is requested next, as attrs.evolve() does."""
         self.request = attrs.evolve(self.request, **changes)
 
-    def lists(self, url: str) -> bool:
-        """Whether the URL is one of its recorded children."""
-        return self._known_children is not None and url in self._known_children
+    def forget(self) -> None:
+        """Frees what nothing asks for any more, once the end of a document without children is reported."""
+        outcome = self.outcome
+        is_alias, has_dates = self.alias_of is not None, self.dates is not None
+        if outcome is None or self.why == "well-known" or self.is_index or is_alias or has_dates:
+            return
+        self.listed, self.received, self.authorities = None, Received(), ()
+        if self.url == self.original_url:
+            self._request = None
+        if outcome.complete and not outcome.problems:
+            self._report = _report_of_read(outcome.format, outcome.status)
 
-    def add_child(self, url: str) -> None:
-        """Records a URL that it lists."""
-        self._known_children = self._known_children or set()
-        self._known_children.add(url)
+    def lists(self, url: str, known: Document | None) -> bool:
+        """Whether the URL, which may be that of a known document, is one of its recorded children."""
+        return bool(self._known_children and url in self._known_children) or (
+            known is not None and known.is_listed_by(self.original_url)
+        )
+
+    def add_child(self, url: str, known: Document | None) -> None:
+        """Records a URL that it lists. That of a known document has it as a parent."""
+        self.children = self.children or []
         self.children.append(url)
+        if known is None:
+            self._known_children = self._known_children or set()
+            self._known_children.add(url)
+
+    def is_listed_by(self, url: str) -> bool:
+        """Whether the document at this URL is one of its recorded parents."""
+        return url in (self._known_parents or self.parents)
 
     def add_parent(self, url: str) -> None:
         """Records a document that lists it."""
-        if not self.parents:
-            self.parents.append(url)
-            return
-        self._known_parents = self._known_parents or set(self.parents)
-        if url not in self._known_parents:
+        if self.parents == ():
+            self.parents = _one_parent(url)
+        elif not self.is_listed_by(url):
+            self._known_parents = self._known_parents or set(self.parents)
             self._known_parents.add(url)
+            if isinstance(self.parents, tuple):
+                self.parents = [*self.parents]
             self.parents.append(url)
 
     @property
@@ -332,9 +378,9 @@ class SiteDiscovery:
             return
         self.pending += 1
         if document.outcome:
-            self.candidate_ended(document.outcome)
+            self.candidate_ended(attrs.evolve(document.outcome, url=document.original_url, why=document.why))
         else:
-            document.sites.append(self)
+            document.sites += (self,)
 
     def candidate_ended(self, outcome: Outcome) -> None:
         self.pending -= 1

@@ -68,7 +68,8 @@ class Events:
         """Gives the document the parser's outcome, with what only the frontier knows; reports nothing yet."""
         decided, received = document.report, document.received
         outcome.url, outcome.final_url = document.original_url, document.url
-        outcome.parents, outcome.why, outcome.status = document.parents, document.why, received.status
+        outcome.parents = document.parents = [*document.parents]
+        outcome.why, outcome.status = document.why, received.status
         outcome.etag, outcome.last_modified = received.etag, received.last_modified
         outcome.authorities = document.authorities
         outcome.lastmod, outcome.lastmod_precision = document.listed_lastmod or (None, None)
@@ -88,6 +89,7 @@ class Events:
         if not (document.is_probe and outcome.format not in SITEMAP_FORMATS):
             self._events += [*decided.probe_problems, outcome]
         decided.probe_problems = []
+        document.forget()
 
     def report_reread_end(self, document: Document, reread: Reread, second: Finished) -> None:
         """Reports the end of a document that was read twice and has the outcome of the first reading."""
@@ -100,10 +102,11 @@ class Events:
 
     def report_probe(self, document: Document) -> None:
         """Reports a probe like any other document from now on, as something lists or needs it; even if it has ended."""
-        outcome = document.outcome
-        if outcome and document.is_probe and outcome.format not in SITEMAP_FORMATS:
-            self._events += [*outcome.samples, outcome]
-        document.report.reports_failure = True
+        if document.is_probe:
+            outcome = document.outcome
+            if outcome and outcome.format not in SITEMAP_FORMATS:
+                self._events += [*outcome.samples, outcome]
+            document.report.reports_failure = True
 
     def report_first_failure(self, outcome: Outcome) -> None:
         """Reports the end of a failed robots.txt whose successor, at another origin, has a message for both."""

@@ -381,6 +381,7 @@ class Frontier:
         """The alias ends when the known document does."""
         alias.alias_of = known
         if known.outcome is None:
+            known.aliases = known.aliases or []
             known.aliases.append(alias)
         elif alias.is_robots:
             self._end_aliases(alias, known.outcome)

@@ -78,7 +78,7 @@ class RobotsPolicy:
         self._events.report_probe(robots)
         if site:
             site.awaits_robots = True
-            robots.sites.append(site)
+            robots.sites += (site,)
 
     def request_for_verification(self, url: str) -> bool:
         """Requests the robots.txt of a URL's host only to verify listings by its Sitemap lines: no failure is reported.
@@ -289,7 +289,7 @@ class RobotsPolicy:
         robots, sites = host.robots_txt, [site]
         ended = None
         if robots is not None and robots.awaits_verdict:
-            sites, ended = robots.sites, robots
+            sites, ended = [*robots.sites], robots
             if not all(each.has_ended for each in sites):
                 return None
         probes = [probe for each in sites for probe in each.probes]
