@@ -45,25 +45,26 @@ def omissions(summary: Summary, outcomes: Iterable[Outcome], problems: Problems)
     failed = [outcome for outcome in broken if not outcome.entries]
     partial = [outcome for outcome in broken if outcome.entries]
     robots = [outcome for outcome in outcomes if outcome.format == Format.ROBOTS and not outcome.complete]
-    yield from _named_documents(failed, "sitemap", "could not be read")
-    yield from _named_documents(partial, "sitemap", "could be read in part only")
-    yield from _named_documents(robots, "robots.txt file", "could not be read")
+    yield from _named_documents(failed, summary.failed, "sitemap", "could not be read")
+    yield from _named_documents(partial, summary.incomplete, "sitemap", "could be read in part only")
+    yield from _named_documents(robots, summary.robots_failed, "robots.txt file", "could not be read")
 
 
-def _named_documents(broken: list[Outcome], noun: str, what: str) -> Iterator[str]:
-    """`2 sitemaps could not be read: F01 https://…: 404 Not Found; …`."""
+def _named_documents(broken: list[Outcome], count: int, noun: str, what: str) -> Iterator[str]:
+    """`2 sitemaps could not be read: F01 https://…: 404 Not Found; …`; the first of them are known."""
     if broken:
-        reasons = [first_reason([outcome]) or str(outcome.url) for outcome in broken]
-        yield f"{count_of(len(broken), noun)} {what}: {named(reasons)}"
+        reasons = [first_reason([outcome]) or str(outcome.url) for outcome in broken[:MAX_NAMED]]
+        yield f"{count_of(count, noun)} {what}: {named(reasons, count=count)}"
 
 
-def named(names: Sequence[str], separator: str = "; ") -> str:
-    """The first three names, and how many more there are.
+def named(names: Sequence[str], separator: str = "; ", *, count: int | None = None) -> str:
+    """The first three names, and how many more there are, of `count` names.
 
     >>> named("abc", ", "), named("abcde", ", ")
     ('a, b, c', 'a, b, c, and 2 more')
     """
-    more = [f"and {len(names) - MAX_NAMED:,} more"] if len(names) > MAX_NAMED else []
+    count = len(names) if count is None else count
+    more = [f"and {count - MAX_NAMED:,} more"] if count > MAX_NAMED else []
     return separator.join([*names[:MAX_NAMED], *more])
 
 

@@ -197,12 +197,15 @@ class StreamInfo:
 
     @property
     def problems(self) -> Problems:
-        """Exact counts by code, and samples: five per code and document."""
+        """Exact counts by code, and samples: five per code and document; with those callbacks 1,000 per code."""
         return self._run.summary_builder.problems
 
     @property
     def outcomes(self) -> list[Outcome]:
-        """One for each document that has ended."""
+        """One for each document that has ended.
+
+        With `on_outcome` or `on_item`, which get all of them, the first 1,000, and 1,000 more that are not complete.
+        """
         return self._run.summary_builder.outcomes
 
     @property

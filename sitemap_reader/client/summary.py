@@ -19,6 +19,7 @@ from ..model.records import Outcome
 from ..model.url_batch import UrlBatch
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
 from ..parser.normalise.dates import format_date
+from .dedupe import UrlSet
 
 if TYPE_CHECKING:
     import logging
@@ -29,10 +30,12 @@ if TYPE_CHECKING:
     from ..model.problems import Severity
     from ..model.records import Item, SitemapRef
     from ..model.url_batch import BatchItem
-    from .dedupe import UrlSet
 
 # Codes of documents that the host refuses, in contrast to damaged or too large ones.
 _BLOCKED = frozenset({"F01", "F04", "F05", "F13", "F17", "F18"})
+# What is kept of a run whose items go to a callback: the first outcomes, as many more that explain why something is
+# missing, and samples of each code.
+_MOST_KEPT = 1_000
 
 
 @attrs.define
@@ -168,16 +171,17 @@ def held_back_text(removals: int) -> str:
 
 @attrs.define(eq=False, repr=False)
 class SummaryBuilder:
-    """Takes batches; keeps one Outcome per document and samples of the problems, never the records.
+    """Takes batches; keeps the Outcomes and samples of the problems, never the records.
 
-    With `seen` each URL is yielded once; `limit` is the most URLs to yield.
+    With a callback, which gets all of them, `outcomes` has the first 1,000, and 1,000 more that are not complete;
+    `problems` has 1,000 samples of each code. With `seen` each URL is yielded once; `limit` is the most URLs to yield.
     """
 
     _on_outcome: Callable[[Outcome], None] | None = None
     _on_item: Callable[[Item], None] | None = None
     _seen: UrlSet | None = None
     _limit: int | None = None
-    problems: Problems = attrs.field(factory=Problems)
+    problems: Problems = attrs.field(init=False)
     outcomes: list[Outcome] = attrs.field(factory=list)
     progress: Progress = attrs.field(factory=Progress)
     pruned: Counter[str] = attrs.field(factory=Counter)
@@ -185,6 +189,23 @@ class SummaryBuilder:
     since: datetime | None = None
     seconds: float = 0.0
     _repeated: int = 0
+    complete: bool = attrs.field(default=True, init=False)  # all documents so far
+    blocked: bool = attrs.field(default=False, init=False)
+    """Whether a host refused robots.txt or a well-known path, sent a page for all, or could not be connected to."""
+    has_read: bool = attrs.field(default=False, init=False)  # at least a part of a sitemap that was requested
+    _has_sitemap: bool = attrs.field(default=False, init=False)
+    _has_left_out: bool = attrs.field(default=False, init=False)  # URLs out of scope, or whole sitemaps
+    _robots_failed: int = attrs.field(default=0, init=False)
+    _counts: Counter[str] = attrs.field(factory=Counter, init=False)
+    _urls: UrlSet = attrs.field(factory=UrlSet, init=False)  # of the documents
+    _redirects: dict[str | None, Counter[str]] = attrs.field(factory=dict, init=False)  # final URL -> what counts of it
+
+    def __attrs_post_init__(self) -> None:
+        self.problems = Problems(None if self._keeps_all else _MOST_KEPT)
+
+    @property
+    def _keeps_all(self) -> bool:
+        return self._on_outcome is None and self._on_item is None
 
     def record(self, items: Iterable[BatchItem]) -> list[UrlBatch]:
         """The UrlBatches; the other items are recorded first, then passed to the callbacks, which may raise."""
@@ -198,13 +219,40 @@ class SummaryBuilder:
                 if isinstance(item, Problem):
                     self.problems.add(item)
                 elif isinstance(item, Outcome):
-                    self.outcomes.append(item)
+                    self._add(item)
         for other in others:
             if self._on_outcome and isinstance(other, Outcome):
                 self._on_outcome(other)
             if self._on_item:
                 self._on_item(other)
         return urls
+
+    def _add(self, outcome: Outcome) -> None:
+        is_robots = outcome.format == Format.ROBOTS
+        self.complete = self.complete and outcome.complete
+        if outcome.why == "well-known" and not (outcome.complete or _BLOCKED.isdisjoint(outcome.problems)):
+            self.blocked = True
+        is_read = bool(outcome.complete or outcome.entries)
+        self.has_read = self.has_read or bool(is_read and outcome.status and not is_robots)
+        self._has_sitemap = self._has_sitemap or outcome.format in SITEMAP_FORMATS
+        self._has_left_out = self._has_left_out or bool(outcome.dropped) or outcome.not_modified
+        self._robots_failed += is_robots and not outcome.complete
+        self._count(outcome, Counter() if is_robots else _counts_of(outcome))
+        count = len(self.outcomes)
+        explains = not outcome.complete or _closes_host(outcome)
+        if self._keeps_all or count < _MOST_KEPT or (explains and count < 2 * _MOST_KEPT):
+            self.outcomes.append(outcome)
+
+    def _count(self, outcome: Outcome, counts: Counter[str]) -> None:
+        """Counts each document once: a redirect to one that is requested itself, or to that of another, is left out."""
+        url, final_url = outcome.url or "", outcome.final_url or ""
+        self._urls.add(url)
+        self._counts.subtract(self._redirects.pop(url, ()))
+        if url != final_url:
+            if final_url in self._redirects or final_url in self._urls:
+                return
+            self._redirects[final_url] = counts
+        self._counts.update(counts)
 
     def count_url(self, loc: str) -> bool:
         """Counts a URL before it is yielded; False at the limit, or if it was yielded before and is wanted once."""
@@ -227,41 +275,25 @@ class SummaryBuilder:
         """Whether `limit` URLs were counted."""
         return self.progress.urls == self._limit
 
-    @property
-    def complete(self) -> bool:
-        return all(outcome.complete for outcome in self.outcomes)
-
-    @property
-    def blocked(self) -> bool:
-        """Whether a host refused robots.txt or a well-known path, sent a page for all, or could not be connected to."""
-        return any(
-            outcome.why == "well-known" and not outcome.complete and not _BLOCKED.isdisjoint(outcome.problems)
-            for outcome in self.outcomes
-        )
-
     def summary(self) -> Summary:
-        sitemaps = sitemaps_of(self.outcomes)
-        broken = [outcome for outcome in sitemaps if not outcome.complete]
-        dropped: Counter[str] = Counter()
-        for outcome in sitemaps:
-            dropped.update(outcome.dropped)
+        dropped = +self._counts  # without those that a redirect had
+        sitemaps, failed, incomplete, not_modified = (dropped.pop(name, 0) for name in _COUNTS)
         unwanted = {reason: dropped.pop(reason) for reason in UNWANTED if reason in dropped}
-        failed = sum(not outcome.entries for outcome in broken)
         return Summary(
             urls=self.progress.urls,
-            sitemaps_read=len(sitemaps) - failed,
-            sitemaps=len(sitemaps),
+            sitemaps_read=sitemaps - failed,
+            sitemaps=sitemaps,
             dropped=dict(dropped),
             unwanted=unwanted,
             repeated=self._repeated,
-            not_modified=sum(outcome.not_modified for outcome in sitemaps),
+            not_modified=not_modified,
             pruned=dict(self.pruned),
             checked=self.checked,
             since=self.since,
             problems=len(self.problems),
             failed=failed,
-            incomplete=len(broken) - failed,
-            robots_failed=sum(not each.complete for each in self.outcomes if each.format == Format.ROBOTS),
+            incomplete=incomplete,
+            robots_failed=self._robots_failed,
             seconds=self.seconds,
             limited=self.is_full,
         )
@@ -270,20 +302,31 @@ class SummaryBuilder:
         """The error to raise at the end; None if a URL was yielded, or left out by a filter."""
         if self.progress.urls:
             return None
-        if self.pruned or self._repeated or any(each.dropped or each.not_modified for each in self.outcomes):
+        if self.pruned or self._repeated or self._has_left_out:
             return None
         failed = [outcome for outcome in self.outcomes if not outcome.complete or _closes_host(outcome)]
         limit = next((sample for sample in self.problems.samples if sample.code == "S16"), None)
         if failed or limit:
             reason = first_reason(failed) or str(limit or "no reason is known")
             return NothingReadable(f"no URL could be read from {target}", self.outcomes, reason=reason)
-        if not any(outcome.format in SITEMAP_FORMATS for outcome in self.outcomes):
+        if not self._has_sitemap:
             return NothingFound(
                 f"no sitemap found for {target}: neither robots.txt nor a well-known path gives one; "
                 "if you know where it is, give its URL",
                 self.outcomes,
             )
         return None
+
+
+_COUNTS = ("sitemaps", "failed", "incomplete", "not_modified")
+
+
+def _counts_of(outcome: Outcome) -> Counter[str]:
+    """What a sitemap adds to the counts of a Summary; the reasons for which URLs were dropped are among them."""
+    is_failed = not (outcome.complete or outcome.entries)
+    is_incomplete = not (outcome.complete or is_failed)
+    values = map(int, (True, is_failed, is_incomplete, outcome.not_modified))
+    return Counter({**outcome.dropped, **dict(zip(_COUNTS, values, strict=True))})
 
 
 def _closes_host(outcome: Outcome) -> bool:

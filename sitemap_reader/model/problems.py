@@ -164,21 +164,30 @@ def percent(share: float) -> str:
 
 
 class Problems:
-    """Exact counts by code, and the first five problems of each code in each document as samples."""
+    """Exact counts by code, and the first five problems of each code in each document as samples.
 
-    __slots__ = ("_counts", "samples")
+    With `most_samples`, no more of a code than these.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_counts", "_left", "most_samples", "samples")
+
+    def __init__(self, most_samples: int | None = None) -> None:
         self._counts: dict[tuple[str, str | None], int] = {}  # by code and document
+        self.most_samples = most_samples
+        self._left: dict[str, int] = {}  # samples that may follow, by code
         self.samples: list[Problem] = []
 
     def add(self, problem: Problem) -> bool:
         """Counts the problem; True if it is one of the samples."""
         key = problem.code, problem.sitemap
         count = self._counts[key] = self._counts.get(key, 0) + 1
-        if count <= SAMPLES_PER_CODE:
+        is_sample = count <= SAMPLES_PER_CODE
+        if is_sample and self.most_samples is not None:
+            left = self._left[problem.code] = self._left.get(problem.code, self.most_samples) - 1
+            is_sample = left >= 0
+        if is_sample:
             self.samples.append(problem)
-        return count <= SAMPLES_PER_CODE
+        return is_sample
 
     @property
     def counts(self) -> Counter[str]:

@@ -28,7 +28,6 @@ from ..model.errors import FetchError, StateError, UsageError
 from ..model.internal_errors import internal_error
 from ..model.problems import Problem
 from ..model.records import ChangeCounts
-from ..parser.content.sniff import Format
 from ..parser.normalise.dates import TIMED
 from ..parser.normalise.urls import is_robots_txt, origin
 from ..pipeline.crawl import first_failure
@@ -203,8 +202,7 @@ class Visit:
         self._note_commit(run)
         ending.close()
         self.is_blocked = run.summary_builder.blocked and run.verdict() is not None
-        requested = [each for each in run.summary_builder.outcomes if each.status and each.format != Format.ROBOTS]
-        self.has_read = any(outcome.complete or outcome.entries for outcome in requested)
+        self.has_read = run.summary_builder.has_read
         pages = [outcome for outcome in run.summary_builder.outcomes if hides_sitemap_lines(outcome)]
         if pages:  # a bot wall may be gone at the next visit
             urls = {url for outcome in pages for url in (outcome.url, outcome.final_url) if url}
