@@ -115,6 +115,7 @@ class RequestHeaders:
     ) -> None:
         self._caller = caller
         self._real_url = real_url
+        self._gives_any = bool(caller.headers or caller.logins.by_host or any(seed.login for seed in seeds))
         plain = [seed for seed in seeds if _is_plain(_start(seed))]
         self._scopes = {False: _HeaderScope.of(seeds), True: _HeaderScope.of(plain)}  # by whether the request is http
 
@@ -142,6 +143,8 @@ class RequestHeaders:
         return self._sent(real, is_plain=False) != self._sent(real, is_plain=True)
 
     def _sent(self, url: str, *, is_plain: bool) -> dict[str, str]:
+        if not self._gives_any:
+            return {}
         scope, place = self._scopes[is_plain], _place(url)
         is_ours = domain_of(url) in scope.domains
         sent = dict(self._caller.headers) if is_ours else {}

@@ -129,6 +129,8 @@ class Received:
     sitemap_format: str | None = None  # see Head
 
 
+NOTHING_RECEIVED = Received()
+
 # --- what is requested ---
 
 
@@ -233,7 +235,7 @@ class Document:
     inherited_authorities: tuple[str, ...] = ()
     is_sample: bool = False  # read to check whether its index states correct dates, else it would be skipped
     parents: list[str] | tuple[str, ...] = ()  # once it has an outcome, the list of that
-    received: Received = Received()
+    received: Received = NOTHING_RECEIVED
     authorities: tuple[str, ...] = ()  # in this reading
     dates: LastmodSummary | None = None
     children: list[str] | tuple[()] = ()
@@ -299,7 +301,7 @@ class Document:
         is_alias, has_dates = self.alias_of is not None, self.dates is not None
         if outcome is None or self.why == "well-known" or self.is_index or is_alias or has_dates:
             return
-        self.listed, self.received, self.authorities = None, Received(), ()
+        self.listed, self.received, self.authorities = None, NOTHING_RECEIVED, ()
         if self.url == self.original_url:
             self._request = None
         if outcome.complete and not outcome.problems:

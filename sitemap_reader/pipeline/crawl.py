@@ -312,8 +312,10 @@ class Crawl:
         """Gives the links of a batch to the frontier, in slices, so that other tasks have their turn; emits items."""
         refs = [item for item in batch if isinstance(item, SitemapRef)]
         for start in range(0, len(refs), _SLICE_ITEMS):
+            now, today = self._timer.now(), datetime.now(UTC)
             for ref in refs[start : start + _SLICE_ITEMS]:
-                self._notify_frontier(request, ref)
+                self.frontier.receive(request, ref, now, today)
+            self._timer.wake()
             await asyncio.sleep(0)
         await self._emit_due(request, parser, batch, final=final)
 
