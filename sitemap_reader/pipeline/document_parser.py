@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import partial
 from itertools import compress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -190,11 +191,11 @@ class DocumentParser:
 
         Its parts refer to each other, and would wait for a garbage collection.
         """
-        parts = vars(self._parser)
+        free = partial(_free, vars(self._parser))  # with a reference to self it would be a cycle
         if self.call is None:
-            parts.clear()
+            free()
         else:
-            self.call.add_done_callback(lambda _: parts.clear())  # with a reference to self it would be a cycle
+            self.call.add_done_callback(free)
 
     @property
     def _is_page(self) -> bool:
@@ -256,6 +257,13 @@ class DocumentParser:
                 yield from (problem for problem in problems if mask[index] and not _was_reported(problem))
         if not self._sniff_only and (selected := urls.only(mask)):
             yield selected
+
+
+def _free(parts: dict[str, Any], call: object = None) -> None:
+    """Frees the parts of a SitemapParser."""
+    if parts.get("_markup") is not None:
+        parts["_markup"].free()
+    parts.clear()
 
 
 def sitemap_format(start: bytes, headers: Mapping[str, str], *, is_cut: bool) -> str | None:

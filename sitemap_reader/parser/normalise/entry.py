@@ -95,11 +95,10 @@ class Normaliser:
         self.dropped_origins: dict[str, None] = {}
         self.unreported: Counter[str] = Counter()
         self.sitemap = sitemap
-        self.max_problems = max_problems
         self._base = base
         self.scopes = {"url": scope, "sitemap": child_scope}
         self._extras = extras
-        self._problems = _EntryProblems(self)
+        self._problems = _EntryProblems(sitemap, max_problems, self.unreported)
         self.child_prefixes = tuple(dict.fromkeys(child_scope.prefixes))
 
     def clean(self, raw: RawEntry) -> list[UrlRecord | SitemapRef | Problem]:
@@ -176,10 +175,12 @@ def _resolved(base: str | None, bases: tuple[str, ...]) -> str | None:
 class _EntryProblems:
     """The problems of the current entry, with their position; at most max_problems."""
 
-    __slots__ = ("_line", "_normaliser", "_unreported", "found")
+    __slots__ = ("_all_unreported", "_line", "_max_problems", "_sitemap", "_unreported", "found")
 
-    def __init__(self, normaliser: Normaliser) -> None:
-        self._normaliser = normaliser
+    def __init__(self, sitemap: str | None, max_problems: int, unreported: Counter[str]) -> None:
+        self._sitemap = sitemap
+        self._max_problems = max_problems
+        self._all_unreported = unreported
 
     def start(self, raw: RawEntry) -> None:
         """Begins an entry; its first problems are those that the dialect found."""
@@ -201,14 +202,14 @@ class _EntryProblems:
         if self._unreported:
             what, remedy = f"{self._unreported:,} more problems of this entry", advice("max_entry_problems", "see each")
             self.found.append(report("S16", what, line=self._line, severity="warning", remedy=remedy))
-        return [placed(problem, sitemap=self._normaliser.sitemap, url=url) for problem in self.found]
+        return [placed(problem, sitemap=self._sitemap, url=url) for problem in self.found]
 
     def _count(self, code: str) -> bool:
         """Whether one more problem may be reported; if not, it is counted."""
-        if len(self.found) < self._normaliser.max_problems:
+        if len(self.found) < self._max_problems:
             return True
         self._unreported += 1
-        self._normaliser.unreported[code] += 1
+        self._all_unreported[code] += 1
         return False
 
 

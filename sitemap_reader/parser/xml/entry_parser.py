@@ -88,6 +88,11 @@ class EntryParser:
     def close(self) -> Iterator[Entry | Problem]:
         return self._run(b"", final=True)
 
+    def free(self) -> None:
+        """Frees what is kept of a document that has ended: the parts refer to each other."""
+        self._driver.free()
+        vars(self.builder).clear()
+
     def _run(self, data: bytes, *, final: bool) -> Iterator[Entry | Problem]:
         try:
             self._read(data, final=final)

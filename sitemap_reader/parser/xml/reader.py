@@ -92,6 +92,10 @@ class XmlReader:
     def close(self, *, cut: bool) -> Iterator[RawEntry | ScannedEntries | Problem]:
         return self._raw_items(self._path.close())
 
+    def free(self) -> None:
+        """Frees what is kept of a document that has ended: the parts refer to each other."""
+        self._parser.free()
+
     def _raw_items(
         self, items: Iterable[Entry | ScannedEntries | Problem]
     ) -> Iterator[RawEntry | ScannedEntries | Problem]:
