@@ -6,8 +6,6 @@ replaced at any point: the new one reads the start tags of the open ancestors fi
 
 from __future__ import annotations
 
-from contextlib import suppress
-from types import FunctionType
 from typing import TYPE_CHECKING
 from xml.parsers import expat
 from xml.parsers.expat import ExpatError
@@ -71,18 +69,6 @@ def release(parser: expat.XMLParserType) -> None:
         setattr(parser, handler, None)
 
 
-def free(parser: expat.XMLParserType) -> None:
-    """Frees the handlers of a parser that is not used again: closures, which refer to each other."""
-    waiting = [getattr(parser, name) for name in _HANDLERS]
-    release(parser)
-    while waiting:
-        handler = waiting.pop()
-        for cell in (isinstance(handler, FunctionType) and handler.__closure__) or ():
-            with suppress(ValueError):  # it is empty by now
-                waiting.append(cell.cell_contents)
-                del cell.cell_contents
-
-
 def _check_doctype(name: str, system: str | None, public: str | None, has_internal_subset: int) -> None:
     """Accepts a DOCTYPE that declares nothing (RSS 0.91 has one)."""
     if has_internal_subset:
@@ -123,7 +109,7 @@ class ExpatDriver:
 
     def free(self) -> None:
         """Frees what is kept of a document that has ended."""
-        free(self._parser)
+        release(self._parser)
 
     @property
     def error_offset(self) -> int:
