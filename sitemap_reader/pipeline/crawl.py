@@ -207,8 +207,9 @@ class Crawl:
             self._tasks.create_task(self._request(request))
 
     def _notify_frontier(self, request: DocumentRequest, answer: Answer) -> bool:
-        self._timer.wake()
         is_wanted = self.frontier.receive(request, answer, self._timer.now(), datetime.now(UTC))
+        if not is_wanted:  # else no other request may start on account of it
+            self._timer.wake()
         if self._pacing is not None:
             self._pacing.learn(self.frontier.hosts.take_changed())
         return is_wanted

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from functools import partial
+from functools import cached_property, partial
 from itertools import compress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -63,20 +63,7 @@ class DocumentParser:
         self, request: DocumentRequest, plan: Plan, headers: Mapping[str, str], *, asks_fallback: bool = False
     ) -> None:
         document, resume, reread = request.document, request.resume, request.reread
-        self._parser = SitemapParser(
-            url=document.original_url,
-            final_url=request.url,
-            content_type=None if document.is_robots else headers.get("content-type"),
-            content_encoding=headers.get("content-encoding"),
-            scope=plan.scope,
-            authorities=document.authorities,
-            child_scope="any",  # the frontier checks URL scope: it knows about robots.txt files of other hosts
-            limits=plan.limits,
-            extras=plan.extras,
-            feed_fallback=self._stored_answer if asks_fallback else None,
-            prefix=resume.prefix if resume else None,
-            _reports_robots_page=False,  # the frontier does: it knows what else was found
-        )
+        self._request, self._plan, self._headers, self._asks_fallback = request, plan, headers, asks_fallback
         self._document = document
         self._selection = plan.selection
         self._skipped = resume.items if resume else 0  # items that are to come, and were returned before
@@ -96,6 +83,25 @@ class DocumentParser:
         self.is_last = self.has_ended = False
         self.is_large = False  # more than one chunk and one batch: kept by ParseExecutor
         self.call: Future[Any] | None = None  # the last one
+
+    @cached_property
+    def _parser(self) -> SitemapParser:
+        """Made when it is first used, in a thread: that takes as long as to send a request."""
+        request, plan, headers, document = self._request, self._plan, self._headers, self._document
+        return SitemapParser(
+            url=document.original_url,
+            final_url=request.url,
+            content_type=None if document.is_robots else headers.get("content-type"),
+            content_encoding=headers.get("content-encoding"),
+            scope=plan.scope,
+            authorities=document.authorities,
+            child_scope="any",  # the frontier checks URL scope: it knows about robots.txt files of other hosts
+            limits=plan.limits,
+            extras=plan.extras,
+            feed_fallback=self._stored_answer if self._asks_fallback else None,
+            prefix=request.resume.prefix if request.resume else None,
+            _reports_robots_page=False,  # the frontier does: it knows what else was found
+        )
 
     @property
     def robots_text(self) -> str:

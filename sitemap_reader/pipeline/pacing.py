@@ -130,7 +130,9 @@ class Pacing:
     def learn(self, places: Iterable[HostQueue]) -> None:
         """Takes over what a crawl knows of the pace of hosts."""
         for place in places:
-            host = self._hosts.setdefault(place.origin, self._new_host())
+            host = self._hosts.get(place.origin)
+            if host is None:
+                host = self._hosts[place.origin] = self._new_host()
             host.has_rules = host.has_rules or place.rules is not None
             host.pace.slow_down(place.pace.delay_seconds)
             host.pace.pause(place.pace.paused_until, place.pace.paused_by)

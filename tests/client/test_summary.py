@@ -33,6 +33,21 @@ def test_whole_batch_is_counted_if_the_callback_raises(name: str) -> None:
     assert (len(ledger.problems), ledger.complete) == (1, False)
 
 
+@pytest.mark.parametrize(("name", "kept", "samples"), [
+    ("on_item", 2000, 1000), ("on_outcome", 2000, 1000), (None, 4500, 1500),
+])
+def test_what_is_kept_beside_a_callback_is_bounded(name: str | None, kept: int, samples: int) -> None:
+    ledger = SummaryBuilder(**{name: lambda item: None} if name else {})
+    ledger.record(outcome(f"{number}.xml") for number in range(3000))
+    for number in range(1500):
+        ledger.record([outcome(f"no{number}.xml", complete=False), report("F01", "gone", sitemap=f"no{number}.xml")])
+    summary = ledger.summary()
+    assert (summary.sitemaps, summary.incomplete, len(ledger.problems)) == (4500, 1500, 1500)
+    assert (len(ledger.outcomes), len(ledger.problems.samples)) == (kept, samples)
+    assert sum(not each.complete for each in ledger.outcomes) == min(kept - 1000, 1500)
+    assert isinstance(ledger.verdict("shop.example"), NothingReadable)
+
+
 @pytest.mark.parametrize(("outcomes", "sitemaps"), [
     ([outcome("a.xml"), outcome("b.xml")], 2),
     ([outcome("b.xml", "a.xml"), outcome("a.xml")], 1),
