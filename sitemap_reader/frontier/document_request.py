@@ -293,7 +293,10 @@ class Document:
 
     def ask(self, **changes: Any) -> None:
         """Changes what is requested next, as attrs.evolve() does."""
-        self.request = attrs.evolve(self.request, **changes)
+        if self._request is None:
+            self._request = DocumentRequest(self, self.original_url, **changes)
+        else:
+            self._request = attrs.evolve(self._request, **changes)
 
     def forget(self) -> None:
         """Frees what nothing asks for any more, once the end of a document without children is reported."""
