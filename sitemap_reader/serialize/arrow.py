@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import orjson
 
-from ..model.columns import URL_COLUMNS, ObjectColumns
+from ..model.columns import NESTED, URL_COLUMNS, ObjectColumns
 from ..model.errors import UsageError, install_hint
 from ..model.records import Change
 from ..model.url_batch import UrlBatch
@@ -158,6 +158,8 @@ class Batches:
             return pa.array(self._sitemaps, field.type)
         if field.name not in _STORED:
             return pa.repeat(pa.scalar(self._constants.get(field.name), field.type), len(urls))
+        if field.name in NESTED and not any(urls.counts(field.name, 0, len(urls))):
+            return pa.nulls(len(urls), field.type)
         if isinstance(urls, ObjectColumns):
             return pa.array([_cell(getattr(each, field.name)) for each in urls.records(0, len(urls), None)], field.type)
         native: Any = urls
