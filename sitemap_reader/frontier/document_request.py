@@ -310,29 +310,22 @@ class Document:
         if outcome.complete and not outcome.problems:
             self._report = _report_of_read(outcome.format, outcome.status)
 
-    def lists(self, url: str, known: Document | None) -> bool:
-        """Whether the URL, which may be that of a known document, is one of its recorded children."""
-        return bool(self._known_children and url in self._known_children) or (
-            known is not None and known.is_listed_by(self.original_url)
-        )
+    def lists(self, url: str) -> bool:
+        """Whether the URL is one of its recorded children."""
+        return self._known_children is not None and url in self._known_children
 
-    def add_child(self, url: str, known: Document | None) -> None:
-        """Records a URL that it lists. That of a known document has it as a parent."""
+    def add_child(self, url: str) -> None:
+        """Records a URL that it lists."""
+        self._known_children = self._known_children or set()
+        self._known_children.add(url)
         self.children = self.children or []
         self.children.append(url)
-        if known is None:
-            self._known_children = self._known_children or set()
-            self._known_children.add(url)
-
-    def is_listed_by(self, url: str) -> bool:
-        """Whether the document at this URL is one of its recorded parents."""
-        return url in (self._known_parents or self.parents)
 
     def add_parent(self, url: str) -> None:
         """Records a document that lists it."""
         if self.parents == ():
             self.parents = _one_parent(url)
-        elif not self.is_listed_by(url):
+        elif url not in (self._known_parents or self.parents):
             self._known_parents = self._known_parents or set(self.parents)
             self._known_parents.add(url)
             if isinstance(self.parents, tuple):

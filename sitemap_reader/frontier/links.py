@@ -195,11 +195,10 @@ class Links:
         index.is_index = True
         key = without_userinfo(ref.loc)
         known = self._documents.get(key)
-        is_repeated = index.lists(key, known)
         if known is not None and self._documents.is_above(known, index):
             self._events.note(index, "S05", f"{ref.loc} lists itself, by way of this index: not followed", ref)
             self._add_listing(index, ref, known)
-        elif is_repeated:
+        elif index.lists(key):
             self._events.note(index, "S12", f"{ref.loc} is listed twice", ref)
         elif known is not None:
             self._add_listing(index, ref, known)
@@ -209,9 +208,9 @@ class Links:
                 self.dates.add(index, ref)
             else:
                 self._carry_out(index, ref, decision)
-        if self._recorded < _MAX_RECORDED and not is_repeated:
+        if self._recorded < _MAX_RECORDED and not index.lists(key):
             self._recorded += 1
-            index.add_child(key, self._documents.get(key))
+            index.add_child(key)
 
     def _add_listing(self, index: Document, ref: SitemapRef, known: Document) -> None:
         """A known document is listed by one more index; out of that index's scope, it gains no authorities."""

@@ -211,7 +211,7 @@ class StateError(SitemapReaderError):
 
 
 class ReadError(SitemapReaderError):
-    """The end of an incomplete run; `outcomes` has one Outcome for each document.
+    """The end of an incomplete run; `outcomes` are those of its stream: one for each document.
 
     `reason` is the first problem of those that are incomplete, as a line; it follows the message.
     """
