@@ -190,14 +190,11 @@ class Bridge:
         await self._pump(self._put)
 
     async def _put(self, batch: Batch) -> None:
-        if self._putting.locked() or self._queue.qsize() >= WAITING_BATCHES:
-            async with self._putting:  # many documents put their batches
-                self._was_taken = asyncio.Event()  # before qsize(): a batch taken from here on sets it
-                if self._queue.qsize() >= WAITING_BATCHES:
-                    await self._was_taken.wait()
-                self._was_taken = None
-                self._queue.put(batch)
-        else:
+        async with self._putting:  # many documents put their batches
+            self._was_taken = asyncio.Event()  # before qsize(): a batch taken from here on sets it
+            if self._queue.qsize() >= WAITING_BATCHES:
+                await self._was_taken.wait()
+            self._was_taken = None
             self._queue.put(batch)
 
 

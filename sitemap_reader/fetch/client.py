@@ -15,7 +15,7 @@ import threading
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
-from functools import cached_property, partial
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -200,18 +200,16 @@ class AiohttpFetcher:
             if not (self._open_responses or self._keeps_session):
                 await self._close_session()
 
-    @cached_property
-    def _timeout(self) -> aiohttp.ClientTimeout:
-        import aiohttp
-
-        connect, read = map(_finite_or_none, (self._limits.connect_seconds, self._limits.read_seconds))
-        return aiohttp.ClientTimeout(total=None, connect=connect, sock_read=read)
-
     async def _send(self, requested: RequestedUrl, headers: Mapping[str, str]) -> aiohttp.ClientResponse:
         import aiohttp
         from multidict import CIMultiDict
         from yarl import URL
 
+        timeout = aiohttp.ClientTimeout(
+            total=None,
+            connect=_finite_or_none(self._limits.connect_seconds),
+            sock_read=_finite_or_none(self._limits.read_seconds),
+        )
         session = self._session or self._open_session()
         if self._owns_session and self._session_loop is not asyncio.get_running_loop():
             raise UsageError(OTHER_LOOP)
@@ -224,7 +222,7 @@ class AiohttpFetcher:
                 headers=request_headers,
                 allow_redirects=False,
                 auto_decompress=False,
-                timeout=self._timeout,
+                timeout=timeout,
                 proxy=self._proxy,
                 ssl=self._ssl,
             )

@@ -293,10 +293,8 @@ class Document:
 
     def ask(self, **changes: Any) -> None:
         """Changes what is requested next, as attrs.evolve() does."""
-        if self._request is None:
-            self._request = DocumentRequest(self, self.original_url, **changes)
-        else:
-            self._request = attrs.evolve(self._request, **changes)
+        known = self._request
+        self._request = attrs.evolve(known, **changes) if known else DocumentRequest(self, self.original_url, **changes)
 
     def forget(self) -> None:
         """Frees what nothing asks for any more, once the end of a document without children is reported."""

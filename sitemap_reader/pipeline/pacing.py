@@ -120,7 +120,7 @@ class Pacing:
         host.users += 1
         slot = Slot(self, host, place, is_robots, waiting)
         try:
-            self._take_over(place)
+            self.learn([place])
             await slot.take()
             yield slot
         finally:
@@ -130,16 +130,11 @@ class Pacing:
     def learn(self, places: Iterable[HostQueue]) -> None:
         """Takes over what a crawl knows of the pace of hosts."""
         for place in places:
-            self._examine(self._take_over(place))
-
-    def _take_over(self, place: HostQueue) -> _Host:
-        host = self._hosts.get(place.origin)
-        if host is None:
-            host = self._hosts[place.origin] = self._new_host()
-        host.has_rules = host.has_rules or place.rules is not None
-        host.pace.slow_down(place.pace.delay_seconds)
-        host.pace.pause(place.pace.paused_until, place.pace.paused_by)
-        return host
+            host = self._hosts[place.origin] = self._hosts.get(place.origin) or self._new_host()
+            host.has_rules = host.has_rules or place.rules is not None
+            host.pace.slow_down(place.pace.delay_seconds)
+            host.pace.pause(place.pace.paused_until, place.pace.paused_by)
+            self._examine(host)
 
     def end_pauses(self, origins: Iterable[str]) -> None:
         """Ends the pauses of hosts for which the caller has waited by another clock."""

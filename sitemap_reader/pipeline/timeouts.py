@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import math
-from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, Generic, TypeVar
-
-import attrs
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, TypeVar
 
 from ..model.errors import FetchError
 from ..model.limits import advice
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
     from contextlib import AbstractAsyncContextManager, AbstractContextManager
 
     from ..fetch.client import Response
@@ -66,32 +64,25 @@ class Stopwatch:
         return max(until() for until in self._waits)
 
     def paused(self) -> AbstractContextManager[None]:
-        return _During(self, self._pauses, None)
+        return self._during(self._pauses, None)
 
     def request(self) -> AbstractContextManager[None]:
         """A context around a request, from before it waits to its end."""
-        return _During(self, self._requests, None)
+        return self._during(self._requests, None)
 
     def waiting(self, until: Callable[[], float]) -> AbstractContextManager[None]:
         """A context around the wait of a request for others; `until` has the time at which its site's own one ends."""
-        return _During(self, self._waits, until)
+        return self._during(self._waits, until)
 
-
-@attrs.frozen
-class _During(Generic[T]):
-    """A context in which a state of a Stopwatch is one of its list."""
-
-    _watch: Stopwatch
-    _states: list[T]
-    _state: T
-
-    def __enter__(self) -> None:
-        self._watch.look()
-        self._states.append(self._state)
-
-    def __exit__(self, *exc_info: object) -> None:
-        self._watch.look()
-        self._states.remove(self._state)
+    @contextmanager
+    def _during(self, states: list[T], state: T) -> Iterator[None]:
+        self.look()
+        states.append(state)
+        try:
+            yield
+        finally:
+            self.look()
+            states.remove(state)
 
 
 class DocumentTimeouts:
