@@ -158,6 +158,7 @@ class DocumentScanner:
             max_depth=limits.max_xml_depth - len(builder.names),
             max_elements=limits.max_entry_elements,
             max_attributes=limits.max_attributes,
+            max_missing_tags=limits.max_entry_repairs,
         )
 
     def is_for(self, head: bytes) -> bool:

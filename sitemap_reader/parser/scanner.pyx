@@ -175,6 +175,7 @@ cdef struct Settings:
     int max_depth  # of elements, that of an entry being 1
     int max_elements
     int max_attributes
+    int max_missing_tags  # of an entry
     bint is_any_scope
     int prefix_count
     const char** prefixes
@@ -881,7 +882,9 @@ cdef Result read_unclosed(
     Scan* s, Settings* settings, Entries* found, Entry* entry, OpenElement* parent, StartTag* tag, Span* text
 ) noexcept nogil:
     """A field without its end tag, if its value is a usual one: it ends before the next tag."""
-    if tag.code == 0 or s.depth > 1 or text.size == 0 or text.is_decoded or s.max_repairs <= <int> entry.repairs:
+    if tag.code == 0 or s.depth > 1 or text.size == 0 or text.is_decoded:
+        return OTHER
+    if <int> entry.repairs >= min(s.max_repairs, settings.max_missing_tags):
         return OTHER
     if memchr(tag.name, c":", tag.name_size) != NULL or memchr(s.data + text.start, c"'", text.size) != NULL:
         return OTHER  # a quote in a URL may be the end of an attribute
@@ -1464,7 +1467,7 @@ cdef class Scanner:
 
     def __init__(
         self, str dialect="sitemap", dict names=None, declared=(), prefixes=None, *, int max_depth=0, int max_elements=0,
-        int max_attributes=0,
+        int max_attributes=0, int max_missing_tags=0,
     ):
         cdef int at
         cdef dict codes = codes_of(dialect)
@@ -1487,6 +1490,7 @@ cdef class Scanner:
         self._settings.max_depth = max_depth
         self._settings.max_elements = max_elements
         self._settings.max_attributes = max_attributes
+        self._settings.max_missing_tags = max_missing_tags
 
     def scan(self, bytes data, Py_ssize_t start, int line, int max_repairs=0):
         """The ScannedEntries from the offset `start` on, where an entry has ended on `line`.
