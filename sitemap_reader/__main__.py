@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # How long a thread runs before it must release the GIL to others. A parsing thread waits for them after some
 # milliseconds anyway; switching every 5 ms, the default, made a dump 8% slower.
 _SWITCH_SECONDS = 0.1
-# New objects after which the garbage collector looks for reference cycles: parsers of documents leave some. With
+# New objects after which the garbage collector looks for cycles: parsers of documents leave some. With
 # 100,000 a dump of 200 documents took 13 MB more; with 700, the default, a first sync took 5% longer.
 _COLLECTED_OBJECTS = 5_000
 

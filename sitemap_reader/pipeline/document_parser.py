@@ -54,7 +54,7 @@ class DocumentParser:
     only what that reading dropped is.
     `asks_fallback`: a feed fallback will be called if needed.
 
-    `is_last`: the next chunk ends the body, and is parsed to the end: `has_ended`. `items` counts what the SitemapParser
+    `is_last`: the next chunk ends the body and is parsed to its end: `has_ended`. `items` counts what the SitemapParser
     returned. `has_yielded`: a URL or a child was among that, selected or not. `has_emitted`: items are out that a retry
     must not repeat. `fallback_request`: the arguments for a feed fallback, to be called before finish().
     """
