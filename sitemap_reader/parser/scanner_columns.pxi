@@ -111,6 +111,16 @@ _fill_columns_of_codes()
 
 # --- writing ---------------------------------------------------------------------------------------------------------
 
+cdef inline bint write_bytes(Buffer* out, const void* data, size_t size) noexcept nogil:
+    """Appends bytes; where there are none, `data` may be NULL, which memcpy() does not take."""
+    if not reserve(out, size):
+        return False
+    if size:
+        memcpy(out.data + out.size, data, size)
+        out.size += size
+    return True
+
+
 cdef inline unsigned int last_end(Column* column) noexcept nogil:
     return (<unsigned int*> column.ends.data)[column.count - 1] if column.count else 0
 
@@ -152,12 +162,9 @@ cdef bint add_nulls(Column* column, ColumnKind kind, size_t count) noexcept nogi
 
 
 cdef inline bint add_end(Column* column, size_t end) noexcept nogil:
-    cdef unsigned int* ends
-    if end > MAX_COLUMN_BYTES or not reserve(&column.ends, sizeof(unsigned int)):
+    cdef unsigned int offset = <unsigned int> end
+    if end > MAX_COLUMN_BYTES or not write_bytes(&column.ends, &offset, sizeof(offset)):
         return False
-    ends = <unsigned int*> (column.ends.data + column.ends.size)
-    ends[0] = <unsigned int> end
-    column.ends.size += sizeof(unsigned int)
     column.count += 1
     return True
 
@@ -167,38 +174,30 @@ cdef enum:
 
 
 cdef inline bint add_valid(Column* column) noexcept nogil:
-    if not reserve(&column.valid, 1):
-        return False
-    column.valid.data[column.valid.size] = 1
-    column.valid.size += 1
-    return True
+    cdef unsigned char valid = 1
+    return write_bytes(&column.valid, &valid, 1)
 
 
 cdef bint put_text(Column* column, size_t index, Bytes text, size_t size) noexcept nogil:
     """The text of an item, which is behind the last one."""
-    if not add_nulls(column, TEXT_COLUMN, index) or not reserve(&column.values, size):
-        return False
-    memcpy(column.values.data + column.values.size, text, size)
-    column.values.size += size
-    return add_valid(column) and add_end(column, column.values.size)
+    return (
+        add_nulls(column, TEXT_COLUMN, index) and write_bytes(&column.values, text, size)
+        and add_valid(column) and add_end(column, column.values.size)
+    )
 
 
 cdef bint put_number(Column* column, ColumnKind kind, size_t index, const void* number) noexcept nogil:
     """A long long, or of a DECIMAL_COLUMN a double."""
-    if not add_nulls(column, kind, index) or not reserve(&column.values, 8) or not add_valid(column):
+    if not add_nulls(column, kind, index) or not write_bytes(&column.values, number, 8) or not add_valid(column):
         return False
-    memcpy(column.values.data + column.values.size, number, 8)
-    column.values.size += 8
     column.count += 1
     return True
 
 
 cdef bint put_byte(Column* column, ColumnKind kind, size_t index, unsigned char byte) noexcept nogil:
     """The index of a word, or a flag."""
-    if not add_nulls(column, kind, index) or not reserve(&column.values, 1) or not add_valid(column):
+    if not add_nulls(column, kind, index) or not write_bytes(&column.values, &byte, 1) or not add_valid(column):
         return False
-    column.values.data[column.values.size] = byte
-    column.values.size += 1
     column.count += 1
     return True
 
@@ -235,42 +234,30 @@ cdef bint copy_items(Column* to, Column* source, int number, size_t start, size_
             return True
         if not add_nulls(column, rule.kind, index):
             return False
+    if number != ROOT and rule.kind != LIST_COLUMN and not write_bytes(
+        &column.valid, other.valid.data + start, stop - start
+    ):
+        return False
     if rule.kind == OBJECT_COLUMN:
-        if number != ROOT:
-            if not reserve(&column.valid, stop - start):
-                return False
-            memcpy(column.valid.data + column.valid.size, other.valid.data + start, stop - start)
-            column.valid.size += stop - start
         column.count += stop - start
         for child in range(rule.first_child, rule.first_child + rule.children):
             if not copy_items(to, source, child, start, stop, index):
                 return False
         return True
-    if rule.kind == TEXT_COLUMN or rule.kind == LIST_COLUMN:
-        first, last = ends[start - 1] if start else 0, ends[stop - 1]
-        own = last_end(column)
-        if rule.kind == TEXT_COLUMN:
-            if not reserve(&column.values, last - first):
-                return False
-            memcpy(column.values.data + column.values.size, other.values.data + first, last - first)
-            column.values.size += last - first
-        elif not copy_items(to, source, rule.first_child, first, last, own):
-            return False
-        for at in range(start, stop):
-            if not add_end(column, own + ends[at] - first):
-                return False
-    else:
+    if rule.kind != TEXT_COLUMN and rule.kind != LIST_COLUMN:
         width = 8 if is_wide(rule.kind) else 1
-        if not reserve(&column.values, width * (stop - start)):
-            return False
-        memcpy(column.values.data + column.values.size, other.values.data + width * start, width * (stop - start))
-        column.values.size += width * (stop - start)
         column.count += stop - start
-    if rule.kind != LIST_COLUMN:
-        if not reserve(&column.valid, stop - start):
+        return write_bytes(&column.values, other.values.data + width * start, width * (stop - start))
+    first, last = ends[start - 1] if start else 0, ends[stop - 1]
+    own = last_end(column)
+    if rule.kind == TEXT_COLUMN:
+        if not write_bytes(&column.values, other.values.data + first, last - first):
             return False
-        memcpy(column.valid.data + column.valid.size, other.valid.data + start, stop - start)
-        column.valid.size += stop - start
+    elif not copy_items(to, source, rule.first_child, first, last, own):
+        return False
+    for at in range(start, stop):
+        if not add_end(column, own + ends[at] - first):
+            return False
     return True
 
 
@@ -416,14 +403,6 @@ cdef bint copy_words(Column* lists, Column* words, size_t item, Bytes p, size_t 
 
 # --- JSON ------------------------------------------------------------------------------------------------------------
 
-cdef inline bint write_bytes(Buffer* out, const void* data, size_t size) noexcept nogil:
-    if not reserve(out, size):
-        return False
-    memcpy(out.data + out.size, data, size)
-    out.size += size
-    return True
-
-
 cdef inline bint write_literal(Buffer* out, const char* text) noexcept nogil:
     return write_bytes(out, text, strlen(text))  # a constant, after optimisation
 
@@ -442,8 +421,9 @@ cdef bint write_json_text(Buffer* out, Bytes p, size_t size) noexcept nogil:
         start = p
         while p < end and not CLASSES[p[0]] & IS_ESCAPED:
             p += 1
-        memcpy(to, start, p - start)
-        to += p - start
+        if p > start:
+            memcpy(to, start, p - start)
+            to += p - start
         if p == end:
             break
         to[0] = c"\\"

@@ -95,7 +95,8 @@ cdef unsigned long long blake_word(Bytes data, size_t size, int digest_size, Byt
         compress_block(state, data + at, at + BLAKE_BLOCK, False)
         at += BLAKE_BLOCK
     memset(block, 0, BLAKE_BLOCK)
-    memcpy(block, data + at, size - at)
+    if size > at:  # of no bytes the address may be NULL
+        memcpy(block, data + at, size - at)
     compress_block(state, block, size, True)
     return state[0]
 
