@@ -231,7 +231,8 @@ class StateSync:
         buffer.release()
         self._documents.forget_children(url)
         self._pending += 1 + outcome.entries
-        if self._pending >= _COMMIT_URLS or time.monotonic() - self._committed_at >= _COMMIT_SECONDS:
+        is_due = self._pending >= _COMMIT_URLS or time.monotonic() - self._committed_at >= _COMMIT_SECONDS
+        if is_due or self._shares:  # close() does not commit for one of several streams, as others may be in a document
             self._commit()
         self._whole_changes = self._state.db.total_changes
         if on_document is not None:

@@ -22,7 +22,9 @@ from pathlib import Path
 from run import COLUMNS, HERE, NAMES
 
 ROOT = HERE.parent.parent
-TESTS = ("tests/parser/test_scanner.py", "tests/state/test_rows.py", "tests/test_corpus.py")
+TESTS = (
+    "tests/parser/test_scanner.py", "tests/serialize/test_url_batch.py", "tests/state/test_rows.py", "tests/test_corpus.py"
+)  # fmt: skip
 FLAGS = "-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g -O1"
 # What reads XML; the others never call the scanner.
 TARGETS = ("scanner", "markup", "feed", "damage", "growth")
