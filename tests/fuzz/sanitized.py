@@ -22,9 +22,9 @@ from pathlib import Path
 from run import COLUMNS, HERE, NAMES
 
 ROOT = HERE.parent.parent
-TESTS = (
-    "tests/parser/test_scanner.py", "tests/serialize/test_url_batch.py", "tests/state/test_rows.py", "tests/test_corpus.py"
-)  # fmt: skip
+TESTS = tuple(
+    f"tests/{name}.py" for name in ("parser/test_scanner", "serialize/test_url_batch", "state/test_rows", "test_corpus")
+)
 FLAGS = "-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g -O1"
 # What reads XML; the others never call the scanner.
 TARGETS = ("scanner", "markup", "feed", "damage", "growth")
