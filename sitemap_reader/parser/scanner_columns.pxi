@@ -830,7 +830,8 @@ cdef class NativeColumns:
     def arrow(self, str name, Py_ssize_t start, Py_ssize_t stop):
         """The values of a column as (length, number of nulls, buffers, children), by Arrow's columnar format.
 
-        Moments are in microseconds, words are text. A URL that states nothing in a nested column has a null.
+        Moments are in microseconds, words are text. A URL that states nothing in a nested column has a null. Where all
+        values are null there are no buffers.
         """
         self._check(start, stop)
         return self._arrow(ROOT_COLUMNS[name], start, stop)
@@ -850,6 +851,8 @@ cdef class NativeColumns:
                 bits[index // 8] |= 1 << index % 8
             else:
                 nulls += 1
+        if nulls == length:
+            return length, nulls, [], []
         valid = bitmap if nulls else None
         if rule.kind == OBJECT_COLUMN:
             children = [

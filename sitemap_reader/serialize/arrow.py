@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import orjson
 
-from ..model.columns import NESTED, URL_COLUMNS, ObjectColumns
+from ..model.columns import URL_COLUMNS, ObjectColumns
 from ..model.errors import UsageError, install_hint
 from ..model.records import Change
 from ..model.url_batch import UrlBatch
@@ -141,9 +141,7 @@ class Batches:
             self.ready.append(batch)
             self.ready_rows += batch.num_rows
             self.ready_bytes += batch.nbytes
-        self._rows, self._sitemaps, self._bytes = [], [], 0
-        if len(self._urls):
-            self._urls = new_columns()
+        self._rows, self._urls, self._sitemaps, self._bytes = [], self._urls.empty(), [], 0
 
     def _url_column(self, field: Any) -> Any:
         import pyarrow as pa
@@ -158,8 +156,6 @@ class Batches:
             return pa.array(self._sitemaps, field.type)
         if field.name not in _STORED:
             return pa.repeat(pa.scalar(self._constants.get(field.name), field.type), len(urls))
-        if field.name in NESTED and not any(urls.counts(field.name, 0, len(urls))):
-            return pa.nulls(len(urls), field.type)
         if isinstance(urls, ObjectColumns):
             return pa.array([_cell(getattr(each, field.name)) for each in urls.records(0, len(urls), None)], field.type)
         native: Any = urls
@@ -182,6 +178,8 @@ def _array(kind: Any, parts: tuple[int, int, list[bytes | None], list[Any]]) -> 
     import pyarrow as pa
 
     length, nulls, buffers, children = parts
+    if nulls == length:
+        return pa.nulls(length, kind)
     types = [kind.field(number).type for number in range(kind.num_fields)]
     arrays = [_array(*each) for each in zip(types, children, strict=True)]
     wrapped = [None if each is None else pa.py_buffer(each) for each in buffers]
