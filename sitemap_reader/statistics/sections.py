@@ -191,10 +191,10 @@ class SectionCounts:
 
     def add(self, urls: UrlBatch) -> None:
         """Counts URLs, and the languages that they state of themselves."""
-        for place, count in _places(urls.locs).items():
+        for place, count in _places(urls.locs, urls.text).items():
             self._places.add(_cut(place), count)
         for language, locs in _stated_languages(urls).items():
-            for place, count in _places(locs).items():
+            for place, count in _places(locs, "\n" + "\n".join(locs)).items():
                 self._own.add(_cut(f"{language} {place}"), count)
 
     def sections(self) -> TopCounts:
@@ -239,9 +239,8 @@ def _stated_languages(urls: UrlBatch) -> dict[str, list[str]]:
     return found
 
 
-def _places(locs: Sequence[str]) -> dict[str, int]:
-    """The places of URLs, and how many have each."""
-    text = "\n" + "\n".join(locs)
+def _places(locs: Sequence[str], text: str) -> dict[str, int]:
+    """The places of URLs, and how many have each; `text` has each behind a line feed."""
     first = _PLACE.search(text)
     name, below = _split(first[1])[1:] if first else ("", None)
     if first and below is not None and (below or not _IS_CODE.fullmatch(name)):
