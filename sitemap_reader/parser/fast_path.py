@@ -240,15 +240,11 @@ class BlockNormaliser:
                     yield from block.references(start, stop, normaliser.sitemap, normaliser.child_prefixes)
                 else:
                     store.extend_entries(block, start, stop)
-                if state == scanner.REPAIRED_ENTRY:
-                    (loc,) = store.values("loc", index, index + 1)
-                    problems = [*islice(repairs, block.repairs_of(start))]
-                    for tag in block.lacking(start):
-                        for message, field in missing_values(tag):
-                            problems.append(report("S11", message, line=block.line(start), field=field, raw=""))
-                    found = [self._count_problem(each, loc) for each in problems]
-                    store.problems[index] = tuple(found)
-                    yield from found
+            if state == scanner.REPAIRED_ENTRY and len(store) > index:
+                problems = [*islice(repairs, block.repairs_of(start)), *_lacking(block, start)]
+                (loc,) = store.values("loc", index, index + 1)
+                store.problems[index] = tuple(self._count_problem(each, loc) for each in problems)
+                yield from store.problems[index]
             if len(store) > index:
                 yield UrlBatch(normaliser.sitemap, store, index)
 
@@ -267,3 +263,10 @@ class BlockNormaliser:
                 problems=problems,
             )
         )
+
+
+def _lacking(block: ScannedEntries, at: int) -> Iterator[Problem]:
+    """The Problems of the records of an entry that were left out."""
+    for tag in block.lacking(at):
+        for message, field in missing_values(tag):
+            yield report("S11", message, line=block.line(at), field=field, raw="")
