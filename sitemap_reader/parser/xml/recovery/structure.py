@@ -59,6 +59,8 @@ class Lost(Exception):
 _NOT_IN_URL = re.compile(rb"[\s<>\"']")
 _URL_END = re.compile(rb"[\w/]\Z")
 _MARKUP = re.compile(rb"[<>]")
+_MISSING_TAG: Kind = "missing tag added"
+_BEFORE_NEXT = "before the next tag"
 NO_TOKEN = Token("", b"", 0, 0, b"")
 _NO_ATTRIBUTES = Attributes([], b"")
 _URL_ATTRIBUTE = re.compile(rb"\b(?:href|url)\s*=", re.IGNORECASE)
@@ -225,7 +227,7 @@ class StructureRules(EventSource):
         )
 
     def _missing(self, written: bytes, place: str, *, line: int = 0, sure: bool = True) -> None:
-        self._repair("missing tag added", f"{shown(written)} is missing: it was added {place}", line=line, sure=sure)
+        self._repair(_MISSING_TAG, _missing_tag(shown(written), place), line=line, sure=sure)
 
     def _read_as(
         self, token: Token, meant: bytes, *, sure: bool = True, kind: Kind = "malformed tag read as the intended one"
@@ -452,7 +454,7 @@ class StructureRules(EventSource):
             self._missing(b"<", f"before {shown(tail)}", line=line, sure=sure)
         else:
             is_lost = element.is_location and not element.has_text
-            self._missing(b"<" + tail, "before the next tag", sure=sure and self.knows(element.name) and not is_lost)
+            self._missing(b"<" + tail, _BEFORE_NEXT, sure=sure and self.knows(element.name) and not is_lost)
         self._end_innermost()
         if element.is_location:  # where it ends is not certain
             self._has_empty_location = False
@@ -486,8 +488,11 @@ class StructureRules(EventSource):
 
 def missing_tag_problem(tag: str, line: int) -> Problem:
     """The Problem of an end tag that is missing before the next tag."""
-    message = f"{tag} is missing: it was added before the next tag"
-    return report("S01", message, severity="warning", line=line, kind="missing tag added")
+    return report("S01", _missing_tag(tag, _BEFORE_NEXT), severity="warning", line=line, kind=_MISSING_TAG)
+
+
+def _missing_tag(tag: str, place: str) -> str:
+    return f"{tag} is missing: it was added {place}"
 
 
 def is_alternate(token: Token) -> bool:
