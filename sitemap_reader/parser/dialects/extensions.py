@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints, is_
 
 import attrs
 
+from ...model.columns import without_null
 from ...model.records import EXTENSIONS, Alternate, Attribute, CommaSeparated, Extra, Precision, Url, UrlRecord
 from ..normalise.dates import is_zero_of_clock, parse_date
 from ..normalise.urls import is_app_link, is_clean, listed_url
@@ -174,8 +175,7 @@ def _parser_of(hint: Any) -> ValueParser:
 
 def _hints(record: type) -> dict[str, Any]:
     """The types of the fields of a record class or TypedDict, without `| None`."""
-    hints = get_type_hints(record, include_extras=True)
-    return {name: get_args(hint)[0] if type(None) in get_args(hint) else hint for name, hint in hints.items()}
+    return {name: without_null(hint) for name, hint in get_type_hints(record, include_extras=True).items()}
 
 
 def _add_rules(tag: str, record: type) -> None:
