@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import math
 import re
-from contextlib import aclosing, asynccontextmanager, nullcontext, suppress
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Self
@@ -241,7 +241,7 @@ class Crawl:
                 async with aclosing(self._executor.parse(parser, body)) as batches:
                     async for batch in batches:
                         await self._pass_on(request, parser, batch)
-            if parser.lists_pages:
+            if parser.lists_pages and not parser.is_last:
                 self._notify_frontier(request, Arrived())
             answer = await self._finished(request, parser)
         except FetchError as error:
@@ -504,10 +504,12 @@ async def paced_response(
         yield slot.refusal, slot.refusal.chunks
         return
     try:
-        async with timeouts.open_response(fetch()) as response:
+        async with AsyncExitStack() as opened:
+            response = await timeouts.head(opened.enter_async_context(fetch()))
             chunks = timeouts.chunks(response.chunks)
-            async with aclosing(chunks if slot is None else slot.chunks(chunks)) as paced:
-                yield response, paced
+            paced = chunks if slot is None else slot.chunks(chunks)
+            opened.push_async_callback(paced.aclose)
+            yield response, paced
     finally:
         if slot is not None:
             slot.end()

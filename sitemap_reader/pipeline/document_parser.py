@@ -6,6 +6,7 @@ Runs in any thread, in one at a time. Never fetches, never waits, never decides 
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from functools import cached_property, partial
 from itertools import compress
@@ -304,7 +305,9 @@ def take_batch(batches: Iterator[Batch]) -> tuple[Batch, bool]:
 
 
 def _size(item: BatchItem) -> int:
-    return _ITEM_BYTES * (len(item) if isinstance(item, UrlBatch) else 1)
+    if not isinstance(item, UrlBatch):
+        return _ITEM_BYTES
+    return max(_ITEM_BYTES * len(item), sys.getsizeof(item.store) * len(item) // len(item.store))
 
 
 def _was_reported(problem: Problem) -> bool:

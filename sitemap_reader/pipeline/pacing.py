@@ -159,13 +159,16 @@ class Pacing:
 
     # --- turns ---
 
-    async def turn(self, host: _Host, line: deque[Turn]) -> float:
+    async def turn(self, host: _Host, line: deque[Turn], waiting: Waiting) -> float:
         """Waits in a line of a host until a slot is free, and takes it; see Turn for the result."""
         turn: Turn = asyncio.get_running_loop().create_future()
         line.append(turn)
         self._examine(host)
+        if turn.done():
+            return turn.result()
         try:
-            return await turn
+            with waiting(lambda: host.pace.paused_until):
+                return await turn
         except asyncio.CancelledError:
             if turn.cancelled():
                 with suppress(ValueError):
@@ -250,7 +253,7 @@ class Slot:
     async def take(self) -> None:
         """Waits for the slot, or the refusal."""
         host = self._host
-        pause = await self._turn(host.waiting)
+        pause = await self._pacing.turn(host, host.waiting, self._waiting)
         if pause:
             headers = {"retry-after": str(math.floor(pause))}  # rounded up, each refusal would lengthen the pause
             self.refusal = Response(host.pace.paused_by, headers, AsyncChunks(iter(())), "")
@@ -258,10 +261,6 @@ class Slot:
         self._is_held = True
         # The request is sent here: it got its turn a moment before, and the crawl may have wanted it long before.
         host.pace.last_start = self._place.pace.last_start = self._pacing.now()
-
-    async def _turn(self, line: deque[Turn]) -> float:
-        with self._waiting(lambda: self._host.pace.paused_until):
-            return await self._pacing.turn(self._host, line)
 
     async def chunks(self, chunks: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
         """Yields the chunks of the body; the slot is lent while the next one is not wanted."""
@@ -301,5 +300,5 @@ class Slot:
     async def _take_back(self) -> None:
         self._stop_lending()
         if not self._is_held:
-            await self._turn(self._host.resuming)
+            await self._pacing.turn(self._host, self._host.resuming, self._waiting)
             self._is_held = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from ..model.errors import FetchError
@@ -12,7 +12,7 @@ from ..model.limits import advice
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
-    from contextlib import AbstractAsyncContextManager, AbstractContextManager
+    from contextlib import AbstractContextManager
 
     from ..fetch.client import Response
     from ..model.limits import Limits
@@ -86,7 +86,7 @@ class Stopwatch:
 
 
 class DocumentTimeouts:
-    """Limits the time that the network may take for a document: open_response() for the head, chunks() for the body.
+    """Limits the time that the network may take for a document: head() for the head, chunks() for the body.
 
     Both have document_seconds together. Only waiting for the network counts, not the consumer's time. A head must be
     complete within connect_seconds + read_seconds + min_rate_after_seconds: time to connect, time to the first byte,
@@ -102,11 +102,9 @@ class DocumentTimeouts:
         self._clock = clock
         self._count = count
 
-    @asynccontextmanager
-    async def open_response(self, opening: AbstractAsyncContextManager[Response]) -> AsyncIterator[Response]:
-        """Opens a response within the time for a head; FetchError after that."""
-        async with AsyncExitStack() as opened:
-            yield await self._timed(opened.enter_async_context(opening), self._head_seconds, self._head_timeout)
+    async def head(self, opening: Awaitable[Response]) -> Response:
+        """Awaits a response within the time for a head; FetchError after that."""
+        return await self._timed(opening, self._head_seconds, self._head_timeout)
 
     async def chunks(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
         """Yields a body; FetchError where it is slower than the minimum rate, or over the time for a document.
