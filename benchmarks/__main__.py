@@ -26,7 +26,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--short", action="store_true", help="small data, one round, peers only if they are there")
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.name}, beside this program")
     parser.add_argument("--only", metavar="JOB,...", help=f"of {', '.join(JOBS)} (default: all)")
-    rounds = "how often ours and the limits run (default: 7, short 1); peers and expat only 3 times at most"
+    rounds = "how often ours and the limits run (default: 5, short 1); expat only 3 times at most, peers once"
     parser.add_argument("--rounds", type=int, metavar="N", help=rounds)
     peers = argparse.BooleanOptionalAction
     parser.add_argument("--peers", action=peers, help="beside other readers (default: yes, short if they are there)")
@@ -35,7 +35,7 @@ def options() -> argparse.Namespace:
     if unknown := [name for name in chosen.jobs if name not in JOBS]:
         parser.error(f"no such job: {unknown[0]}; there are: {', '.join(JOBS)}")
     if chosen.rounds is None:
-        chosen.rounds = 1 if chosen.short else 7
+        chosen.rounds = 1 if chosen.short else 5
     if chosen.rounds < 1:
         parser.error("--rounds must be 1 or more")
     if chosen.peers is None:

@@ -47,7 +47,9 @@ if TYPE_CHECKING:
     from .data import Document, Served
 
 IN_FLIGHT = 4
-SLOW_ROUNDS = 3  # of peers, and of ours with expat only: they take long, and are far from the bars
+# They take long, and are far from the bars.
+EXPAT_ONLY_ROUNDS = 3
+PEER_ROUNDS = 1
 
 
 def _first_sync(served: Served, folder: Path, *, expat_only: bool) -> Measure:
@@ -101,7 +103,7 @@ def _both(
             f"{name}{EXPAT_ONLY if expat_only else ''}",
             partial(run, expat_only=expat_only),
             expected,
-            SLOW_ROUNDS if expat_only else None,
+            EXPAT_ONLY_ROUNDS if expat_only else None,
             start=start and partial(start, expat_only=expat_only),
         )
         for expat_only in (False, True)
@@ -166,14 +168,14 @@ def _read_site(setting: Setting, title: str, served: Served) -> Table:
             contenders += _both(name, partial(run, served, folder), expected, partial(run, one, folder))
         elif name in PEER_BARS and setting.peers:
             run, start = (partial(commands.dump_peer, name, site, folder, IN_FLIGHT) for site in (served, one))
-            contenders.append(Contender(name, run, served.urls, SLOW_ROUNDS, ours=False, start=start))
+            contenders.append(Contender(name, run, served.urls, PEER_ROUNDS, ours=False, start=start))
     return _table(setting, title, _about(served), UNPACK, contenders)
 
 
 def memory(setting: Setting) -> Iterator[Table]:
     """Whether the memory of a dump grows with the site."""
     data = setting.data
-    setting = attrs.evolve(setting, rounds=min(setting.rounds, SLOW_ROUNDS))
+    setting = attrs.evolve(setting, rounds=1)  # a peak differs little from round to round
     for shape in SHAPES:
         urls = data.sizes.memory_urls
         with data.shaped(shape, urls // 10) as small, data.shaped(shape, urls) as large:
@@ -184,7 +186,7 @@ def memory(setting: Setting) -> Iterator[Table]:
             yield _table(setting, f"memory: {shape}", about, DUMP_OF_A_TENTH, contenders)
     with data.many_sitemaps() as served:
         contenders = _both(DUMP, partial(commands.dump, served, data.folder), served.urls)
-        yield _table(attrs.evolve(setting, rounds=1), MANY, _about(served), DUMP, contenders)
+        yield _table(setting, MANY, _about(served), DUMP, contenders)
 
 
 def late(setting: Setting) -> Iterator[Table]:
