@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import re
+import sys
 from typing import IO, TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -41,6 +42,11 @@ if TYPE_CHECKING:
     from .scanner import ScannedEntries
     from .xml.reader import Reader, XmlReader
 
+# About how much a piece takes in memory: to pass one to another thread costs some 100 us.
+_PIECE_BYTES = 256 * 1024
+_ITEM_BYTES = 256
+# Of 64 KiB of decoded bytes: where little comes out of them, other documents have their turn after so many.
+_PIECE_STEPS = 64
 # Kind of a document that is not a sitemap -> the problem to report.
 _REFUSALS: dict[str, Callable[[], Problem]] = {
     "html": html_page,
@@ -60,7 +66,7 @@ class SitemapParser:
     directory of the document. `child_scope` is that for the sitemaps in an index, if different: with "any" the caller
     checks them. In a `url` with the path /robots.txt, the Sitemap lines are read, wherever they point. `extras`:
     elements without a field are in UrlRecord.extras. `prefix` is that of a parser that read the same document before:
-    DocumentChanged is raised if the bytes differ from it.
+    DocumentChanged is raised if the bytes differ from it. `has_read` is False while pieces of the last bytes follow.
 
     >>> parser = SitemapParser(url="https://example.com/list.txt")
     >>> [item.loc for item in parser.feed(b"https://example.com/a" + chr(10).encode()) + parser.close()]
@@ -115,6 +121,7 @@ class SitemapParser:
         self._extras = extras
         self._complete = True
         self._closed = False
+        self.has_read = True
         self._robots: RobotsReader | None = None
         if url and self._base and urlsplit(url).path == "/robots.txt":
             self._robots = self._reader = RobotsReader(limits, self._base, reports_page=_reports_robots_page)
@@ -139,7 +146,7 @@ class SitemapParser:
         return [item for piece in self.pieces(data) for item in piece]
 
     def pieces(self, data: bytes) -> Iterator[list[Item]]:
-        """feed() in pieces of at most 64 KiB of decoded bytes; iterate to the end, or until `stopped`."""
+        """feed() in pieces of some 1,000 items; iterate to the end, or until `stopped`."""
         return ([*items_of(batch)] for batch in self.batches(data))
 
     def batches(self, data: bytes) -> Iterator[list[BatchItem]]:
@@ -152,13 +159,25 @@ class SitemapParser:
         yield from self._guarded(self._feed(data))
 
     def _feed(self, data: bytes) -> Iterator[None]:
+        self.has_read = False
+        steps = 0
         for chunk in self._decoder.feed(data):
             self._read(chunk)
             if self._ignores_rest:
                 self._decoder.abandon()
-            yield
-            if self._ignores_rest:
-                return
+                break
+            steps += 1
+            if steps == _PIECE_STEPS or self._is_full:
+                yield
+                steps = 0
+        self.has_read = True
+        yield
+
+    @property
+    def _is_full(self) -> bool:
+        """Whether what was read is enough for a piece."""
+        urls = max(_ITEM_BYTES * len(self._urls), sys.getsizeof(self._urls))
+        return urls + _ITEM_BYTES * len(self._out) >= _PIECE_BYTES
 
     def _guarded(self, steps: Iterable[None]) -> Iterator[list[BatchItem]]:
         """Yields what each step has read. An internal error ends the document with a Problem.
@@ -173,7 +192,7 @@ class SitemapParser:
         except FORESEEN:
             raise
         except Exception as error:
-            self._has_failed = self._is_aborted = True
+            self._has_failed = self._is_aborted = self.has_read = True
             self._complete = False
             self._out.append(self._reported(internal_problem(error)))
             yield self._taken()

@@ -871,7 +871,8 @@ cdef inline Result lacks_end_tag(Scan* s, StartTag* tag) noexcept nogil:
     """READ where the tag behind the text of a field may be that of the next field, or the end of the entry."""
     cdef OpenElement* entry = &s.open[0]
     cdef Bytes name = s.p + 1
-    if s.end - s.p < max(tag.name_size, entry.name_size) + 3:
+    cdef Py_ssize_t size = s.end - name
+    if size < 1 or size < (entry.name_size + 2 if name[0] == c"/" else tag.name_size):
         return CUT
     if name[0] != c"/":  # a second tag of this name may be its end tag, without the slash
         return OTHER if same_bytes(name, tag.name, tag.name_size) else READ
@@ -883,6 +884,8 @@ cdef Result read_unclosed(
 ) noexcept nogil:
     """A field without its end tag, if its value is a usual one: it ends before the next tag."""
     if tag.code == 0 or s.depth > 1 or text.size == 0 or text.is_decoded:
+        return OTHER
+    if s.depth + 1 >= settings.max_depth:  # expat reports the next tag, which it opens in this element
         return OTHER
     if <int> entry.repairs >= min(s.max_repairs, settings.max_missing_tags):
         return OTHER

@@ -315,6 +315,7 @@ cdef bint read_url(Bytes p, Bytes end, Buffer* out, Url* url) noexcept nogil:
     """A URL; what its canonical form differs in is appended to `out`, which has room for 3 * (end - p) + 2 bytes."""
     cdef Bytes start = p
     cdef Bytes host
+    cdef Bytes host_end
     cdef Bytes path
     cdef int allowed = IS_PATH
     cdef bint has_upper = False
@@ -342,6 +343,7 @@ cdef bint read_url(Bytes p, Bytes end, Buffer* out, Url* url) noexcept nogil:
         p += 1
     if p == host or p - host > MAX_HOST_BYTES or ends_in_no_host(host, p):
         return False
+    host_end = p
     if p < end and p[0] == c":":
         p = port_end(p + 1, end)
         if p == NULL:
@@ -350,7 +352,7 @@ cdef bint read_url(Bytes p, Bytes end, Buffer* out, Url* url) noexcept nogil:
     path = p
     if p < end and p[0] != c"/" and p[0] != c"?":
         return False
-    if end - p > 1 and p[1] == c"/" and holds_dot(p + 2, end):
+    if end - p > 1 and p[1] == c"/" and (holds_dot(p + 2, end) or not holds_dot(host, host_end - 1)):
         return False
     while True:
         while p < end and CLASSES[p[0]] & allowed:

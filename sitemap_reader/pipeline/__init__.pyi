@@ -1,7 +1,6 @@
 from .crawl import Crawl as Crawl
 from .document_parser import Batch as Batch
 from .document_parser import DocumentParser as DocumentParser
-from .document_parser import take_batch as take_batch
 from .executor import ParseExecutor as ParseExecutor
 from .executor import ThreadPool as ThreadPool
 from .feedparser_main import read_links as read_links

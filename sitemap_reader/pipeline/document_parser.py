@@ -6,7 +6,6 @@ Runs in any thread, in one at a time. Never fetches, never waits, never decides 
 from __future__ import annotations
 
 import re
-import sys
 from collections import Counter
 from functools import cached_property, partial
 from itertools import compress
@@ -31,12 +30,6 @@ if TYPE_CHECKING:
     from ..frontier.plan import Plan
     from ..parser.dialects.feed_fallback import FallbackLinks
     from ..parser.dialects.robots import RobotsBody
-
-# About how much a batch takes in memory: to pass one to another thread costs some 100 us.
-_BATCH_BYTES = 256 * 1024
-_ITEM_BYTES = 256
-# The least size that a piece of the input counts for: other documents have their turn after some 4 MiB without items.
-_MIN_PIECE_BYTES = 4 * 1024
 
 Batch: TypeAlias = list[BatchItem]
 _PAGES = SITEMAP_FORMATS - {Format.INDEX}
@@ -155,14 +148,17 @@ class DocumentParser:
         dates = None if self._dates is None else self._dates.summary()
         return Finished(outcome, dates=dates, regained=self._regained, dropped_origins=self._parser.dropped_origins)
 
-    def parse(self, chunk: bytes) -> Iterator[Batch]:
-        """Yields the selected items of a chunk, in small batches; of the last one also those of end()."""
+    def parse(self, chunk: bytes) -> Iterator[tuple[Batch, bool]]:
+        """Yields the selected items of a chunk, in batches, each with whether it is the last one.
+
+        The last one of a body has those of end(), too.
+        """
         for items in self._parser.batches(chunk):
-            yield self._select(items)
-            if self._has_sniffed:
+            batch, is_last = self._select(items), self._parser.has_read or self._has_sniffed
+            yield batch + self.end() if is_last and self.is_last else batch, is_last
+            if is_last:
                 return
-        if self.is_last:
-            yield self.end()
+        yield [], True
 
     def end(self, *, cut: bool = False) -> Batch:
         """Returns the last items, without those that wait for a `fallback_request`; `cut`: the bytes broke off."""
@@ -290,24 +286,6 @@ def sitemap_format(start: bytes, headers: Mapping[str, str], *, is_cut: bool) ->
     outcome = parser.outcome
     is_message = parser.format == Format.TEXT and not outcome.entries == outcome.kept > 1
     return None if is_message else parser.format.value
-
-
-def take_batch(batches: Iterator[Batch]) -> tuple[Batch, bool]:
-    """Joins batches up to about _BATCH_BYTES; returns that, and whether there are no more."""
-    found: Batch = []
-    size = 0
-    for batch in batches:
-        found += batch
-        size += max(_MIN_PIECE_BYTES, sum(map(_size, batch)))
-        if size >= _BATCH_BYTES:
-            return found, False
-    return found, True
-
-
-def _size(item: BatchItem) -> int:
-    if not isinstance(item, UrlBatch):
-        return _ITEM_BYTES
-    return max(_ITEM_BYTES * len(item), sys.getsizeof(item.store) * len(item) // len(item.store))
 
 
 def _was_reported(problem: Problem) -> bool:

@@ -11,7 +11,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from ..model.errors import SitemapReaderError, UsageError
-from .document_parser import take_batch
 from .feedparser_process import CANCELLED
 
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ class ParseExecutor:
             parser.is_large = parser.call is not None
             batches, is_done = parser.parse(chunk), False
             while not is_done:
-                batch, is_done = await self.run(parser, take_batch, batches)
+                batch, is_done = await self.run(parser, next, batches)
                 parser.is_large = parser.is_large or not is_done
                 yield batch
             if parser.needs_no_more:

@@ -292,6 +292,13 @@ def test_a_name_is_noted_where_it_stands_first() -> None:
     check_same(body.replace(b"image:title>", b"image:Title>"), url=URL)
 
 
+@pytest.mark.parametrize("depth", [2, 3, 4])
+@pytest.mark.parametrize("behind", ["", "<changefreq>daily</changefreq>"])
+def test_a_tag_in_an_unclosed_field_counts_for_the_depth(behind: str, depth: int) -> None:
+    body = f"<url><loc>{URL}</loc></url><url><loc>{URL}</loc><lastmod>2026-11-20{behind}</url>"
+    check_same(f"<urlset>{body * 3}</urlset>".encode(), url=URL, limits=sr.Limits(max_xml_depth=depth))
+
+
 # --- its cost ---
 
 # The calls of Python and C functions for an entry with four fields, in CPython 3.11. If a change needs more, replace

@@ -309,7 +309,7 @@ TWICE = [
     "https://example.com/en/https://example.com/a", "https://example.com/https:/example.com/a",
     "https://bücher.example/https://bücher.example/a", "https://example.comhttps://example.com/a",
     "http://https://example.com/a", "https://https//example.com/a", "https://www.https://example.com/a",
-    "/https://example.com/a", "https://example.com/./https://example.com/",
+    "/https://example.com/a", "https://example.com/./https://example.com/", "https://intranet//intranet/a",
     "https://example.com/1https://example.com/2", "https://example.com/1https://other.example/2",
     "https://example.com/1 https://other.example/2", "https://example.com/a/https://example.com/b/",
     "https://example.com/?id=1https://example.com/?id=2", "//example.com//example.com/a",

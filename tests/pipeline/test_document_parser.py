@@ -14,7 +14,7 @@ from scripted_fetcher import MAP, many, packed
 
 from sitemap_reader.frontier import Document, Plan, Selection, make_patterns
 from sitemap_reader.model import MIB, UrlBatch
-from sitemap_reader.pipeline import DocumentParser, ParseExecutor, take_batch
+from sitemap_reader.pipeline import DocumentParser, ParseExecutor
 from sitemap_reader.serialize import encode_urls
 
 if TYPE_CHECKING:
@@ -47,10 +47,7 @@ async def chunks(*pieces: bytes) -> AsyncIterator[bytes]:
 
 def batches(parser: DocumentParser, chunk: bytes) -> Iterator[Batch]:
     """The batches of one chunk."""
-    parsed, is_done = parser.parse(chunk), False
-    while not is_done:
-        batch, is_done = take_batch(parsed)
-        yield batch
+    return (batch for batch, _ in parser.parse(chunk))
 
 
 def test_chunk_with_a_large_decoded_size_gives_many_batches() -> None:

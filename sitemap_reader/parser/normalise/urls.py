@@ -140,6 +140,7 @@ _CANONICAL = re.compile(
     r"""
     https?://
     (?! [a-z0-9_.-]* (?: \.\. | (?: https? | undefined | null | none | false | nan | nil ) \.?[:/] ) )
+    (?! [^/.:]+ \.? (?: :[0-9]* )? // )                      # no name without a dot that may be written twice
     [a-z0-9_-] [a-z0-9_.-]{0,62}                            # at most 63, so no label is too long
     (?: : (?! 80/ | 443/ )                                  # neither a default port nor too large
         (?: [1-9][0-9]{0,3} | [1-5][0-9]{4} | 6[0-4][0-9]{3} ) | )
