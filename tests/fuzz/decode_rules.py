@@ -91,7 +91,7 @@ def check_against_gzip(body: bytes, found: Decoded) -> None:
     inside = _unpacked(body)
     if inside is not None and inside.startswith(MAGIC):
         inside = _unpacked(inside)
-    if inside is None or inside.startswith(MAGIC) or len(inside) > LIMITS.max_decoded_bytes:
+    if inside is None or inside.startswith(MAGIC):
         return
     hold(found.complete, "what gzip unpacks is complete", found.faults)
     gave = found.counts[1:]
@@ -99,10 +99,12 @@ def check_against_gzip(body: bytes, found: Decoded) -> None:
 
 
 def _unpacked(body: bytes) -> bytes | None:
+    """What is packed in it; None if that is broken, or over the limit, which holds for each layer."""
     try:
-        return gzip.decompress(body)
+        inside = gzip.decompress(body)
     except (OSError, EOFError, zlib.error):
         return None
+    return inside if len(inside) <= LIMITS.max_decoded_bytes else None
 
 
 def check_against_codec(body: bytes, found: Decoded, charset: str | None) -> None:
