@@ -4,7 +4,9 @@ from .baseline import StateBaseline as StateBaseline
 from .baseline import open_baseline as open_baseline
 from .ci_formats import MAX_ANNOTATIONS as MAX_ANNOTATIONS
 from .ci_formats import MAX_IN_TEST_CASE as MAX_IN_TEST_CASE
+from .ci_formats import MAX_RESULTS as MAX_RESULTS
 from .ci_formats import to_markdown as to_markdown
+from .ci_formats import to_sarif as to_sarif
 from .config_file import MAX_BYTES as MAX_BYTES
 from .config_file import MAX_NESTING as MAX_NESTING
 from .config_file import read_config_file as read_config_file
@@ -68,8 +70,6 @@ from .rule_docs import explain_all as explain_all
 from .rule_docs import needing as needing
 from .runner import CHECKS as CHECKS
 from .runner import SiteOverview as SiteOverview
-from .sarif import MAX_RESULTS as MAX_RESULTS
-from .sarif import to_sarif as to_sarif
 from .url_checks import UrlCheck as UrlCheck
 from .url_checks import UrlChecks as UrlChecks
 from .url_sample import MAX_STRATA as MAX_STRATA

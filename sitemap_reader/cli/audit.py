@@ -1,37 +1,50 @@
-"""`audit`: reports what is wrong with a site's sitemaps, in one or more formats."""
+"""`audit`: reports what is wrong with a site's sitemaps, in one or more formats.
+
+The outputs are -o, --also and --findings: reports are written at the end, rows of occurrences at that of a target.
+"""
 
 from __future__ import annotations
 
+import os
 import time
-from contextlib import nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from ..checks.audit import AuditRequest, audit, audit_lines
+from ..checks.ci_formats import MAX_ANNOTATIONS, MAX_RESULTS, no_file
 from ..checks.findings import SEVERITIES
 from ..checks.html.charts import can_draw
+from ..checks.occurrences import Occurrence, OccurrenceBuffer, RowSpool
 from ..checks.options import RequestOptions
-from ..checks.report_set import ReportSet
+from ..checks.report import ReportSet
 from ..checks.rule_docs import explain_all
 from ..checks.url_checks import check_bar
 from ..client.targets import find_target, reject_sitemap_file
+from ..client.terminal import FILE, FILE_COLUMNS, Screen
 from ..model.errors import UsageError, install_hint
 from ..model.options import part_of
 from ..serialize.dumps import STDIN, is_dump_name, numbered_objects
-from .audit_outputs import open_audit_outputs
+from ..serialize.projection import columns_of
+from ..serialize.writers import check_format, make_sink
 from .exits import Exit
 from .messages import Console, read_each, stdin_document
-from .output import display_name, is_terminal, open_input, open_outputs, screen_for
+from .options import OCCURRENCE_FORMATS, REPORT_FORMATS
+from .output import display_name, format_for, is_terminal, open_input, open_outputs, screen_for, suffix_formats
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
+    from ..checks.ci_formats import FileOf
     from ..checks.report import Report
     from ..client.targets import Target
     from ..model.problems import Severity
-    from .audit_outputs import AuditOutputs
+    from ..serialize.byte_streams import Sink
+    from ..serialize.projection import Fields
     from .options import OutputOptions
+    from .output import Outputs
 
 # --fail-on -> the severities that make the command fail.
 _FAILING: dict[str, tuple[Severity, ...]] = {
@@ -149,3 +162,188 @@ def _nothing(report: Report) -> str:
     if report.complete is not False and any(note.startswith("filtered by") for note in report.notes):
         what = "no URL matches the filters in"
     return no_sitemap or f"{what} {report.target}"
+
+
+# --- outputs ---------------------------------------------------------------------------------------------------------
+
+
+# The rows that an HTML page has: some 10 MB.
+MAX_PAGE_ROWS = 50_000
+# Formats that take one target.
+_CI_FORMATS = ("github", "sarif", "junit", "markdown")
+_JSON = ("json", "sarif", "jsonl")
+_REPORT_ENDINGS = ".sarif, .xml, .md, .html, .json or .txt; --findings takes .csv, .jsonl and .parquet"
+
+
+@attrs.frozen
+class Shown:
+    """What a report shows beside its findings. `failing`: the severities that make the command fail.
+
+    `file_of` is the file of a URL in the repository; `file` has the occurrences that an HTML page lacks.
+    """
+
+    occurrences: list[Occurrence]
+    failing: tuple[Severity, ...]
+    file_of: FileOf = no_file
+    file: str | None = None
+    screen: Screen = FILE
+
+
+_WRITERS: dict[str, Callable[[Any, Shown], str]] = {
+    "text": lambda report, shown: _text(report, shown.screen),
+    "json": lambda report, _: report.to_json(),
+    "html": lambda report, shown: report.to_html(shown.occurrences[:MAX_PAGE_ROWS], file=shown.file),
+    "github": lambda report, shown: report.to_github(shown.occurrences, file_of=shown.file_of),
+    "sarif": lambda report, shown: report.to_sarif(shown.occurrences, file_of=shown.file_of),
+    "junit": lambda report, shown: report.to_junit(shown.occurrences, file_of=shown.file_of, failing=shown.failing),
+    "markdown": lambda report, shown: report.to_markdown(shown.occurrences, file_of=shown.file_of),
+}
+
+
+def _text(report: Report | ReportSet, screen: Screen) -> str:
+    return report.to_text(color=screen.has_color, columns=min(screen.columns, FILE_COLUMNS))
+
+
+def _kept_rows(format: str) -> int:
+    """How many occurrences of each severity are kept for a format."""
+    limits = {"html": MAX_PAGE_ROWS, "github": MAX_ANNOTATIONS, "sarif": MAX_RESULTS}
+    return {**limits, "junit": 10_000, "markdown": 1_000}.get(format, 0)
+
+
+@attrs.define
+class AuditOutputs:
+    """The open outputs: the format and the stream of each report, and the sinks of rows.
+
+    `main` is that of -o. `site` is the target that is read; rows name it if there are several (`names_sites`).
+    `_beside` is the sink of a file for what an HTML page lacks, called `_file`.
+    """
+
+    main: Outputs
+    reports: list[tuple[str, Outputs]]
+    sinks: list[Sink]
+    _output: str | None
+    _kept: OccurrenceBuffer
+    _file: str | None = None
+    _beside: Sink | None = None
+    _found: int = 0
+    _rows: RowSpool = attrs.field(factory=RowSpool)
+    site: str = ""
+    names_sites: bool = False
+
+    @property
+    def on_occurrence(self) -> Callable[[Occurrence], None] | None:
+        """What the audit calls with each occurrence; None if no output shows them."""
+        return self._add if self.sinks or self._kept.limit else None
+
+    def _add(self, found: Occurrence) -> None:
+        self._found += 1
+        if self._kept.limit:
+            self._kept.add(found)
+        if self.sinks or self._beside is not None:
+            self._rows.add({**found.to_dict(), "site": self.site} if self.names_sites else found.to_dict())
+
+    def write_rows(self, report: Report) -> None:
+        """Writes the rows of a target, in the order of its findings."""
+        if self._beside is not None and self._found > MAX_PAGE_ROWS:
+            self.sinks.append(self._beside)
+        for row in self._rows.take((each.code, each.severity) for each in report.findings):
+            for sink in self.sinks:
+                sink.write(row)
+
+    def write(self, report: Report | ReportSet, failing: tuple[Severity, ...], file_of: FileOf) -> None:
+        file = None if self._file is None or self._found <= MAX_PAGE_ROWS else Path(self._file).name
+        kept = [*self._kept]
+        for format, stream in self.reports:
+            screen = screen_for(self._output) if stream is self.main else FILE
+            shown = Shown(kept, failing, file_of, file, screen)
+            text = screen.substituted(_WRITERS[format](report, shown))
+            stream.records.write(text.encode(screen.encoding, "replace"))
+            stream.keep()
+        self.main.keep()
+
+
+@contextmanager
+def open_audit_outputs(
+    to: OutputOptions, also: Sequence[str], findings: str | None, *, save_checks: str | None, targets: int
+) -> Iterator[AuditOutputs]:
+    """Opens the outputs of an audit of so many targets; UsageError for formats and names that do not fit."""
+    output = to.output
+    format = format_for(output, to.format, (*REPORT_FORMATS, *OCCURRENCE_FORMATS)) or "text"
+    if format == "html" and is_terminal(output):
+        raise UsageError("html is for a browser: give -o report.html")
+    others = [(file, _format_by_suffix("--also", file, REPORT_FORMATS, _REPORT_ENDINGS)) for file in also]
+    formats = [format, *(each for _, each in others)]
+    for each in formats:
+        if each in _CI_FORMATS and targets > 1:
+            raise UsageError(f"{each} is a report of one TARGET: give it one, and run an audit for each")
+    _refuse_repeated([output, findings, save_checks], also)
+    if save_checks is not None and output is not None and os.path.realpath(save_checks) == os.path.realpath(output):
+        raise UsageError(f"--save-checks and -o are the same file, {output}", remedy="give it to one of them")
+    kept = OccurrenceBuffer(max(map(_kept_rows, formats)) if targets == 1 else 0)
+    page = next((file for file, each in [(output, format), *others] if each == "html" and file), None)
+    with ExitStack() as opened:
+        streams = [(each, opened.enter_context(open_outputs(file, is_json=each in _JSON))) for file, each in others]
+        fields = columns_of(Occurrence, names_sites=targets > 1)
+        rows = _open_rows(to, format, findings, page if kept.limit else None, fields, kept)
+        made = opened.enter_context(rows)
+        made.reports += streams
+        made.names_sites = targets > 1
+        yield made
+
+
+@contextmanager
+def _open_rows(
+    to: OutputOptions, format: str, findings: str | None, page: str | None, fields: Fields, kept: OccurrenceBuffer
+) -> Iterator[AuditOutputs]:
+    """Opens -o and --findings; an HTML page has a file of its name beside it, unless --findings names one.
+
+    `fields` are the columns of rows; a JSON line has the whole object.
+    """
+    file, file_format = findings, None
+    if findings is not None:
+        endings = ", ".join(f".{name}" for name in OCCURRENCE_FORMATS)
+        file_format = _format_by_suffix("--findings", findings, OCCURRENCE_FORMATS, endings)
+        check_format(file_format)
+    if findings is None and page is not None and (free := _file_beside(page, to.output)) is not None:
+        file, file_format = free, "jsonl"
+    own = format if format in OCCURRENCE_FORMATS else "jsonl"
+    options: dict[str, Any] = {"report_format": file_format, "may_lack_report": findings is None, "guard": to.guard}
+    options["is_json"] = format in _JSON
+    with open_outputs(to.output, file, format=own, fields=None if own == "jsonl" else fields, **options) as main:
+        reports = [] if format in OCCURRENCE_FORMATS else [(format, main)]
+        made = AuditOutputs(main, reports, [] if reports else [main.sink], to.output, kept, file)
+        if main.report is None or file_format is None:
+            yield made
+            return
+        beside = make_sink(file_format, main.report, fields=None if file_format == "jsonl" else fields, guard=to.guard)
+        if findings is None:
+            made._beside = beside
+        else:
+            made.sinks.append(beside)
+        yield made
+        beside.close()
+
+
+def _file_beside(page: str, *others: str | None) -> str | None:
+    """The file for what an HTML page lacks; None for a page that is no file, and where another output or a link is."""
+    name = f"{Path(page).with_suffix('')}.findings.jsonl"
+    is_free = not os.path.islink(name) and os.path.abspath(name) not in {os.path.abspath(each or "") for each in others}
+    is_file = os.path.isfile(page) or not os.path.exists(page)
+    return name if is_free and is_file and not os.path.abspath(page).startswith("/dev/") else None
+
+
+def _format_by_suffix(option: str, file: str, formats: Sequence[str], endings: str) -> str:
+    """The format of a file of this option; UsageError for a name without one of these `endings`."""
+    for format in suffix_formats(file):
+        if format in formats:
+            return format
+    raise UsageError(f"{option} {file}: give a name that ends in {endings}")
+
+
+def _refuse_repeated(others: Sequence[str | None], also: Sequence[str]) -> None:
+    taken = [os.path.realpath(each) for each in (*others, *also) if each and each != STDIN]
+    for file in also:
+        if taken.count(os.path.realpath(file)) > 1:
+            raise UsageError(
+                f"--also {file}: that file has another output", remedy="give each output a file of its own"
+            )

@@ -11,7 +11,7 @@ import click
 
 from ..serialize.writers import FORMATS
 from ..version import __version__
-from . import network_options, options, watch_options
+from . import network_options, options
 from . import option_types as types
 from .command import CommandGroup, current_settings
 
@@ -207,7 +207,7 @@ def sync(**arguments: Any) -> Exit:
 )
 @click.argument("hosts", metavar="HOSTS...", type=types.TARGET, nargs=-1)
 @options.state
-@watch_options.watch
+@options.watch
 @options.verbosity
 @options.changed_on
 @options.url_patterns

@@ -14,7 +14,7 @@ import pytest
 from cli_runs import BROKEN, SHOP, SITES, refusal
 from kit import Site, dump, objects, robots, run, urlset
 
-from sitemap_reader.cli import audit_outputs
+from sitemap_reader.cli import audit
 from sitemap_reader.model import CATALOGUE
 
 AUDITED = SITES.parent / "audit"
@@ -273,11 +273,11 @@ def test_charts_are_advised_once_on_stderr(tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.slow
 def test_a_page_has_a_file_beside_it_only_beyond_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page, beside = tmp_path / "report.html", tmp_path / "report.findings.jsonl"
-    monkeypatch.setattr(audit_outputs, "MAX_PAGE_ROWS", 27)
+    monkeypatch.setattr(audit, "MAX_PAGE_ROWS", 27)
     run("audit", BROKEN, "-o", page)
     assert [each.name for each in tmp_path.iterdir()] == ["report.html"]
     assert "occurrences; all are in" not in page.read_text()
-    monkeypatch.setattr(audit_outputs, "MAX_PAGE_ROWS", 26)
+    monkeypatch.setattr(audit, "MAX_PAGE_ROWS", 26)
     run("audit", BROKEN, "-o", page)
     assert len(beside.read_text().splitlines()) == 27
     assert 'This page has 26 of 27 occurrences; all are in <a href="report.findings.jsonl">' in page.read_text()

@@ -16,7 +16,7 @@ from defusedxml import ElementTree
 from kit import Site, files, objects, robots, run, urlset
 
 from sitemap_reader.cli import REPORT_FORMATS
-from sitemap_reader.cli.audit_outputs import _WRITERS
+from sitemap_reader.cli.audit import _WRITERS
 from sitemap_reader.cli.main import main
 from sitemap_reader.model import CATALOGUE
 from sitemap_reader.serialize import is_dump_name
