@@ -65,9 +65,10 @@ class FormerLastmods:
         first = self._first.get(key)
         if first is None or first == _packed(lastmod, precision):
             return None
-        known = map(_unpacked, (first, *self._more.get(key, ())))
-        if any(_overlap(each, (lastmod, precision or "second")) for each in known):
-            return None
+        end = period_end(lastmod, precision or "second")
+        for known in map(_unpacked, (first, *self._more.get(key, ()))):
+            if known[0] < end and lastmod < period_end(*known):
+                return None
         had, stated = _unpacked(first)
         return had.date().isoformat() if stated == "day" else stamp(had)
 
@@ -81,26 +82,22 @@ def _unpacked(packed: int) -> tuple[datetime, Precision]:
     return moment(number), PRECISIONS[index]
 
 
-def _overlap(one: tuple[datetime, Precision], other: tuple[datetime, Precision]) -> bool:
-    return one[0] < period_end(*other) and other[0] < period_end(*one)
-
-
 # Field -> codes that cannot be checked without a column of it.
 _CODES_BY_FIELD: dict[str, tuple[str, ...]] = {"status": ("C01", "C02", "C06"), "canonical": ("C04",)}
 _NOINDEX_FIELDS = frozenset({"noindex", "robots", "robots_header", "reason"})
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen
 class _PageFaults:
     """The faults of a page. Its canonical URL is the first `shared` characters of its loc, then `rest`.
 
     `error` is why it did not respond.
     """
 
-    status: int | None
-    noindex: bool
-    shared: int | None
-    rest: str
+    status: int | None = None
+    noindex: bool = False
+    shared: int | None = None
+    rest: str = ""
     soft_404: bool = False
     error: str | None = None
 
@@ -130,7 +127,7 @@ class _PageFaults:
         return f"{loc} {texts[code]} in {crawl}"
 
 
-_ABSENT = _PageFaults(None, False, None, "")
+_ABSENT = _PageFaults()
 
 
 class CrawlCheck(WholeSiteCheck):
@@ -157,13 +154,13 @@ class CrawlCheck(WholeSiteCheck):
     def read(cls, path: str | os.PathLike[str]) -> Self:
         """The check for a crawl file, which is read; UsageError as of CrawlFile."""
         check = cls(file := CrawlFile(os.fspath(path)))
-        same: dict[_FaultFields, _PageFaults] = {}  # shared by pages with the same faults
+        same: dict[_PageFaults, _PageFaults] = {}  # shared by pages with the same faults
         for row in file:
             key = url_key(row.url)
             if key in check._faults:  # a variant of the same URL: the first row counts
                 continue
             faults = _faults_of(row)
-            check._faults[key] = None if faults is None else same.setdefault(faults, _PageFaults(*faults))
+            check._faults[key] = None if faults is None else same.setdefault(faults, faults)
             if faults is None and row.status == 200 and row.indexable:
                 check._unlisted.add(key)
         missing = _missing_columns(file)
@@ -259,16 +256,14 @@ class CrawlCheck(WholeSiteCheck):
             self.notes.append(f"{self._file.name}: {pages} on hosts that no sitemap lists, left out of C06")
 
 
-_FaultFields = tuple[int | None, bool, int | None, str, bool, str | None]
-
-
 def codes_of(row: CrawledPage) -> tuple[str, ...]:
+    """The code of each fault of a page."""
     faults = _faults_of(row)
-    return () if faults is None else _PageFaults(*faults).codes
+    return () if faults is None else faults.codes
 
 
-def _faults_of(row: CrawledPage) -> _FaultFields | None:
-    """The fields of _PageFaults; None for a page without faults."""
+def _faults_of(row: CrawledPage) -> _PageFaults | None:
+    """The faults of a page; None without any."""
     has_other_canonical = row.canonical is not None and row.canonical != row.url
     is_plain = not (has_other_canonical or row.noindex or row.soft_404 or row.error)
     if is_plain and _is_page_status(row.status):
@@ -279,7 +274,7 @@ def _faults_of(row: CrawledPage) -> _FaultFields | None:
         pairs = enumerate(zip(row.url, row.canonical, strict=False))
         shared = next((index for index, (one, other) in pairs if one != other), min(len(row.url), len(row.canonical)))
         rest = row.canonical[shared:]
-    return row.status, row.noindex, shared, rest, row.soft_404, row.error
+    return _PageFaults(row.status, row.noindex, shared, rest, row.soft_404, row.error)
 
 
 def _missing_columns(file: CrawlFile) -> dict[str, tuple[str, ...]]:
@@ -315,8 +310,8 @@ class UnchangedContentCheck(Check):
         """The check for a baseline and the crawl of its time, which are read; UsageError for invalid files."""
         before, now = CrawlFile(os.fspath(baseline_crawl)), CrawlFile(os.fspath(crawl))
         # Redirects and errors have no content of the page.
-        hashes = {url_key(row.url): hash(row.hash) for row in before if row.hash and _is_page(row)}
-        keys = ((url_key(row.url), hash(row.hash)) for row in now if row.hash and _is_page(row))
+        hashes = {url_key(row.url): hash(row.hash) for row in before if row.hash and _is_page_status(row.status)}
+        keys = ((url_key(row.url), hash(row.hash)) for row in now if row.hash and _is_page_status(row.status))
         same = {key for key, content in keys if hashes.get(key) == content}
         lastmods = FormerLastmods()
         for record in baseline.listings():
@@ -343,7 +338,3 @@ class UnchangedContentCheck(Check):
 def _is_page_status(status: int | None) -> bool:
     """Whether it is neither a redirect nor an error; 304 means that the page is as the crawler has it."""
     return status is None or status < 300 or status == 304
-
-
-def _is_page(row: CrawledPage) -> bool:
-    return _is_page_status(row.status)

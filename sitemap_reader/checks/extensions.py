@@ -324,7 +324,7 @@ class HreflangReturnTags(WholeSiteCheck):
             self._db.execute("INSERT INTO block VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
     def on_outcome(self, outcome: Outcome, findings: Findings) -> None:
-        """Remembers which sitemaps were read completely."""
+
         super().on_outcome(outcome, findings)
         if outcome.complete:
             self._whole.add(outcome.url)
@@ -453,7 +453,8 @@ class NewsItems(Check):
             return
         news = dict(zip(batch.owners("news"), map(News, *columns), strict=True))
         missing = ((index, _missing_of_news(each, batch.problems.get(index, ()))) for index, each in news.items())
-        findings.report_urls("N03", batch, {index: words for index, words in missing if words}, _describe_missing)
+        faults = {index: words for index, words in missing if words}
+        findings.report_urls("N03", batch, faults, lambda loc, words: (f"{loc}: no {words}", "news:news", None))
         old = {index: each for index, each in news.items() if self._is_old(each)}
         findings.report_urls("N02", batch, old, _describe_old)
         languages = {index: each.language for index, each in news.items() if each.language}
@@ -472,10 +473,6 @@ def _missing_of_news(news: News, problems: Iterable[Problem]) -> str:
         return ""
     unreadable = {problem.field for problem in problems if problem.code == "D01"}
     return ", ".join(_REQUIRED_OF_NEWS[field] for field in missing if f"news:{field}" not in unreadable)
-
-
-def _describe_missing(loc: str, words: str) -> Description:
-    return f"{loc}: no {words}", "news:news", None
 
 
 def _describe_old(loc: str, news: News) -> Description:

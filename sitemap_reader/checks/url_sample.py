@@ -11,6 +11,7 @@ Memory grows with the size of the sample, except for the set of keys by which re
 from __future__ import annotations
 
 from hashlib import blake2b
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import attrs
@@ -32,6 +33,7 @@ OTHER: Stratum = ("other", "other")
 _LEAST_KEPT = 16
 _KEPT_PER_SAMPLED = 8
 _RANKS = 2.0**64
+_rank = attrgetter("rank")
 
 
 @attrs.frozen
@@ -151,10 +153,6 @@ def _merged(strata: Iterable[_Kept]) -> _Kept:
     limit = min(each.limit for each in strata)
     urls = [url for each in strata for url in each.urls if url.rank < limit]
     return _Kept(sum(each.size for each in strata), limit, urls)
-
-
-def _rank(url: ListedUrl) -> float:
-    return url.rank
 
 
 def allocate(sizes: Sequence[int], total: int) -> list[int]:

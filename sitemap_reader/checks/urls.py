@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..frontier.robots_rules import Rules
     from ..model.url_batch import UrlBatch
     from .documents import CheckFactories
-    from .findings import Description, Findings, Location
+    from .findings import Findings, Location
 
 
 _SESSIONS = (
@@ -89,11 +89,10 @@ class PrivateHosts(Check):
         for origin, places in batch.origins:
             name = host(f"{origin}/")
             if _is_private(name) and name not in self._allowed_hosts:
-                findings.report_urls("U14", batch, dict.fromkeys(places, name), _describe_private)
-
-
-def _describe_private(loc: str, name: str) -> Description:
-    return f"{loc}: {name} is a private address", "loc", loc
+                faults = dict.fromkeys(places, name)
+                findings.report_urls(
+                    "U14", batch, faults, lambda loc, name: (f"{loc}: {name} is a private address", "loc", loc)
+                )
 
 
 def _is_private(name: str) -> bool:
@@ -152,10 +151,6 @@ class _HostRules:
         # No prefix begins with another one, so only the last prefix that sorts before the URL can match.
         index = bisect_right(self._suspects, loc)
         return index > 0 and loc.startswith(self._suspects[index - 1])
-
-    def disallows(self, loc: str) -> bool:
-        """Whether Protego disallows it; refusal() gives a text instead of "" if matching would take too long."""
-        return self.rules.refusal(loc) == ""
 
 
 @attrs.define
@@ -257,7 +252,7 @@ class DisallowedUrls(Check):
 
 
 def _check(host: _HostRules, at: Location, findings: Findings) -> None:
-    if host.disallows(at["raw"]):
+    if host.rules.refusal(at["raw"]) == "":  # a text where matching would take too long
         findings.report("U12", f"robots.txt forbids {at['raw']}", **at)
 
 

@@ -33,11 +33,30 @@ def run(*, targets: Sequence[str], to: OutputOptions, **reading: Any) -> Exit:
     console = Console(quiet=to.quiet, verbose=to.verbose)
     names = read_targets_at(targets, reading)
     format = rows_format_for(to)
+    found: list[tuple[str, Candidate]] = []
+
+    def read(target: str | Target) -> Exit:
+        builder = SummaryBuilder(on_item=console.show)
+
+        def take(item: Item) -> None:
+            if not isinstance(item, UrlRecord):  # there are none
+                builder.record([item])
+
+        site = find_target(target, reading["base"])
+        candidates = discover(site, on_item=take, **reading)
+        found.extend((site.name, candidate) for candidate in candidates)
+        good = sum(candidate.format in SITEMAP_FORMATS for candidate in candidates)
+        if not candidates or (builder.blocked and not good):
+            message = f"no sitemap found for {site.name}; give its URL, if you know it"
+            raise builder.verdict(site.name) or NothingFound(message)
+        if good == len(candidates) and not builder.problems.counts["S16"]:
+            return Exit.COMPLETE
+        return Exit.PARTIAL if good else Exit.UNREADABLE
+
     with open_outputs(to.output, is_json=format == "jsonl") as outputs:
-        discovery = _Discovery(console, reading)
-        codes = read_each(names, console, discovery.site)
+        codes = read_each(names, console, read)
         outputs.decide(codes)
-        found, first = discovery.found, 0 if len(names) > 1 else 1
+        first = 0 if len(names) > 1 else 1
         if format == "jsonl":
             lines: Iterator[bytes] = (json_line(each, site=None if first else site) for site, each in found)
         else:
@@ -51,30 +70,3 @@ def run(*, targets: Sequence[str], to: OutputOptions, **reading: Any) -> Exit:
     if others := len(found) - holding:
         summary += f"; {count_of(others, 'other candidate')} could not be read"
     return console.end(summary, "partial: not every robots.txt or candidate could be read", codes)
-
-
-@attrs.define
-class _Discovery:
-    """Discovers one target after the other; `found` has (site, candidate)."""
-
-    console: Console
-    reading: dict[str, Any]
-    found: list[tuple[str, Candidate]] = attrs.field(factory=list)
-
-    def site(self, target: str | Target) -> Exit:
-        builder = SummaryBuilder(on_item=self.console.show)
-
-        def take(item: Item) -> None:
-            if not isinstance(item, UrlRecord):  # there are none
-                builder.record([item])
-
-        site = find_target(target, self.reading["base"])
-        candidates = discover(site, on_item=take, **self.reading)
-        self.found += [(site.name, candidate) for candidate in candidates]
-        good = sum(candidate.format in SITEMAP_FORMATS for candidate in candidates)
-        if not candidates or (builder.blocked and not good):
-            message = f"no sitemap found for {site.name}; give its URL, if you know it"
-            raise builder.verdict(site.name) or NothingFound(message)
-        if good == len(candidates) and not builder.problems.counts["S16"]:
-            return Exit.COMPLETE
-        return Exit.PARTIAL if good else Exit.UNREADABLE

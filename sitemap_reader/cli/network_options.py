@@ -101,7 +101,22 @@ def _with_keywords(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def with_keywords(**kwargs: Any) -> Any:
-        _convert(kwargs)
+        timeout, user_agent, netrc_file = kwargs.pop("timeout"), kwargs.pop("user_agent"), kwargs.pop("netrc_file")
+        kwargs["limits"] = limits(
+            kwargs,
+            read_seconds=timeout,
+            connect_seconds=min(timeout, _DEFAULTS.connect_seconds),
+            tries=kwargs.pop("retries") + 1,
+        )
+        kwargs["obey_robots"] = not kwargs.pop("no_robots")
+        if netrc_file is not None:
+            kwargs["netrc"] = netrc_file
+        if user_agent is not None:
+            kwargs["user_agent"] = user_agent
+        if kwargs["insecure"]:
+            from .messages import Console  # imported late: --help does not need it
+
+            Console(quiet=kwargs["quiet"]).note("warning TLS certificates are not verified (--insecure)")
         return function(**kwargs)
 
     return with_keywords
@@ -112,23 +127,3 @@ _OF_ONE_SITE = (_CONCURRENCY, _RECORD, _MAP)
 network = stacked(*_NETWORK, _with_keywords)
 watch_network = stacked(*(each for each in _NETWORK if each not in _OF_ONE_SITE), _with_keywords)
 harvest_network = stacked(*(each for each in _NETWORK if each not in (*_OF_ONE_SITE, _SITE_SECONDS)), _with_keywords)
-
-
-def _convert(kwargs: dict[str, Any]) -> None:
-    """Puts keywords of SitemapReader in place of the options that are named or given otherwise."""
-    timeout, user_agent, netrc_file = kwargs.pop("timeout"), kwargs.pop("user_agent"), kwargs.pop("netrc_file")
-    kwargs["limits"] = limits(
-        kwargs,
-        read_seconds=timeout,
-        connect_seconds=min(timeout, _DEFAULTS.connect_seconds),
-        tries=kwargs.pop("retries") + 1,
-    )
-    kwargs["obey_robots"] = not kwargs.pop("no_robots")
-    if netrc_file is not None:
-        kwargs["netrc"] = netrc_file
-    if user_agent is not None:
-        kwargs["user_agent"] = user_agent
-    if kwargs["insecure"]:
-        from .messages import Console  # imported late: --help does not need it
-
-        Console(quiet=kwargs["quiet"]).note("warning TLS certificates are not verified (--insecure)")

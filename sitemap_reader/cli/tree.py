@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING, Any
 
 import attrs
 import orjson
 
 from ..client.sitemap_tree import SitemapTree, TreeRow
+from ..client.summary import Summary
 from ..client.sync_api import urls
 from ..client.targets import find_target
 from ..statistics.facts import as_stated
-from .exits import Interrupts, judge
+from .exits import judge
 from .messages import Console, read_each, read_targets_at
 from .output import open_outputs, rows_format_for
 from .tables import rows_as
@@ -19,7 +22,6 @@ from .tables import rows_as
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ..client.summary import Summary
     from ..client.targets import Target
     from ..model.records import Item
     from .exits import Exit
@@ -33,11 +35,32 @@ def run(*, targets: Sequence[str], to: OutputOptions, **reading: Any) -> Exit:
     console = Console(quiet=to.quiet, verbose=to.verbose)
     names = read_targets_at(targets, reading)
     format = rows_format_for(to)
+    trees, summaries = list[tuple[str, SitemapTree]](), list[Summary]()
     with open_outputs(to.output, is_json=format == "jsonl") as outputs:
-        trees = _Trees(console, outputs.interrupts, reading)
-        codes = read_each(names, console, trees.site)
+        check = outputs.interrupts.check
+
+        def read(target: str | Target) -> Exit:
+            found, tree = find_target(target, reading["base"]), SitemapTree()
+
+            def take(item: Item) -> None:
+                console.show(item)
+                tree.add(item)
+
+            callbacks: dict[str, Any] = {"on_item": take, "on_wait": check, "on_progress": console.progress()}
+            # Deferred: an interrupt between two statements would leave half an item in the tree.
+            with outputs.interrupts.deferred(), urls(found, **callbacks, **reading) as stream:
+                trees.append((found.name, tree))
+                try:
+                    for record in stream:
+                        tree.note(record.sitemap, record.lastmod, record.lastmod_precision)
+                        check()
+                finally:
+                    summaries.append(stream.summary)
+            return judge(found.name, summaries[-1])
+
+        codes = read_each(names, console, read)
         outputs.decide(codes)
-        rows = [(site, row) for site, tree in trees.trees for row in tree.rows()]
+        rows = [(site, row) for site, tree in trees for row in tree.rows()]
         if format == "jsonl":
             lines: Iterator[bytes] = (_json_line(row, site if len(names) > 1 else None) for site, row in rows)
         else:
@@ -46,41 +69,10 @@ def run(*, targets: Sequence[str], to: OutputOptions, **reading: Any) -> Exit:
             table = _table(rows) if format == "table" else (TSV_HEADER[first:], values)
             lines = rows_as(format, *table, right=("entries", "kept", "status"), to=to)
         outputs.records.write_lines(b"".join(lines))
-    if trees.total is None:  # no target was valid
+    if not summaries:  # no target was valid
         return console.end(None, None, codes)
-    return console.end(str(trees.total), trees.total.partial_line(), codes)
-
-
-@attrs.define
-class _Trees:
-    """Reads one target after the other; `trees` has (site, tree)."""
-
-    console: Console
-    interrupts: Interrupts
-    reading: dict[str, Any]
-    trees: list[tuple[str, SitemapTree]] = attrs.field(factory=list)
-    total: Summary | None = None
-
-    def site(self, target: str | Target) -> Exit:
-        found, tree = find_target(target, self.reading["base"]), SitemapTree()
-
-        def take(item: Item) -> None:
-            self.console.show(item)
-            tree.add(item)
-
-        check = self.interrupts.check
-        callbacks: dict[str, Any] = {"on_item": take, "on_wait": check, "on_progress": self.console.progress()}
-        # Deferred: an interrupt between two statements would leave half an item in the tree.
-        with self.interrupts.deferred(), urls(found, **callbacks, **self.reading) as stream:
-            self.trees.append((found.name, tree))
-            try:
-                for record in stream:
-                    tree.note(record.sitemap, record.lastmod, record.lastmod_precision)
-                    check()
-            finally:
-                summary = stream.summary
-                self.total = self.total + summary if self.total else summary
-        return judge(found.name, summary)
+    total = reduce(add, summaries)
+    return console.end(str(total), total.partial_line(), codes)
 
 
 def _table(rows: Sequence[tuple[str, TreeRow]]) -> tuple[Sequence[str], Sequence[Sequence[object]]]:

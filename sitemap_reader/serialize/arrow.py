@@ -60,36 +60,14 @@ BATCH_ROWS, BATCH_BYTES = 1_024, 1 << 20
 _STORED = {column.name for column in URL_COLUMNS.children}
 
 
-class _Cells:
-    """The values of JSON objects by column, with their types checked."""
-
-    def __init__(self, fields: Fields) -> None:
-        self._counts = [number for number, column in enumerate(fields.columns) if column.type == COUNTS]
-        self._select = fields.select if fields.has_paths else None
-        self._check = checker({column.name: checked_type(column.type) | None for column in fields.columns})
-
-    def of(self, json_object: dict[str, Any]) -> tuple[Any, ...]:
-        """The values of a JSON object; UsageError, with URL and key, for one of another type."""
-        try:
-            cells = self._check(self._select(json_object) if self._select else json_object)
-        except misfits() as exc:
-            place = next((json_object[key] for key in ("loc", "url", "sitemap") if json_object.get(key)), "a line")
-            raise UsageError(f"{place}: {exc}") from None
-        if not self._counts:
-            return cells
-        return tuple(
-            [*cell.items()] if number in self._counts and cell is not None else cell
-            for number, cell in enumerate(cells)
-        )
-
-
 class Batches:
     """Collects JSON objects and UrlBatches; take() returns batches, rows in the order added."""
 
     def __init__(self, fields: Fields) -> None:
         self.schema = arrow_schema(fields)
-        self._cells = _Cells(fields)
-        self._has_paths = fields.has_paths
+        self._fields = fields
+        self._counts = [number for number, column in enumerate(fields.columns) if column.type == COUNTS]
+        self._checked = checker({column.name: checked_type(column.type) | None for column in fields.columns})
         self.ready: list[Any] = []
         self.ready_rows = self.ready_bytes = 0  # of the batches in `ready`
         # What waits: rows, or else the URLs of one site with the sitemaps of these.
@@ -100,8 +78,15 @@ class Batches:
         self._bytes = 0
 
     def add(self, json_object: dict[str, Any]) -> None:
-        """Adds a JSON object; UsageError, and nothing added, for a value that is not of its column's type."""
-        row = self._cells.of(json_object)
+        """Adds a JSON object; UsageError, with URL and key, for a value that is not of its column's type."""
+        try:
+            row = self._checked(self._fields.select(json_object) if self._fields.has_paths else json_object)
+        except misfits() as exc:
+            place = next((json_object[key] for key in ("loc", "url", "sitemap") if json_object.get(key)), "a line")
+            raise UsageError(f"{place}: {exc}") from None
+        if self._counts:
+            counts = (number in self._counts and cell is not None for number, cell in enumerate(row))
+            row = tuple([*cell.items()] if is_count else cell for cell, is_count in zip(row, counts, strict=True))
         if len(self._urls):
             self.end()
         self._rows.append(row)
@@ -113,7 +98,7 @@ class Batches:
         if self._rows or constants != self._constants:
             self.end()
             self._constants = constants
-        if self._has_paths:
+        if self._fields.has_paths:
             for record in urls.records():
                 self.add(to_dict(Change("new", record) if is_new else record, site=site))
         else:

@@ -62,21 +62,13 @@ def numbered_objects(
     stays open; it must be seekable only for Parquet. `before_read` is called before each read, which may block; what it
     raises is passed on unchanged.
     """
-    body = _json_body(stream, name, before_read)
-    yield from _parquet_objects(stream, name) if body is None else _json_objects(body, name)
-
-
-def _json_body(stream: BinaryIO, name: str, before_read: Callable[[], object] | None) -> _Body | None:
-    """The stream of the decompressed lines; None for Parquet."""
     source = io.BufferedReader(_Ahead(stream, name, before_read), 1 << 16)
     head = source.peek(len(_PARQUET))
     if head.startswith(_PARQUET):
-        return None
-    for compression, magic in MAGIC.items():
-        if head.startswith(magic):
-            body: _Body = decompressed(source, compression, name)
-            return body
-    return source
+        yield from _parquet_objects(stream, name)
+        return
+    compression = next((each for each, magic in MAGIC.items() if head.startswith(magic)), None)
+    yield from _json_objects(decompressed(source, compression, name) if compression else source, name)
 
 
 # --- JSON lines ------------------------------------------------------------------------------------------------

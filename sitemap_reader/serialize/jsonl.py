@@ -83,12 +83,8 @@ def encode_urls(batch: UrlBatch, *, site: str | None = None, is_new: bool = Fals
     return bytes(store.json_lines(batch.start, batch.stop, orjson.dumps(batch.sitemap), end, head, tails))
 
 
-def json_columns(batch: UrlBatch, names: Iterable[str], *, site: str | None = None) -> list[Sequence[bytes | None]]:
-    """The JSON of the values of some keys in the lines of a batch; None where a URL has no such key, or null."""
-    return [_json_column(batch, name, site) for name in names]
-
-
-def _json_column(batch: UrlBatch, name: str, site: str | None) -> Sequence[bytes | None]:
+def json_column(batch: UrlBatch, name: str, site: str | None = None) -> Sequence[bytes | None]:
+    """The JSON of the values of a key in the lines of a batch; None where a URL has no such key, or null."""
     constants = {"sitemap": batch.sitemap, "site": site}
     if name in constants:
         return [None if constants[name] is None else orjson.dumps(constants[name])] * len(batch)
@@ -97,14 +93,11 @@ def _json_column(batch: UrlBatch, name: str, site: str | None) -> Sequence[bytes
         return [orjson.dumps(short(problems[at])) if at in problems else None for at in range(len(batch))]
     if isinstance(batch.store, ObjectColumns):
         values = map(attrgetter(name), batch.records())
-        return [None if value is None or value is False or value == () else _dumps(value) for value in values]
+        stated = (None if value is None or value is False or value == () else _plain(value) for value in values)
+        return [None if value is None else orjson.dumps(value) for value in stated]
     store: Any = batch.store
     found: list[bytes | None] = store.json_values(name, batch.start, batch.stop)
     return found
-
-
-def _dumps(value: Any) -> bytes:
-    return orjson.dumps(_plain(value))
 
 
 def encode_changes(changes: UrlBatch | list[Change], *, site: str | None = None) -> bytes:
@@ -246,7 +239,10 @@ def from_json(line: bytes | str | Mapping[str, Any]) -> Line:
     Traceback (most recent call last):
     sitemap_reader.model.errors.UsageError: URL record: Expected `float | null`, got `str` - at `$.priority`
     """
-    json_object: Any = _parsed(line) if isinstance(line, bytes | str) else line
+    try:
+        json_object: Any = orjson.loads(line) if isinstance(line, bytes | str) else line
+    except orjson.JSONDecodeError as exc:
+        raise UsageError(f"no JSON: {exc}") from exc
     if not isinstance(json_object, dict):
         raise UsageError(f"a line is a JSON object, not {json_object!r:.60}")
     kind = json_object.get("type")
@@ -258,13 +254,6 @@ def from_json(line: bytes | str | Mapping[str, Any]) -> Line:
         where = "URL record" if kind is None else f'line of type "{kind}"'
         raise UsageError(f"{where}: {exc}") from None
     return record
-
-
-def _parsed(line: bytes | str) -> Any:
-    try:
-        return orjson.loads(line)
-    except orjson.JSONDecodeError as exc:
-        raise UsageError(f"no JSON: {exc}") from exc
 
 
 def _record(kind: Any, json_object: dict[str, Any]) -> Any:

@@ -56,30 +56,25 @@ class Fields:
         """The keys of the line that are needed; with `extras` among them, extras have to be parsed."""
         return frozenset(column.root for column in self.columns)
 
-    @property
+    @cached_property
     def has_paths(self) -> bool:
         """Whether some are parts of a key's value."""
         return self.roots != {*self.names}
 
     def values(self, json_object: dict[str, Any]) -> list[Any]:
         """One value for each column, None where it is absent; UsageError where the structure is not that of a line."""
-        try:
-            return [column.get(json_object) for column in self.columns]
-        except (TypeError, AttributeError):
-            self._blame(json_object)
-            raise
+        values = []
+        for column in self.columns:
+            try:
+                values.append(column.get(json_object))
+            except (TypeError, AttributeError):
+                expected = "is not built as in a URL's line; see `sitemap-reader schema json`"
+                raise UsageError(f"{json_object.get('loc')}, {column.name}: {column.root} {expected}") from None
+        return values
 
     def select(self, json_object: dict[str, Any]) -> dict[str, Any]:
         """The flat JSON object: every name with its value, null where it is absent."""
         return dict(zip(self.names, self.values(json_object), strict=True))
-
-    def _blame(self, json_object: dict[str, Any]) -> None:
-        for column in self.columns:
-            try:
-                column.get(json_object)
-            except (TypeError, AttributeError):
-                expected = "is not built as in a URL's line; see `sitemap-reader schema json`"
-                raise UsageError(f"{json_object.get('loc')}, {column.name}: {column.root} {expected}") from None
 
 
 def parse_fields(text: str, *, option: str = "--fields") -> Fields:
@@ -152,9 +147,13 @@ def _column(path: str) -> Column:
     hint = _type_at(steps)
     if len(steps) == 1:
         return Column(path, hint, methodcaller("get", path))
-    get = _getter(steps)
-    # A dump that was written with fields has the path as a key.
-    return Column(path, hint, lambda json_object: json_object[path] if path in json_object else get(json_object))
+    keys = tuple(int(step) if _is_number(step) else step for step in steps)
+
+    def get(json_object: dict[str, Any]) -> Any:
+        # A dump that was written with fields has the path as a key.
+        return json_object[path] if path in json_object else _value_at(json_object, keys)
+
+    return Column(path, hint, get)
 
 
 def _type_at(steps: Sequence[str]) -> Any:
@@ -206,33 +205,17 @@ def _is_number(step: str) -> bool:
     return _NUMBER.fullmatch(step) is not None
 
 
-# --- values ---
-
-
-def _getter(steps: Sequence[str]) -> Getter:
-    """A function for the value at a path of a JSON object; TypeError or AttributeError for another structure."""
-    step, *rest = steps
-    inner = _getter(rest) if rest else None
-    return _picker(int(step), inner) if _is_number(step) else _follower(step, inner)
-
-
-def _follower(name: str, inner: Getter | None) -> Getter:
-    def get(value: Any) -> Any:
-        if type(value) is list:
-            return [get(item) for item in value]
+def _value_at(value: Any, keys: Sequence[str | int]) -> Any:
+    """The value at a path of a JSON object; TypeError or AttributeError for another structure."""
+    for number, key in enumerate(keys):
         if value is None:
             return None
-        found = value.get(name)
-        return found if inner is None or found is None else inner(found)
-
-    return get
-
-
-def _picker(number: int, inner: Getter | None) -> Getter:
-    def get(value: Any) -> Any:
-        if type(value) is not list:
-            raise TypeError
-        item = value[number] if number < len(value) else None
-        return item if inner is None or item is None else inner(item)
-
-    return get
+        if isinstance(key, int):
+            if type(value) is not list:
+                raise TypeError
+            value = value[key] if key < len(value) else None
+        elif type(value) is list:
+            return [_value_at(item, keys[number:]) for item in value]
+        else:
+            value = value.get(key)
+    return value

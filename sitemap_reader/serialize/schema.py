@@ -77,15 +77,11 @@ def schema(language: Language, of: LineKind = "urls") -> str:
         'loc': 'VARCHAR',
         'lastmod': 'TIMESTAMP',
     """
-    try:
-        render = _RENDERERS[language]
-    except KeyError:
-        raise UsageError(f"there is no schema for {language!r}; there is one for {', '.join(_RENDERERS)}") from None
-    try:
-        record = _RECORDS[of]
-    except KeyError:
-        raise UsageError(f"there is no schema of {of!r}; there is one of {', '.join(_RECORDS)}") from None
-    return render(record)
+    if language not in _RENDERERS:
+        raise UsageError(f"there is no schema for {language!r}; there is one for {', '.join(_RENDERERS)}")
+    if of not in _RECORDS:
+        raise UsageError(f"there is no schema of {of!r}; there is one of {', '.join(_RECORDS)}")
+    return _RENDERERS[language](_RECORDS[of])
 
 
 # --- types ------------------------------------------------------------------------------------------------------------

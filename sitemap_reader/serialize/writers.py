@@ -79,17 +79,16 @@ class _Jsonl(Sink):
         self._out.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
 
     def write_urls(self, batch: UrlBatch, *, site: str | None = None) -> None:
-        from .jsonl import encode_urls, json_columns
+        from .jsonl import encode_urls, json_column
 
         if self._fields is None:
             self._out.write_lines(encode_urls(batch, site=site))
         elif self._fields.has_paths:
             super().write_urls(batch, site=site)
         else:
-            names = self._fields.names
             columns = [
-                [b'"%s":%s' % (name.encode(), value or b"null") for value in column]
-                for name, column in zip(names, json_columns(batch, names, site=site), strict=True)
+                [b'"%s":%s' % (name.encode(), value or b"null") for value in json_column(batch, name, site)]
+                for name in self._fields.names
             ]
             self._out.write_lines(b"".join([b"{%s}\n" % b",".join(row) for row in zip(*columns, strict=True)]))
 
@@ -120,19 +119,17 @@ class _Table(Sink):
     def write(self, json_object: dict[str, Any]) -> None:
         text = self._text
         cells = [text(value) if type(value) is str else _cell(value) for value in self._fields.values(json_object)]
-        if not self._has_header:
-            self._head()
+        self._begin()
         self._out.write(self._row(cells))
 
     def write_urls(self, batch: UrlBatch, *, site: str | None = None) -> None:
-        from .jsonl import json_columns
+        from .jsonl import json_column
 
         if self._fields.has_paths:
             super().write_urls(batch, site=site)
             return
-        if not self._has_header:
-            self._head()
-        columns = (map(self._json_cell, each) for each in json_columns(batch, self._fields.names, site=site))
+        self._begin()
+        columns = (map(self._json_cell, json_column(batch, name, site)) for name in self._fields.names)
         self._out.write_lines(b"".join([self._row([*row]) for row in zip(*columns, strict=True)]))
 
     def _json_cell(self, value: bytes | None) -> str:
@@ -142,13 +139,14 @@ class _Table(Sink):
         return self._text(orjson.loads(value)) if value.startswith(b'"') else value.decode()
 
     def close(self) -> None:
-        if not self._has_header:
-            self._head()
+        self._begin()
         self.flush()
 
-    def _head(self) -> None:
-        self._has_header = True
-        self._out.write(self._row(list(self._fields.names)))
+    def _begin(self) -> None:
+        """Writes the header, once."""
+        if not self._has_header:
+            self._has_header = True
+            self._out.write(self._row([*self._fields.names]))
 
 
 # OWASP, "CSV Injection": a spreadsheet runs a cell that begins so as a formula. Some remove blanks and control
@@ -188,17 +186,14 @@ def separated_row(separator: str, cells: list[str], escapes: dict[int, str] | No
         cells = [cell.translate(escapes) for cell in cells]
         line = separator.join(cells)
     if not is_plain:
-        line = separator.join([_quoted(cell) if _needs_quotes(cell, separator) else cell for cell in cells])
+        line = separator.join([_quoted(cell, separator) for cell in cells])
     # One empty cell would be a blank line, which readers skip.
     return f"{line}\n".encode() if line else b'""\n'
 
 
-def _needs_quotes(cell: str, separator: str) -> bool:
-    return '"' in cell or separator in cell or "\n" in cell or "\r" in cell
-
-
-def _quoted(cell: str) -> str:
-    return '"' + cell.replace('"', '""') + '"'
+def _quoted(cell: str, separator: str) -> str:
+    needs_quotes = '"' in cell or separator in cell or "\n" in cell or "\r" in cell
+    return '"' + cell.replace('"', '""') + '"' if needs_quotes else cell
 
 
 def _parquet(out: Blocks, fields: Fields | None, guard: bool) -> Sink:
