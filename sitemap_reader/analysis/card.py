@@ -88,10 +88,8 @@ def _facts(snapshot: SnapshotTables, site: str) -> Iterator[tuple[str, str]]:
     media = (_share(_count_with(pages, name), count) for name in ("images", "videos", "news"))
     yield "images, videos, news", ", ".join(media)
     yield "hreflang", _share(_count_with(pages, "alternates"), count)
-    yield (
-        "changefreq, priority",
-        ", ".join(_share(count - pages[name].null_count, count) for name in ("changefreq", "priority")),
-    )
+    hints = (_share(count - pages[name].null_count, count) for name in ("changefreq", "priority"))
+    yield "changefreq, priority", ", ".join(hints)
     yield "problems", _top_values(problems["code"]) if problems.num_rows else "none reported"
 
 

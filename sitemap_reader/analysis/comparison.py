@@ -157,7 +157,9 @@ def churn(snapshot: SnapshotTables, other: SnapshotTables, depth: int) -> Measur
         raise UsageError(f"{other.name} was read later than {snapshot.name}: {hint}")
     earlier = _sections(other, depth).replace({"site": _site_names(other, snapshot)})
     sections = pd.concat([_sections(snapshot, depth), earlier]).drop_duplicates(PAGE_KEY)
-    changes = [(change.get("site"), change["loc"], change["change"]) for change in _changes(snapshot, other)]
+    before = _listings(other, _site_names(other, snapshot))
+    with diff(before, _listings(snapshot, {})) as found:
+        changes = [(change.get("site"), change["loc"], change["change"]) for change in found.dicts()]
     changed = pd.DataFrame(changes, columns=[*PAGE_KEY, "change"])
     pages = sections.merge(changed, how="left", on=PAGE_KEY)
     pages["change"] = pages["change"].fillna("unchanged")
@@ -194,12 +196,6 @@ def churn(snapshot: SnapshotTables, other: SnapshotTables, depth: int) -> Measur
 
 def _sections(snapshot: SnapshotTables, depth: int) -> pd.DataFrame:
     return page_frame(snapshot, "loc").assign(section=section_of(snapshot, depth))
-
-
-def _changes(snapshot: SnapshotTables, other: SnapshotTables) -> Iterable[dict[str, Any]]:
-    """The JSON objects of diff() from `other` to `snapshot`, with a common name for the site."""
-    with diff(_listings(other, _site_names(other, snapshot)), _listings(snapshot, {})) as changes:
-        yield from changes.dicts()
 
 
 def _listings(snapshot: SnapshotTables, names: dict[str, str]) -> Iterator[dict[str, Any]]:

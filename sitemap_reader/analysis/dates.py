@@ -211,11 +211,7 @@ def weekday_hour(snapshot: SnapshotTables, tz: str) -> Measure:
     finding = finding_per_site(by_day, snapshot.sites, describe, "no page states a day", share)
     rule = f"Pages by weekday and hour ({tz}) of their lastmod; a lastmod without a time has no hour."
     rule += news_rule(pages) + not_counted
-    return measure(frame, rule=rule, finding=finding, spec=_hours_spec(tz), verdict=verdict(histories))
-
-
-def _hours_spec(tz: str) -> ChartSpec:
-    return ChartSpec(
+    spec = ChartSpec(
         "heat",
         x="hour",
         y="weekday",
@@ -231,6 +227,7 @@ def _hours_spec(tz: str) -> ChartSpec:
         matrix_title=f"pages of the site by weekday, and by hour ({tz})",
         size="pages",
     )
+    return measure(frame, rule=rule, finding=finding, spec=spec, verdict=verdict(histories))
 
 
 def _share_of_weekday(pages: pd.DataFrame, _: History) -> float:

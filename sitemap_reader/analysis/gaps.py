@@ -32,17 +32,8 @@ KEYS = {
 }
 
 
-def gaps(snapshot: SnapshotTables, ours: Any, by: str) -> Measure:
-    """See Snapshot.gaps()."""
-    return _compared(snapshot, ours, by, is_shared=False)
-
-
-def shared(snapshot: SnapshotTables, ours: Any, by: str) -> Measure:
-    """See Snapshot.shared()."""
-    return _compared(snapshot, ours, by, is_shared=True)
-
-
-def _compared(snapshot: SnapshotTables, ours: Any, by: str, *, is_shared: bool) -> Measure:
+def gaps(snapshot: SnapshotTables, ours: Any, by: str, *, is_shared: bool = False) -> Measure:
+    """See Snapshot.gaps(), and with `is_shared` Snapshot.shared()."""
     if by not in [*KEYS]:  # a list: the value may be unhashable
         raise UsageError(keyword="by", value=by, allowed=f"one of {', '.join(KEYS)}")
     if hasattr(ours, "pages"):

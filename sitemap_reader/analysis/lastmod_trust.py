@@ -87,9 +87,8 @@ def verdict(sites: Mapping[str, History]) -> str:
     """See Snapshot.verdict; of many sites how many have which."""
     if len(sites) > MAX_SITES:
         return _verdict_of_many(sites)
-    return (
-        join_findings({site: f"lastmods {_verdict(history)}" for site, history in sites.items()}, [*sites]) or _NO_URLS
-    )
+    verdicts = {site: f"lastmods {_verdict(history)}" for site, history in sites.items()}
+    return join_findings(verdicts, [*sites]) or _NO_URLS
 
 
 def _verdict_of_many(sites: Mapping[str, History]) -> str:
@@ -107,11 +106,8 @@ def _verdict(history: History) -> str:
     trust = judge_history(history)
     if trust.score is None:
         return f"{trust_in_words(trust)}: no URL has one"
-    dated = (
-        f" for the {percent(history.dated / history.entries)} of URLs that have one"
-        if history.dated < history.entries
-        else ""
-    )
+    share = percent(history.dated / history.entries)
+    dated = f" for the {share} of URLs that have one" if history.dated < history.entries else ""
     return f"{trust_in_words(trust)}{dated}: {'; '.join(trust.reasons) or 'no fault was found'}"
 
 

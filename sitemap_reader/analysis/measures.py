@@ -7,7 +7,6 @@ from .dates import cadence as cadence
 from .dates import freshness as freshness
 from .dates import weekday_hour as weekday_hour
 from .gaps import gaps as gaps
-from .gaps import shared as shared
 from .languages import hreflang as hreflang
 from .languages import languages as languages
 from .lastmod_trust import lastmod_trust as lastmod_trust

@@ -173,7 +173,8 @@ def new(snapshot: SnapshotTables, since: Any, depth: int, *, by_language: bool) 
     by = pages.groupby(["site", "section"], sort=False)
     frame = by.agg(new=("new", "sum"), pages=("new", "size"), unknown=("unknown", "sum")).reset_index()
     sources = zip(by["_seen"].any(), by["_news"].any(), strict=True)
-    frame["source"] = pd.Series([", ".join(_sources(*pair)) or None for pair in sources], dtype="str")
+    names = ([name for name, is_one in zip((SEEN, NEWS), pair, strict=True) if is_one] for pair in sources)
+    frame["source"] = pd.Series([", ".join(each) or None for each in names], dtype="str")
     frame = frame.sort_values(["new", "pages", "section"], ascending=[False, False, True])
     frame["new"] = frame["new"].astype("Int64").mask(frame["unknown"] == frame["pages"])
     frame = in_site_order(frame, snapshot)
@@ -196,10 +197,6 @@ def _history_starts(snapshot: SnapshotTables, seen: pd.Series[Any], sites: pd.Se
     for each in reversed(earlier):
         began = began.mask(sites.isin(each.sites), pd.Timestamp(each.read_at))
     return began
-
-
-def _sources(is_seen: bool, is_news: bool) -> list[str]:
-    return [*([SEEN] if is_seen else []), *([NEWS] if is_news else [])]
 
 
 def _share_of_new(part: pd.DataFrame) -> float | None:

@@ -156,11 +156,8 @@ def sites_frame(snapshot: SnapshotTables, sections: Measure) -> pd.DataFrame:
     frame["dated_share"] = frame["dated"] / frame["pages"]
     trust = {site: trust_in_words(judge_history(history)) for site, history in site_histories(snapshot).items()}
     frame["lastmods"] = frame.index.map(trust)
-    return (
-        frame[["pages", "sitemaps", "sections", "dated_share", "newest", "lastmods"]]
-        .reset_index()
-        .sort_values("pages", ascending=False, kind="stable")
-    )
+    frame = frame[["pages", "sitemaps", "sections", "dated_share", "newest", "lastmods"]].reset_index()
+    return frame.sort_values("pages", ascending=False, kind="stable")
 
 
 # --- parts ---

@@ -294,7 +294,7 @@ class Snapshot(SnapshotTables):
 
         The rows are those of gaps() for the keys that ours has too.
         """
-        return self._measure("shared", ours, by)
+        return self._measure("gaps", ours, by, is_shared=True)
 
     def growth(self, others: Snapshot | Iterable[Snapshot] | None = None) -> Measure:
         """Page counts of this Snapshot and of `others`: `site at pages dated newest sitemaps complete`.

@@ -327,10 +327,6 @@ def _holds(name: str) -> Callable[[Path, bytes], bool]:
     return lambda folder, _: (folder / name).is_file()
 
 
-def _is_parquet(path: Path, head: bytes) -> bool:
-    return head.startswith(b"PAR1") or path.suffix.lower() == PARQUET
-
-
 def _is_sitemap(path: Path, head: bytes) -> bool:
     parser = SitemapParser(name=str(path))
     parser.feed(head)
@@ -355,7 +351,13 @@ FOLDERS = (
 )
 FILES = (
     Kind("WARC", lambda path, _: is_warc_name(path.name), None, stored_time=_recorded),
-    Kind("Parquet", _is_parquet, _alone(_read_tables), is_lazy=True, stored_time=_stored),
+    Kind(
+        "Parquet",
+        lambda path, head: head.startswith(b"PAR1") or path.suffix.lower() == PARQUET,
+        _alone(_read_tables),
+        is_lazy=True,
+        stored_time=_stored,
+    ),
     Kind("State", lambda _, head: head.startswith(SQLITE), _alone(read_state), stored_time=lambda _: True),
     DUMP := Kind("dump", lambda _, head: bool(_LINE_KEY.match(head)), _alone(_read_tables), is_lazy=True),
     Kind("sitemap", _is_sitemap, read_sitemaps, is_sitemap=True),

@@ -243,13 +243,15 @@ class TableBuilder:
 
     def tables(self) -> Tables:
         """All rows that were added."""
+        import pyarrow as pa
+
         for outcome, site in self._outcomes:
             self._add_object(to_dict(outcome, site=site))
         self._outcomes = []
         tables = []
         for batches in (self._urls, *self._others.values()):
             batches.end()
-            tables.append(_table(batches))
+            tables.append(pa.Table.from_batches(batches.take(), batches.schema))
         return Tables(*tables)
 
     def _add_object(self, json_object: JsonObject) -> None:
@@ -258,12 +260,6 @@ class TableBuilder:
             batches.add(json_object)
             if batches.is_full:
                 batches.end()
-
-
-def _table(batches: Batches) -> Any:
-    import pyarrow as pa
-
-    return pa.Table.from_batches(batches.take(), batches.schema)
 
 
 def json_objects(tables: Tables) -> Iterator[JsonObject]:

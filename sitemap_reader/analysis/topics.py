@@ -491,12 +491,9 @@ def _lists() -> dict[str, frozenset[str]]:
     lists: dict[str, frozenset[str]] = {}
     for tag, name in stopwords.LANGUAGE_MAPPING.items():
         code = tag.partition("-")[0]  # pt-BR and pt are one language
-        lists[code] = lists.get(code, frozenset()).union(_listed(stopwords.get_stopwords(name)))
+        words = (lower(word) for line in stopwords.get_stopwords(name) for word in line.split())
+        lists[code] = lists.get(code, frozenset()).union(words)
     return lists
-
-
-def _listed(lines: list[str]) -> Iterator[str]:
-    return (lower(word) for line in lines for word in line.split())
 
 
 @cache

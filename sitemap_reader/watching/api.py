@@ -196,7 +196,7 @@ class WatchStream:
                 yield from self._loop_sink.changes(lines)
                 if self._loop_sink.has_ended:
                     return
-                self._bridge.call(self._loop_sink.confirm)
+                self._bridge.call(self._loop_sink.taken.set)
 
     def _entries(self) -> Generator[Any, None, None]:
         """What the thread passes on, for one reader at a time: a second thread would use the same state."""
@@ -215,7 +215,7 @@ class WatchStream:
 
     def _stop(self) -> None:
         self._watcher.stop()
-        self._loop_sink.stop()
+        self._loop_sink.stopped.set()
 
 
 class _LoopSink:
@@ -230,7 +230,8 @@ class _LoopSink:
         self.is_used = False
         self.put: Callable[[Any], Awaitable[None]]
         self._watcher = watcher
-        self._taken, self._stopped = asyncio.Event(), asyncio.Event()
+        # `taken`: the loop has asked for what follows an entry.
+        self.taken, self.stopped = asyncio.Event(), asyncio.Event()
         # A change passes, and the end is decided, under the lock: so each change is either confirmed, or comes again.
         self._lock = threading.RLock()  # a signal handler may call end() inside changes()
         self.has_ended = False
@@ -254,12 +255,6 @@ class _LoopSink:
                 self._consumed = self._in_hand
             self.has_ended = True
 
-    def confirm(self) -> None:
-        self._taken.set()
-
-    def stop(self) -> None:
-        self._stopped.set()
-
     async def deliver(self, entry: LogEntry) -> None:
         """Returns when the loop has consumed the entry; DeliveryFailed, for good, where the stream ends before that."""
         if self._consumed < 0:
@@ -269,10 +264,10 @@ class _LoopSink:
                 if not exc.is_unwritable:
                     raise
                 raise DeliveryFailed(str(exc)) from exc
-        self._taken.clear()
-        if not self._stopped.is_set():
+        self.taken.clear()
+        if not self.stopped.is_set():
             await self.put(entry.lines.splitlines()[max(0, self._consumed + 1 - entry.first_seq) :])
-        if not await first_of(self._taken.wait(), self._stopped.wait()):
+        if not await first_of(self.taken.wait(), self.stopped.wait()):
             raise DeliveryFailed("the stream was closed", is_permanent=True)
 
     async def close(self) -> None:

@@ -77,6 +77,8 @@ class FileSink:
 
     def __init__(self, path: str | os.PathLike[str], *, rotation: Rotation | None = None) -> None:
         self._path = Path(os.path.realpath(path))
+        self.name = f"file {self._path}"
+        self.public_name = f"file {self._path.name}"  # for /healthz, which anyone may see
         if self._path.exists() and not self._path.is_file():
             raise UsageError(f"{os.fspath(path)} is no file: name a file for the changes, or - for stdout")
         if not self._path.parent.is_dir():
@@ -86,16 +88,6 @@ class FileSink:
         self._rotation = rotation or Rotation()
         self._thread = ThreadPool("file-sink")
         self._open: _OpenFile | None = None
-
-    @property
-    def name(self) -> str:
-        """`file` and the absolute path."""
-        return f"file {self._path}"
-
-    @property
-    def public_name(self) -> str:
-        """The name for /healthz, which anyone may see: without folders."""
-        return f"file {self._path.name}"
 
     async def deliver(self, entry: LogEntry) -> None:
         """Appends the lines of an entry that the file does not have yet."""

@@ -6,14 +6,15 @@ labels have few fixed values: no metric has a label for sites, URLs or clients.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 from ..model.errors import UsageError, install_hint, masked, printable
 from ..version import __version__
 from .pings import RESULTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from prometheus_client import Metric
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -37,21 +38,11 @@ def check_prometheus() -> None:
 
 async def metrics_text(watcher: Watcher, pings: PingReceiver, streams: int) -> bytes:
     """The present values; `streams` is the number of clients that wait for changes."""
-    from prometheus_client import CollectorRegistry, generate_latest
+    from prometheus_client import generate_latest
 
-    registry = CollectorRegistry()
-    registry.register(_Collector([*_metrics(watcher, await watcher.totals(), pings, streams)]))
+    metrics = [*_metrics(watcher, await watcher.totals(), pings, streams)]
+    registry: Any = SimpleNamespace(collect=lambda: metrics)
     return generate_latest(registry)
-
-
-class _Collector:
-    """What a registry calls for its metrics."""
-
-    def __init__(self, metrics: Iterable[Metric]) -> None:
-        self._metrics = metrics
-
-    def collect(self) -> Iterable[Metric]:
-        return self._metrics
 
 
 def _metrics(watcher: Watcher, totals: Totals, pings: PingReceiver, streams: int) -> Iterator[Metric]:

@@ -54,13 +54,8 @@ class RedisStreamSink:
             raise UsageError(f"{url} is no URL of Redis: give one like redis://localhost:{DEFAULT_PORT}/0?stream=NAME")
         self._stream = options.get("stream", DEFAULT_STREAM)
         self._maxlen = options.get("maxlen", "0")
-        self._name = f"redis {parts.hostname}:{parts.port or DEFAULT_PORT}/{database} {self._stream}"
+        self.name = f"redis {parts.hostname}:{parts.port or DEFAULT_PORT}/{database} {self._stream}"
         self._client = _client(urlunsplit((parts.scheme, parts.netloc, f"/{database}", "", "")), timeout_seconds)
-
-    @property
-    def name(self) -> str:
-        """`redis`, the host, port and database, and the stream."""
-        return self._name
 
     async def deliver(self, entry: LogEntry) -> None:
         """Adds the changes of an entry: all or none."""

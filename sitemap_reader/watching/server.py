@@ -328,7 +328,12 @@ def _make_app(service: _Service, token: str | None, hosts: tuple[str, ...]) -> w
         assert isinstance(request.protocol, _Connection)  # noqa: S101 - for the type checker
         if request.path in OPEN_PATHS or allows(request):
             with request.protocol.handling():
-                return await _answer(request, handler)
+                try:
+                    return await handler(request)
+                except UsageError as exc:
+                    return _text(400, str(exc))
+                except StateError:
+                    return _text(503, "the state cannot be read at present")
         return _refusal(has_token=token is not None)
 
     app = web.Application(middlewares=[guard], client_max_size=service.limits.body_bytes)
@@ -344,15 +349,6 @@ def _make_app(service: _Service, token: str | None, hosts: tuple[str, ...]) -> w
     app.router.add_get("/healthz", service.health)
     app.router.add_get("/metrics", service.metrics)
     return app
-
-
-async def _answer(request: web.Request, handler: Handler) -> web.StreamResponse:
-    try:
-        return await handler(request)
-    except UsageError as exc:
-        return _text(400, str(exc))
-    except StateError:
-        return _text(503, "the state cannot be read at present")
 
 
 async def _add_headers(request: web.Request, response: web.StreamResponse) -> None:

@@ -83,7 +83,11 @@ async def run_watch(
             background.append(asyncio.create_task(pings.run()))
         visiting = asyncio.create_task(watcher.run())
         try:
-            await _until_end(visiting, background, watcher)
+            pending = {visiting, *background}
+            while not visiting.done():
+                done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    task.result()  # raises what one of the others has raised
         finally:
             watcher.stop()
             await asyncio.gather(visiting, return_exceptions=True)
@@ -97,15 +101,6 @@ def _beginning(watcher: Watcher) -> str:
     budget = watcher.plan.budget
     known = f"{count_of(len(watcher.watched), 'site')}, {count_of(documents, 'sitemap')} known"
     return f"watching {known}; up to {budget.per_hour:,.0f} requests an hour, {budget.host_rate:,.0f} a domain"
-
-
-async def _until_end(visiting: asyncio.Task[None], background: list[asyncio.Task[None]], watcher: Watcher) -> None:
-    """Waits until the visits end, or one of the other tasks raises, which is raised here."""
-    pending = {visiting, *background}
-    while not visiting.done():
-        done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
-            task.result()
 
 
 @asynccontextmanager

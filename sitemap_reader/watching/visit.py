@@ -164,13 +164,10 @@ class Visit:
                 raise
             self.error = internal_error(first_failure(exc))
         finally:
-            self.crawl_delay = self._delay(run)
+            rules = [run.crawl.frontier.policy.rules(f"{seed.origins[0]}/") for seed in self._target.seeds]
+            self.crawl_delay = max((each.delay_seconds or 0.0 for each in rules if each is not None), default=None)
             if not self.has_ended:
                 await asyncio.shield(self._stores.thread.run(ending.close))  # also where this is cancelled meanwhile
-
-    def _delay(self, run: ChangeRun) -> float | None:
-        rules = [run.crawl.frontier.policy.rules(f"{seed.origins[0]}/") for seed in self._target.seeds]
-        return max((each.delay_seconds or 0.0 for each in rules if each is not None), default=None)
 
     # --- in the thread of the state ---
 
@@ -283,7 +280,9 @@ class VisitFetcher:
             self.stored_at = at if self.stored_at is None else min(at, self.stored_at)
             yield Response(stored.status, stored.headers, AsyncChunks(iter([stored.body])), url)
             return
-        self._count(url)
+        self.requests += 1
+        self.last_request[origin(url)] = self._clock().timestamp()
+        self._on_request(url)
         try:
             async with self._fetcher.fetch(url, headers) as response:
                 if not isinstance(response.status, int):
@@ -296,18 +295,13 @@ class VisitFetcher:
             self.statuses["failed"] += 1
             raise
 
-    def _count(self, url: str) -> None:
-        self.requests += 1
-        self.last_request[origin(url)] = self._clock().timestamp()
-        self._on_request(url)
-
     def _note(self, url: str, response: Response) -> None:
         now, status = self._clock(), response.status
         self.statuses["304" if status == HTTPStatus.NOT_MODIFIED else f"{status // 100}xx"] += 1
-        if response.status in _BUSY:
+        if status in _BUSY:
             self.retry_after = max(self.retry_after, retry_after(response.headers.get("retry-after"), now) or 0.0)
         self.failures += status in REFUSED | NO_DOCUMENT or status >= HTTPStatus.INTERNAL_SERVER_ERROR
-        if is_robots_txt(url) and response.status in range(300, 500) and response.status not in REFUSED:
+        if is_robots_txt(url) and status in range(300, 500) and status not in REFUSED:
             self._keep(url, response, b"")  # its body is not read
         if found := _MAX_AGE.search(response.headers.get("cache-control", "")):
             self.max_ages[url] = float(found[1])

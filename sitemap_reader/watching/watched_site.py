@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from array import array
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from math import inf
 from typing import TYPE_CHECKING, Any, Final
 from zlib import crc32
@@ -23,7 +24,7 @@ from .rates import ChangeRate, SignalRecord, prior_for, prior_of_dates
 from .status import Fault, SiteStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from ..client.targets import Target
     from ..model.problems import Problem
@@ -316,6 +317,7 @@ class WatchedSite:
     def status(self, now: float) -> SiteStatus:
         """What is reported of the site, without its next_visit()."""
         new, updated, removed, requests = self.day.totals(now)
+        newest = chain.from_iterable(reversed(self.faults.values()))
         held_until = self.schedule.pings_held_until(self._pings, now) if self.was_pinged else None
         return SiteStatus(
             self.target.name,
@@ -332,20 +334,16 @@ class WatchedSite:
             visiting_since=_moment(self.visiting_since),
             pings_held_until=_moment(held_until),
             pings_held_because=None if held_until is None else self._wrong_pings(),
-            faults=(*self._all_faults(),),
+            faults=(
+                *([Fault("error", self.error)] if self.error else []),
+                *(Fault(each.code, each.message) for each in newest),
+            ),
         )
 
     def _wrong_pings(self) -> str:
         record = self.schedule.source(self._pings)
         wrong = record.signals - record.right
         return f"nothing had changed after {wrong:.0f} of the last {count_of(round(record.signals), 'ping')}"
-
-    def _all_faults(self) -> Iterator[Fault]:
-        if self.error:
-            yield Fault("error", self.error)
-        for problems in reversed(self.faults.values()):
-            for problem in problems:
-                yield Fault(problem.code, problem.message)
 
 
 @attrs.define

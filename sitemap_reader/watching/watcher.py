@@ -14,6 +14,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from heapq import heappop, heappush
 from itertools import count
+from math import inf
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import attrs
@@ -170,9 +171,8 @@ class Watcher:
             return self._pauses_until - now
         if len(self._running) >= self.plan.sites_at_once:
             return _MAX_SLEEP_SECONDS
-        times = [self._timers[0][0]] if self._timers else []
-        due = self._schedule.next_due(now)
-        first = min([*times, *([] if due is None else [due])], default=now + _MAX_SLEEP_SECONDS)
+        timer, due = self._timers[0][0] if self._timers else inf, self._schedule.next_due(now)
+        first = timer if due is None else min(timer, due)
         return min(max(first - now, 0.05), _MAX_SLEEP_SECONDS)
 
     def _start_visits(self, now: float) -> None:
@@ -301,7 +301,6 @@ class Watcher:
 
     @property
     def watched(self) -> list[WatchedSite]:
-        """All sites."""
         return [*self._sites.values()]
 
     @property

@@ -65,6 +65,9 @@ class WebhookSink:
         if cleaned is None:
             raise UsageError(f"{url} is no URL of a webhook: give one like https://example.com/hook")
         self._url = without_userinfo(cleaned)
+        # With a digest of the URL, as path and query may be secret.
+        digest = hashlib.blake2b(self._url.encode(), digest_size=4).hexdigest()
+        self.name = f"webhook {origin(self._url)} {digest}"
         self._login = login_of(cleaned)
         self._keys = [_key_of(secret) for secret in secrets]
         self._max_body_bytes = max_body_bytes
@@ -72,12 +75,6 @@ class WebhookSink:
         self._clock = clock
         self._session: aiohttp.ClientSession | None = None
         self._delivered = ""  # the key of the last part that was delivered
-
-    @property
-    def name(self) -> str:
-        """`webhook`, the origin of the URL, and a digest of the URL, as path and query may be secret."""
-        digest = hashlib.blake2b(self._url.encode(), digest_size=4).hexdigest()
-        return f"webhook {origin(self._url)} {digest}"
 
     async def deliver(self, entry: LogEntry) -> None:
         """Posts an entry; returns after a status of 2xx for each of its requests."""
