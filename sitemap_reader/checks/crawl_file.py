@@ -504,18 +504,23 @@ def _json_object(line: str, name: str, number: int) -> dict[str, Any]:
 
 def _table_records(first: list[str], lines: Lines, name: str) -> Iterator[tuple[int, Columns, Sequence[Any]]]:
     above, delimiter, names = _header(first, name)
-    columns = columns_of(names)
-    ahead = _CountedLines(first[above:], lines, above)
-    table = csv.reader(ahead, delimiter=delimiter)
+    columns, is_exhausted = columns_of(names), False
+
+    def ahead() -> Iterator[str]:
+        nonlocal is_exhausted
+        yield from chain(first[above:], lines)
+        is_exhausted = True
+
+    table = csv.reader(ahead(), delimiter=delimiter)
     begins = above + 1
     try:
         for values in table:
-            if ahead.is_exhausted:  # csv needs more lines, as a quoted field is open
+            if is_exhausted:  # csv needs more lines, as a quoted field is open
                 reason = "a quoted field that begins in this row has no end: the file is cut, or a quote is missing"
                 raise UsageError(f"{name}:{begins}: {reason}", remedy="export the crawl again")
             if begins > above + 1:
                 yield begins, columns, values
-            begins = ahead.number + 1
+            begins = above + table.line_num + 1
     except csv.Error as exc:
         hint = "leave out columns with long texts, or a quote is missing"
         raise UsageError(f"{name}:{begins}: this row cannot be read ({exc}): {hint}") from exc
@@ -546,23 +551,3 @@ def _names(names: Iterable[str]) -> str:
     named = [" ".join(each.split())[:SHOWN_CHARS] for each in names if each.strip()]
     more = len(named) - 20
     return ", ".join(named[:20]) + (f" and {more} more" if more > 0 else "") or "no name"
-
-
-class _CountedLines:
-    """Lines for the csv module, counted; `is_exhausted` once it needed more than there are."""
-
-    def __init__(self, first: Iterable[str], rest: Lines, number: int) -> None:
-        self.number = number
-        self.is_exhausted = False
-        self._lines = chain(first, rest)
-
-    def __iter__(self) -> _CountedLines:
-        return self
-
-    def __next__(self) -> str:
-        line = next(self._lines, None)
-        if line is None:
-            self.is_exhausted = True
-            raise StopIteration
-        self.number += 1
-        return line

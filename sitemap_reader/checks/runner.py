@@ -43,7 +43,7 @@ _MAX_SECTIONS = 15
 
 
 class SiteOverview(Check):
-    """Counts URLs by month of their lastmod and by section, and sitemaps by format; reports no problem."""
+    """Counts URLs by month of their lastmod and by section; reports no problem."""
 
     codes = ()
 
@@ -52,7 +52,6 @@ class SiteOverview(Check):
         self._dated = 0
         self._days: Counter[int] = Counter()  # since 1970-01-01
         self._sections = SectionCounts()
-        self._formats: dict[str, str] = {}  # by final URL: redirects to one document count once
 
     def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
         self._urls += len(batch)
@@ -63,11 +62,7 @@ class SiteOverview(Check):
                 self._days.update([number // length for number in numbers])
         self._sections.add(batch)
 
-    def on_outcome(self, outcome: Outcome, findings: Findings) -> None:
-        if outcome.format in SITEMAP_FORMATS:
-            self._formats[outcome.final_url or outcome.url or f"{len(self._formats)}"] = outcome.format
-
-    def facts(self) -> Iterator[Fact]:
+    def facts(self, outcomes: Iterable[Outcome]) -> Iterator[Fact]:
         """The counts as Report.facts."""
         urls = self._urls
         counts: Counter[tuple[int, int]] = Counter()
@@ -80,7 +75,10 @@ class SiteOverview(Check):
             undated = urls - self._dated
             yield Fact("lastmod none", "none", undated, share(undated, urls))
         yield from self._sections.sections().facts("sections", _MAX_SECTIONS, urls)
-        yield from facts("formats", Counter(self._formats.values()).most_common(), len(self._formats))
+        # By final URL: redirects to one document count once.
+        sitemaps = [each for each in outcomes if each.format in SITEMAP_FORMATS]
+        formats = {each.final_url or each.url or number: each.format or "" for number, each in enumerate(sitemaps)}
+        yield from facts("formats", Counter(formats.values()).most_common(), len(formats))
 
 
 class AuditRunner:
@@ -113,7 +111,7 @@ class AuditRunner:
         self._causes: dict[str, Problem] = {}  # document -> the one that an S01 for its missing end is a consequence of
         self._outcomes: list[Outcome] = []
         self._tree = SitemapTree()
-        self._unnamed: list[Outcome] = []  # incomplete documents without a URL, which have no row in the tree
+
         self._overview = SiteOverview()
         self._listed = DuplicateUrls()
         self._lastmods = SitemapLastmods(fetched, as_of or (None if fetched else now))
@@ -161,8 +159,7 @@ class AuditRunner:
         self._tree.add(outcome)
         self._outcomes.append(outcome)
         self._cut(outcome)
-        if outcome.url is None and not outcome.complete:
-            self._unnamed.append(outcome)
+
         for on_outcome in self._outcome_checks:
             on_outcome(outcome, self.findings)
 
@@ -203,9 +200,10 @@ class AuditRunner:
             complete=complete,
             findings=self.findings.ranked(),
             sitemaps=tuple(self._rows()),
-            facts=(*self._overview.facts(), *self._lastmods.facts()),
+            facts=(*self._overview.facts(self._outcomes), *self._lastmods.facts()),
             notes=(*notes, *check_notes, *policy_notes),
-            unnamed=tuple(self._unnamed),
+            # They have no row in the tree.
+            unnamed=tuple(each for each in self._outcomes if each.url is None and not each.complete),
             lastmod_trust={url: judge_history(history) for url, history in self._lastmods.histories.items()},
             policy=policy,
             ignored=ignored,

@@ -155,8 +155,8 @@ def run(
         if "-" not in sinks and sinks:
             raise
     counts = watcher.counters
-    changes = ", ".join(f"{counts.changes.get(name, 0):,} {name}" for name in _KINDS)
-    visits, requests = sum(counts.visits.values()), sum(counts.requests.values())
+    changes = ", ".join(f"{counts.changes[name]:,} {name}" for name in _KINDS)
+    visits, requests = counts.visits.total(), counts.requests.total()
     ending = f"{changes}; {count_of(visits, 'visit')}, {count_of(requests, 'request')}"
     return console.end(ending, None, [Exit.COMPLETE])
 

@@ -15,6 +15,8 @@ from contextlib import AbstractContextManager, nullcontext
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
+import attrs
+
 from ..model.errors import UsageError
 from ..parser.content.codings import zstd_module
 
@@ -36,6 +38,7 @@ class ByteStream(Protocol):
     def flush(self) -> None: ...
 
 
+@attrs.define(eq=False)
 class Blocks:
     """Writes records to a stream in blocks of some 64 KiB, or after FLUSH_SECONDS.
 
@@ -45,28 +48,18 @@ class Blocks:
     wait for the reader of a pipe, nothing more is written. `escape` is called with the records, one or many.
     """
 
-    def __init__(
-        self,
-        stream: ByteStream,
-        name: str = "stdout",
-        *,
-        clock: Callable[[], float] = time.monotonic,
-        hold: Callable[[], AbstractContextManager[object]] = nullcontext,
-        take_back: Callable[[int], object] = lambda size: None,
-        escape: Callable[[bytes], bytes] | None = None,
-    ) -> None:
-        self.hold = hold
-        self.has_begun = False
-        self.has_failed = False
-        self._is_aborted = False
-        self._stream = stream
-        self._name = name
-        self._clock = clock
-        self._take_back = take_back
-        self._escape = escape
-        self._records: list[bytes] = []
-        self._bytes = 0
-        self._flush_at = 0.0
+    _stream: ByteStream
+    _name: str = "stdout"
+    _clock: Callable[[], float] = attrs.field(default=time.monotonic, kw_only=True)
+    hold: Callable[[], AbstractContextManager[object]] = attrs.field(default=nullcontext, kw_only=True)
+    _take_back: Callable[[int], object] = attrs.field(default=lambda size: None, kw_only=True)
+    _escape: Callable[[bytes], bytes] | None = attrs.field(default=None, kw_only=True)
+    has_begun: bool = attrs.field(default=False, init=False)
+    has_failed: bool = attrs.field(default=False, init=False)
+    _is_aborted: bool = attrs.field(default=False, init=False)
+    _records: list[bytes] = attrs.field(factory=list, init=False)
+    _bytes: int = attrs.field(default=0, init=False)
+    _flush_at: float = attrs.field(default=0.0, init=False)
 
     def write(self, record: bytes) -> None:
         """Adds a whole record, such as a line with its newline."""

@@ -213,7 +213,10 @@ class Statistics:
     def add(self, item: BatchItem) -> None:
         """Counts URLs, an outcome or a problem; references are ignored."""
         if isinstance(item, UrlBatch):
-            self._add_urls(item)
+            self.urls += len(item)
+            self._url_statistics.add(item)
+            self._lastmods.add(item)
+            self._runs.add_urls(item)
         elif isinstance(item, Outcome):
             self._runs.add_outcome(item)
             self._lastmods.end_sitemap(item.url, item.seconds or 0.0)
@@ -239,9 +242,3 @@ class Statistics:
                 runs.problems,
             )
         return [fact for group in groups for fact in group(self.urls)]
-
-    def _add_urls(self, urls: UrlBatch) -> None:
-        self.urls += len(urls)
-        self._url_statistics.add(urls)
-        self._lastmods.add(urls)
-        self._runs.add_urls(urls)

@@ -230,7 +230,7 @@ class _LoopSink:
         self.is_used = False
         self.put: Callable[[Any], Awaitable[None]]
         self._watcher = watcher
-        # `taken`: the loop has asked for what follows an entry.
+        # `taken`: the loop has consumed an entry.
         self.taken, self.stopped = asyncio.Event(), asyncio.Event()
         # A change passes, and the end is decided, under the lock: so each change is either confirmed, or comes again.
         self._lock = threading.RLock()  # a signal handler may call end() inside changes()

@@ -305,13 +305,9 @@ class Schedule:
         return True
 
     def _reserve(self, host: Host, requests: int, now: float) -> None:
-        self._use(host, requests, now)
-        host.reserved += requests
-
-    def _use(self, host: Host | None, requests: int, now: float) -> None:
         self._bucket.use(requests, now)
-        if host is not None:
-            host.bucket.use(requests, now)
+        host.bucket.use(requests, now)
+        host.reserved += requests
 
     def available_at(self, host: str, now: float) -> float:
         """When the budgets, and the pause of a host, permit the next request to it."""
@@ -322,10 +318,12 @@ class Schedule:
         """Counts requests that were made; those that were not reserved, as of redirects, come from the budgets."""
         self._made += requests
         place = self._hosts.get(host)
-        reserved = min(requests, place.reserved) if place is not None else 0
         if place is not None:
+            reserved = min(requests, place.reserved)
+            requests -= reserved
             place.reserved -= reserved
-        self._use(place, requests - reserved, now)
+            place.bucket.use(requests, now)
+        self._bucket.use(requests, now)
 
     def waiting(self, now: float) -> dict[str, float]:
         """When the hosts are visited that have a document due and wait for the budget, unless a larger index comes."""

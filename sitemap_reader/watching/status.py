@@ -5,6 +5,7 @@ In: attrs objects that a Watcher makes. Out: JSON objects for the server, with t
 
 from __future__ import annotations
 
+from collections import Counter
 from heapq import nlargest, nsmallest
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -162,9 +163,9 @@ class Counters:
     `changes` by kind (`new`, `updated`, `removed`).
     """
 
-    requests: Mapping[str, int] = attrs.field(factory=dict)
-    visits: Mapping[str, int] = attrs.field(factory=dict)
-    changes: Mapping[str, int] = attrs.field(factory=dict)
+    requests: Counter[str] = attrs.field(factory=Counter, converter=Counter)
+    visits: Counter[str] = attrs.field(factory=Counter, converter=Counter)
+    changes: Counter[str] = attrs.field(factory=Counter, converter=Counter)
 
 
 @attrs.frozen

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections import Counter, deque
+from collections import deque
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from heapq import heappop, heappush
@@ -99,7 +99,7 @@ class Watcher:
         self._pauses_until = 0.0
         self._last_visit: datetime | None = None
         self._requests: deque[tuple[float, int]] = deque()  # of the last hour
-        self._counts: dict[str, Counter[str]] = {name: Counter() for name in ("requests", "visits", "changes")}
+        self.counters = Counters()
         self.feed: ChangeFeed
 
     async def __aenter__(self) -> Watcher:
@@ -268,10 +268,10 @@ class Watcher:
         counts, fetcher = visit.counts, visit.fetcher
         changes = {"new": counts.new, "updated": counts.updated, "removed": counts.removed}
         result = "changed" if any(changes.values()) else "unchanged" if visit.has_ended else "failed"
-        self._counts["visits"][result] += 1
-        self._counts["changes"].update(changes)
+        self.counters.visits[result] += 1
+        self.counters.changes.update(changes)
         if fetcher is not None:
-            self._counts["requests"].update(fetcher.statuses)
+            self.counters.requests.update(fetcher.statuses)
             self._requests.append((now, fetcher.requests))
         while self._requests[0][0] < now - 3600:
             self._requests.popleft()
@@ -302,11 +302,6 @@ class Watcher:
     @property
     def watched(self) -> list[WatchedSite]:
         return [*self._sites.values()]
-
-    @property
-    def counters(self) -> Counters:
-        """Counts since the start; read at each request of /metrics."""
-        return Counters(**self._counts)
 
     def health(self) -> Health:
         """Whether the watch works, without a look at the disk."""

@@ -839,7 +839,7 @@ def test_overview_counts_months_sections_and_formats() -> None:
     pages = dated("2026-10-01", "2026-10-31", "2025-01-01") + entries("shop/a/b", "shop/c?x=/y/", "news/")
     ends = [outcome(f"{OTHER}?{each}", format=each) for each in ("urlset", "rss", "robots")]
     found(survey, pages, entries("shop/d", sitemap=OTHER), *ends)
-    facts = {(fact.group, fact.name): fact.count for fact in survey.facts()}
+    facts = {(fact.group, fact.name): fact.count for fact in survey.facts(ends)}
     assert facts == {
         ("lastmod month", "2025-01"): 1, ("lastmod month", "2026-10"): 2, ("lastmod none", "none"): 4,
         ("sections", "/"): 4, ("sections", "/shop/"): 3, ("formats", "urlset"): 1, ("formats", "rss"): 1,

@@ -19,7 +19,7 @@ from reports import AT, EMPTY, SHOP, finding, hostile, large, of_urls, row, smal
 from tiers import examples
 
 from sitemap_reader import explain
-from sitemap_reader.checks.html.cards import sitemaps
+from sitemap_reader.checks.html.page import sitemaps
 from sitemap_reader.checks.html.charts import (
     GAP_WIDTH_UNITS,
     LABEL_CHARS,
