@@ -39,7 +39,6 @@ def _escaped(text: str) -> str:
 
 
 def text_card(snapshot: SnapshotTables, verdict: str) -> str:
-    """The same as lines of text."""
     rows = [[*map(printable, row)] for row in _rows(snapshot)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(starmap(str.ljust, zip(row, widths, strict=True))).rstrip() for row in rows]

@@ -107,7 +107,6 @@ class CellGroup:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of the frame that it needs."""
         return (self.part, *self.whole, *([self.by] if self.by else []), *(self.where[:1] if self.where else []))
 
 
@@ -221,9 +220,9 @@ MAX_LABEL_CHARS = 34
 AXIS_LABEL = f"length(datum.label) > {MAX_LABEL_CHARS} ? '…' + slice(datum.label, -{MAX_LABEL_CHARS - 1}) : datum.label"
 
 
-def short_label(text: str, chars: int = MAX_LABEL_CHARS) -> str:
+def short_label(text: str) -> str:
     """The text, or its end after an ellipsis."""
-    return text if len(text) <= chars else "…" + text[1 - chars :]
+    return text if len(text) <= MAX_LABEL_CHARS else "…" + text[1 - MAX_LABEL_CHARS :]
 
 
 def label_width(labels: Any) -> float:

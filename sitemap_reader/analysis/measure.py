@@ -293,7 +293,6 @@ _MAX_NAMES = 3
 
 
 def page_frame(snapshot: SnapshotTables, *columns: str) -> pd.DataFrame:
-    """One row per page: `site` and these columns."""
     frame: pd.DataFrame = snapshot.pages.to_pandas(["site", *columns])
     return frame
 

@@ -223,7 +223,6 @@ class TableBuilder:
         self._outcomes: list[tuple[Outcome, str | None]] = []  # of a run, which adds parents to them until it ends
 
     def add_urls(self, urls: UrlBatch, site: str | None = None) -> None:
-        """Adds URLs."""
         self._urls.add_urls(urls, site=site)
 
     def add_item(self, item: Item, site: str | None = None) -> None:
@@ -242,7 +241,6 @@ class TableBuilder:
                 raise UsageError(f"{name}:{number}: {exc}") from None
 
     def tables(self) -> Tables:
-        """All rows that were added."""
         import pyarrow as pa
 
         for outcome, site in self._outcomes:

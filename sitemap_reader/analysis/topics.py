@@ -86,7 +86,6 @@ def _check_top(top: int) -> None:
 
 
 def words_to_skip(skip: Iterable[str]) -> frozenset[str]:
-    """The words of an argument `skip`, in lower case."""
     try:
         return frozenset(lower(word) for word in ([skip] if isinstance(skip, str) else skip))
     except (TypeError, AttributeError):
@@ -114,7 +113,6 @@ def stop_words_of(counts: pd.DataFrame, pages: int, stated: Iterable[str]) -> tu
 
 
 def stated_languages(snapshot: SnapshotTables) -> dict[str, list[str]]:
-    """Site -> the languages of its pages."""
     known = page_languages(snapshot)[["site", "language"]].dropna().drop_duplicates()
     return {site: [*part["language"]] for site, part in known.groupby("site")}
 

@@ -180,7 +180,6 @@ class _Case:
 
     @property
     def is_skipped(self) -> bool:
-        """Whether the rule was not checked."""
         return bool(self.reason) and not self.findings
 
     def element(self, file_of: FileOf) -> str:

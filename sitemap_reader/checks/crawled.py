@@ -114,7 +114,6 @@ class _PageFaults:
         return tuple(code for code, is_fault in of_page.items() if is_fault)
 
     def message(self, code: str, loc: str, crawl: str) -> str:
-        """What is wrong with the page `loc`, for one of its codes."""
         texts = {
             "C01": f"answers {self.status}",
             "C02": f"redirects ({self.status})",
@@ -181,7 +180,6 @@ class CrawlCheck(WholeSiteCheck):
         return () if faults is None else faults.codes
 
     def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
-        """C01 to C05, C07 and C08."""
         keys = url_keys(batch.locs)
         self._listed += len(keys)
         self._unlisted.difference_update(keys)

@@ -41,7 +41,6 @@ class FutureDates(Check):
         self._clock = clock
 
     def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
-        """Checks the URLs; most batches have none in the future."""
         now = self._clock()
         if not any(is_future(lastmod, precision, now) for _, lastmod, precision in batch.newest):
             return
@@ -100,7 +99,6 @@ class SitemapLastmods(PerSitemapCheck[_LastmodStats]):
         stats.has_news = stats.has_news or any(batch.counts("news"))
 
     def check_sitemap(self, sitemap: str, stats: _LastmodStats, outcome: Outcome | None, findings: Findings) -> None:
-        """Reports the findings of the history, and an index that is behind."""
         evidence = stats.evidence
         now = self._clock and self._clock()
         if now and outcome:

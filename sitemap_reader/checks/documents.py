@@ -52,7 +52,6 @@ class PerSitemapCheck(Check, Generic[Stats]):
             self.check_sitemap(outcome.url or "", stats, outcome, findings)
 
     def on_end(self, findings: Findings) -> None:
-        """Checks the sitemaps without an outcome."""
         for sitemap, stats in self.stats.items():
             self.check_sitemap(sitemap, stats, None, findings)
         self.stats.clear()
@@ -91,7 +90,6 @@ class WholeSiteCheck(Check):
         self._named.add(ref.loc)
 
     def on_outcome(self, outcome: Outcome, findings: Findings) -> None:
-        """Remembers whether all URLs of a document were received."""
         self._read.add(outcome.url)
         self.is_complete = self.is_complete and outcome.complete
         self.is_filtered = self.is_filtered or has_filter_drops(outcome)
@@ -262,7 +260,6 @@ class UrlVariants(Check):
         self._reported: set[int] = set()
 
     def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
-        """Counts URLs by origin, and finds URLs that differ in the final slash."""
         for full, here in batch.origins:
             origin = without_userinfo(f"{full}/")[:-1]
             known = self._origins.get(origin)

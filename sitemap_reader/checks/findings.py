@@ -7,7 +7,7 @@ Report and html/ render.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, TypedDict, TypeVar
 
@@ -133,7 +133,8 @@ class Findings:
         self._on_occurrence = on_occurrence
         self._known = known
         self._pending: list[tuple[Problem, int]] | None = None  # of an empty_copy(): merge() passes them on
-        self._by_code: dict[tuple[str, Severity, str], _Collected] = {}  # the last is the kind of damage
+        # The last is the kind of damage.
+        self._by_code: defaultdict[tuple[str, Severity, str], _Collected] = defaultdict(_Collected)
 
     @property
     def needs_each(self) -> bool:
@@ -176,7 +177,7 @@ class Findings:
             severity = self._severity(code, severity, url, sitemap, count)
         if severity is None:
             return
-        collected = self._collected(code, severity, "")
+        collected = self._collected(code, severity)
         if self._needs_problems or collected.keeps(sitemap, self._max_samples):
             text = message if isinstance(message, str) else message()
             problem = report(code, text, sitemap=sitemap, line=line, field=field, raw=raw, url=url, severity=severity)
@@ -191,7 +192,7 @@ class Findings:
         is_counted = code in self._codes and code not in self._ruled and not self._needs_problems
         for number, (index, fault) in enumerate(faults.items()):
             if is_counted:
-                collected = self._collected(code, CATALOGUE[code].severity, "")
+                collected = self._collected(code, CATALOGUE[code].severity)
                 if not collected.keeps(batch.sitemap, self._max_samples):
                     collected.documents[batch.sitemap] += len(faults) - number
                     return
@@ -207,7 +208,7 @@ class Findings:
             severity = self._severity(problem.code, problem.severity, problem.url, problem.sitemap)
         if severity is not None:
             same = problem if severity == problem.severity else attrs.evolve(problem, severity=severity)
-            self._add(same, self._collected_with(same))
+            self._add(same, self._collected(same.code, same.severity, same.kind))
 
     def _severity(
         self, code: str, severity: Severity | None, url: str | None, sitemap: str | None, count: int = 1
@@ -248,10 +249,9 @@ class Findings:
             collected.documents.update(theirs.documents)
         self.ignored.update(other.ignored)
         for problem, count in other._pending or ():
-            self._add_occurrence(problem, self._collected_with(problem), count)
+            self._add_occurrence(problem, self._collected(problem.code, problem.severity, problem.kind), count)
 
     def by_document(self) -> Counter[str | None]:
-        """Document -> number of problems."""
         total: Counter[str | None] = Counter()
         for collected in self._by_code.values():
             total.update(collected.documents)
@@ -282,15 +282,9 @@ class Findings:
         samples = _evenly([each.samples for _, each in ranked], self._max_samples)
         return Finding(code, severity, documents.total(), len(documents), samples, new, tuple(kinds))
 
-    def _collected_with(self, problem: Problem) -> _Collected:
+    def _collected(self, code: str, severity: Severity, kind: str | None = None) -> _Collected:
         """Where the problems of the same code, severity and kind are collected."""
-        return self._collected(problem.code, problem.severity, problem.kind or "")
-
-    def _collected(self, code: str, severity: Severity, kind: str) -> _Collected:
-        collected = self._by_code.get((code, severity, kind))
-        if collected is None:
-            collected = self._by_code[code, severity, kind] = _Collected()
-        return collected
+        return self._by_code[code, severity, kind or ""]
 
 
 def _rank(finding: Finding) -> tuple[int, int, int, str]:
@@ -363,12 +357,10 @@ def url_key(url: str) -> int:
 
 
 def url_keys(urls: Sequence[str]) -> list[int]:
-    """The url_key() of each."""
     return [*map(url_key if "%" in "".join(urls) else hash, urls)]
 
 
 def place_of(batch: UrlBatch, index: int) -> Place:
-    """The listing of a URL."""
     return {"sitemap": batch.sitemap, "line": batch.lines[index], "url": batch.locs[index]}
 
 

@@ -53,7 +53,6 @@ class Occurrence:
 
     @classmethod
     def of(cls, problem: Problem, *, count: int = 1, new: bool | None = None) -> Occurrence:
-        """The row of a problem."""
         each = problem
         url, title = each.url or each.sitemap, CATALOGUE[each.code].title
         fields = (each.code, each.severity, url, each.raw, each.sitemap, each.line, title, each.message, each.field)

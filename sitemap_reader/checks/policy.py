@@ -114,7 +114,6 @@ class Policy:
     file: str | None = None
 
     def ignore_of(self, code: str, url: str | None, sitemap: str | None) -> Ignore | None:
-        """The first ignore that matches a problem."""
         return next((ignore for ignore in self._ignores.get(code, ()) if ignore.matches(url, sitemap)), None)
 
     @cached_property
@@ -167,7 +166,6 @@ class Policy:
             yield f"no longer ignored, as it expired on {ignore.expires}: {ignore}"
 
     def to_dict(self, ignored: Mapping[Ignore, int]) -> dict[str, Any]:
-        """The JSON object of a report."""
         return {
             "file": self.file,
             "severities": {code: severity or "off" for code, severity in self.severities.items()},

@@ -131,7 +131,6 @@ class UrlCheck:
         return codes_of(page)
 
     def message(self, code: str) -> str:
-        """What is wrong, for one of its codes."""
         return f"{self.url} {_MESSAGES[code](self)}"
 
 
@@ -323,7 +322,6 @@ class UrlChecks(Check):
             yield self._writer.error
 
     def summary(self) -> UrlCheckSummary:
-        """What was covered, and the estimates."""
         return UrlCheckSummary(
             urls=self._sample.urls,
             sampled=len(self._listed),

@@ -76,8 +76,6 @@ class FileName(Text):
 
 @attrs.define(slots=False, eq=False, repr=False)
 class Switch(click.types.BoolParamType):
-    """A flag of a kind."""
-
     kind: Kind
 
 

@@ -190,7 +190,6 @@ def flag(heading: str, *names: str, help: str, type: types.Switch = types.SWITCH
 
 
 def number(heading: str, *names: str, least: int = 1, most: int | None = None, **kwargs: Any) -> Callable[[Any], Any]:
-    """An option that takes a whole number."""
     return option(heading, *names, metavar="N", type=click.IntRange(least, most), **kwargs)
 
 

@@ -385,7 +385,6 @@ class ShardWriter:
         self.rows[table] += 1
 
     def close(self) -> None:
-        """Deletes what was not published."""
         for blocks in self._blocks.values():
             blocks.has_failed = True  # else ParquetSink writes a footer as it is freed
         self._exit_stack.close()

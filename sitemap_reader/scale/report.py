@@ -83,7 +83,6 @@ class ProgressTracker:
         self._running[shard] = ShardProgress(**{field.name: event[field.name] for field in attrs.fields(ShardProgress)})
 
     def done(self, manifest: dict[str, Any]) -> None:
-        """Takes the manifest of a shard that is done."""
         self._done[manifest["shard"]] = ShardProgress.of(manifest)
 
     def failed(self, shard: int) -> None:

@@ -50,7 +50,6 @@ class UrlStatistics:
         self._items: Counter[str] = Counter()
 
     def add(self, urls: UrlBatch) -> None:
-        """Counts URLs."""
         if urls.sitemap is not None:
             self._sitemaps.add(urls.sitemap)
         self._sections.add(urls)
@@ -85,11 +84,9 @@ class UrlStatistics:
         yield from facts("urls with", _nonzero(self._having, NESTED), urls)
 
     def items(self, urls: int) -> Iterator[Fact]:
-        """Numbers of images, videos and alternates."""
         return facts("items", _nonzero(self._items, _COUNTED))
 
     def hosts(self, urls: int) -> Iterator[Fact]:
-        """The largest hosts."""
         return self._hosts.facts("hosts", 3, urls)
 
     def sections(self, urls: int) -> Iterator[Fact]:
@@ -164,12 +161,10 @@ class RunStatistics:
         self._reported.add(problem.code)
 
     def add_urls(self, urls: UrlBatch) -> None:
-        """Counts the problems of URLs."""
         for problems in urls.problems.values():
             self._on_urls.update(problem.code for problem in problems)
 
     def dropped(self, urls: int) -> Iterator[Fact]:
-        """Dropped URLs by reason."""
         dropped = TopCounts()
         for document in self._documents.values():
             for reason, count in document.dropped.items():

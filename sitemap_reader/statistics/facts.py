@@ -108,12 +108,10 @@ class TopCounts:
             self._discard_rare()
 
     def update(self, names: Iterable[str]) -> None:
-        """Adds many names."""
         for name, count in Counter(names).items():
             self.add(name, count)
 
     def items(self) -> Iterable[Pair]:
-        """All names with their counts."""
         return self._counts.items()
 
     def top(self, number: int) -> list[Pair]:
@@ -221,7 +219,6 @@ class LastmodStatistics:
         self._oldest = self._newest = ("", 0)
 
     def add(self, urls: UrlBatch) -> None:
-        """Counts URLs of one sitemap."""
         lastmods, precisions = urls.lastmods, urls.precisions
         evidence = self._open.setdefault(urls.sitemap, LastmodEvidence())
         evidence.add(lastmods, precisions, self._clock().timestamp() if self._clock else None)

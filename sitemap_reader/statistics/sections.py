@@ -121,7 +121,6 @@ class CodeCounts:
         self.own[code][_primary(code) == _primary(language)] += pages
 
     def languages(self) -> set[str]:
-        """The codes that are languages."""
         accepted, more = self._accepted(), set[str]()
         others = self._others()
         if not (others and self.place.has_folders):

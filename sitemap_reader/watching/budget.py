@@ -43,7 +43,6 @@ class Budget:
 
     @property
     def host_rate(self) -> float:
-        """The requests an hour to each host."""
         return self.per_hour if self.host_per_hour is None else min(self.host_per_hour, self.per_hour)
 
 

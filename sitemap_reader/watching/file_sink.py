@@ -97,7 +97,6 @@ class FileSink:
             raise DeliveryFailed(f"cannot write {exc.filename or self._path}: {exc.strerror or exc}") from exc
 
     async def close(self) -> None:
-        """Closes the file."""
         await self._thread.run(self._close)
         await self._thread.close()
 
@@ -271,7 +270,6 @@ def lines_behind(lines: bytes, last_line: bytes) -> bytes:
 
 
 def write_all(descriptor: int, data: bytes) -> None:
-    """Writes all the bytes."""
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]

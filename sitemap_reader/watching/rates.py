@@ -168,7 +168,6 @@ class ChangeRate:
         self.prior = prior
 
     def reset(self) -> None:
-        """Returns to the prior."""
         self.events, self.seconds, self.hours = self.prior.events, self.prior.seconds, None
 
     def _add_to_profile(self, moment: float) -> None:

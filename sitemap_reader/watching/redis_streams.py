@@ -71,7 +71,6 @@ class RedisStreamSink:
             raise DeliveryFailed(str(exc).rstrip(".") or type(exc).__name__) from None
 
     async def close(self) -> None:
-        """Closes the connection."""
         await self._client.aclose()
 
 

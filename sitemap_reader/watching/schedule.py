@@ -396,7 +396,6 @@ class Schedule:
         return tuple(document.key for document in self._by_index(place, now))
 
     def is_due(self, key: Key, now: float) -> bool:
-        """Whether a document is due or nearly due."""
         self._adjust(now)
         document = self._documents.get(key)
         return document is not None and self._is_reached(document, self._nearly, now)

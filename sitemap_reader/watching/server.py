@@ -62,7 +62,6 @@ class Listen:
 
     @property
     def url(self) -> str:
-        """The URL of the page."""
         return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}/"
 
 

@@ -112,7 +112,6 @@ class WatchedSite:
         return _ROBOTS_SECONDS * (0.75 + 0.25 * (crc32(self.name.encode("utf-8", "surrogatepass")) / 2**32))
 
     def key(self, url: str) -> tuple[str, str]:
-        """The key of a document in the schedule."""
         return self.name, url
 
     def ping(self, url: str, now: float) -> None:
@@ -304,7 +303,6 @@ class WatchedSite:
         self.day.add(now, (counts.new, counts.updated, counts.removed, requests))
 
     def values(self) -> dict[str, Any]:
-        """What is stored of the site."""
         values = {name: getattr(self, name) for name in _STORED if getattr(self, name)}
         return values | ({"pings": self.schedule.source(self._pings).to_json()} if self.was_pinged else {})
 
@@ -363,7 +361,6 @@ class DayCounts:
             self._rows[place] += number
 
     def totals(self, now: float) -> tuple[int, ...]:
-        """The sums of the last 24 hours."""
         first = int(now // 3600) - 24
         recent = [start for start in range(0, len(self._rows), 5) if self._rows[start] > first]
         return tuple(sum(self._rows[start + place] for start in recent) for place in range(1, 5))

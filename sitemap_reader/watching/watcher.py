@@ -327,7 +327,6 @@ class Watcher:
         )
 
     async def totals(self) -> Totals:
-        """Numbers over all sites."""
         now = self._now()
         days = [site.day.totals(now) for site in self._sites.values()]
         new, updated, removed = (sum(day[place] for day in days) for place in range(3))
@@ -362,7 +361,6 @@ class Watcher:
         return attrs.evolve(page, sites=tuple(map(planned, page.sites)))
 
     async def knows(self, url: str) -> bool:
-        """Whether a watched site has a document of this URL."""
         return self._site_of(url) is not None
 
     def _site_of(self, url: str) -> WatchedSite | None:

@@ -85,7 +85,6 @@ class WebhookSink:
             self._delivered = part.key
 
     async def close(self) -> None:
-        """Closes the connections."""
         if self._session is not None:
             await self._session.close()
 

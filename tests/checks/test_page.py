@@ -19,7 +19,6 @@ from reports import AT, EMPTY, SHOP, finding, hostile, large, of_urls, row, smal
 from tiers import examples
 
 from sitemap_reader import explain
-from sitemap_reader.checks.html.page import sitemaps
 from sitemap_reader.checks.html.charts import (
     GAP_WIDTH_UNITS,
     LABEL_CHARS,
@@ -32,7 +31,7 @@ from sitemap_reader.checks.html.charts import (
     slowest,
 )
 from sitemap_reader.checks.html.elements import MAX_LINK_CHARS, is_address, prose, shortened
-from sitemap_reader.checks.html.page import FRAGMENT_FINDINGS
+from sitemap_reader.checks.html.page import FRAGMENT_FINDINGS, sitemaps
 from sitemap_reader.checks.html.page import render_fragment as written_fragment
 from sitemap_reader.checks.html.page import render_page as written_page
 from sitemap_reader.checks.html.tables import MAX_ROWS, size
