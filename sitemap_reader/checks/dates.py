@@ -141,15 +141,6 @@ _MESSAGES: dict[str, tuple[str, Callable[[History, str | None], str]]] = {
 }
 
 
-@attrs.frozen
-class _Newest:
-    """A lastmod by the end of its period, and its location."""
-
-    end: datetime
-    date: str
-    place: Place
-
-
 class StaleSite(WholeSiteCheck):
     """Sites whose newest lastmod is over a year old (D08)."""
 
@@ -158,27 +149,29 @@ class StaleSite(WholeSiteCheck):
     def __init__(self, now: datetime) -> None:
         super().__init__()
         self._now = now
-        self._newest: _Newest | None = None
+        # The end of the period of the newest lastmod, its text and its place.
+        self._newest: tuple[datetime, str, Place] | None = None
 
     def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
         """Finds the newest lastmod; stops looking once one is new enough."""
-        if self._newest is not None and self._now - self._newest.end <= _YEAR:
+        if self._newest is not None and self._now - self._newest[0] <= _YEAR:
             return
         for index, lastmod, precision in batch.newest:
             end = period_end(lastmod, precision or "second")
-            if self._newest is None or end > self._newest.end:
-                self._newest = _Newest(end, format_date(lastmod, precision), place_of(batch, index))
+            if self._newest is None or end > self._newest[0]:
+                self._newest = end, format_date(lastmod, precision), place_of(batch, index)
 
     def on_end(self, findings: Findings) -> None:
         """Checks the newest lastmod; a sitemap that was not read completely may have a newer one."""
-        newest = self._newest
-        if newest is None or self._now - newest.end <= _YEAR:
+        if self._newest is None:
+            return
+        end, date, place = self._newest
+        if self._now - end <= _YEAR:
             return
         if not self.has_whole_site:
             self.leave_out(self.codes, f"{INCOMPLETE}: D08 not checked")
         else:
-            message = f"the newest lastmod of all is {newest.date}"
-            findings.report("D08", message, **newest.place, field="lastmod", raw=newest.date)
+            findings.report("D08", f"the newest lastmod of all is {date}", **place, field="lastmod", raw=date)
 
 
 class EqualPriorities(PerSitemapCheck[Counter[float]]):

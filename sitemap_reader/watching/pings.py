@@ -79,9 +79,6 @@ class Receipt:
     retry_seconds: int = 0
 
 
-RECEIVED = Receipt()
-
-
 class PingReceiver:
     """Receives pings, and passes those on that may cause a visit.
 
@@ -132,7 +129,7 @@ class PingReceiver:
         if wait := self._hosts.take(host(url), now):
             return _limited(wait)
         self._received.put_nowait(url)
-        return RECEIVED
+        return Receipt()
 
     async def run(self) -> None:
         """Decides on the received pings, until it is cancelled; raises what the watcher raises."""
