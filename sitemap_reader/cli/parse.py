@@ -7,11 +7,13 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+import attrs
+
 from ..client.summary import SummaryBuilder, count_of, dropped_text
 from ..model.errors import UsageError
 from ..model.messages import Message
 from ..model.problems import Problem
-from ..model.records import SitemapRef, UrlRecord
+from ..model.records import Outcome, SitemapRef, UrlRecord
 from ..parser.parser import iter_parse
 from ..pipeline.feedparser_process import feedparser_fallback
 from ..serialize.dumps import is_warc_name
@@ -25,6 +27,7 @@ from .output import Outputs, display_name, format_for, open_input, open_outputs
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ..model.records import Item
     from .options import OutputOptions
 
 READ_BYTES = 64 * 1024
@@ -37,7 +40,6 @@ def run(*, file: str, extras: bool, to: OutputOptions, **parsing: Any) -> Exit:
     console = Console(quiet=to.quiet, verbose=to.verbose, document=name)
     format = format_for(to.output, to.format, FORMATS) or "jsonl"
     chosen = None if to.fields is None else parse_fields(to.fields)
-    builder, children, errors, started = SummaryBuilder(on_item=console.show), 0, 0, time.monotonic()
     with (
         open_input(file, _open_document) as body,
         open_outputs(to.output, to.report, format=format, fields=chosen, guard=to.guard) as outputs,
@@ -49,52 +51,76 @@ def run(*, file: str, extras: bool, to: OutputOptions, **parsing: Any) -> Exit:
             **parsing,
         )
         takes_sitemaps = format == "jsonl" and chosen is None
+        reading = _Parsing(SummaryBuilder(on_item=console.show), name, console, outputs, takes_sitemaps)
+        code = reading.read(items)
+        outputs.decide([code], reading.summary_builder.progress.urls)
+    console.flush()
+    if reading.left_out:
+        what = f"{count_of(reading.left_out, 'sitemap')} left out"
+        console.note(f"note {what}: only jsonl without --fields has lines for the children of an index")
+    return console.end(reading.summary(), reading.summary_builder.summary().partial_line(), [code])
+
+
+@attrs.define
+class _Parsing:
+    """Writes the items of one document, and counts them."""
+
+    summary_builder: SummaryBuilder
+    _name: str
+    _console: Console
+    _outputs: Outputs
+    _takes_sitemaps: bool
+    _children: int = 0
+    _errors: int = 0
+    _started: float = attrs.field(factory=time.monotonic)
+
+    def read(self, items: Iterator[Item]) -> Exit:
         try:
             for item in items:
-                if takes_sitemaps and isinstance(item, UrlRecord | SitemapRef):
-                    outputs.records.write(json_line(item))
-                elif isinstance(item, UrlRecord):
-                    outputs.sink.write(to_dict(item))
-                else:
-                    outputs.report_on(item, None)
+                self._write(item)
                 if isinstance(item, UrlRecord):
-                    builder.progress.urls += 1
+                    self.summary_builder.progress.urls += 1
                 else:
-                    builder.record([item])
-                children += isinstance(item, SitemapRef)
-                errors += isinstance(item, Problem) and item.severity == "error"
+                    self.summary_builder.record([item])
+                self._children += isinstance(item, SitemapRef)
+                self._errors += isinstance(item, Problem) and item.severity == "error"
         except KeyboardInterrupt:
-            code = Exit.INTERRUPTED
+            return Exit.INTERRUPTED
+        return self._judge(self.summary_builder.outcomes[-1])
+
+    @property
+    def left_out(self) -> int:
+        return 0 if self._takes_sitemaps else self._children
+
+    def summary(self) -> Message:
+        numbers, dropped = self.summary_builder.progress, self.summary_builder.summary().dropped
+        parts = [count_of(numbers.urls, "URL")] if numbers.urls or not self._children else []
+        if self._children:
+            parts.append(count_of(self._children, "sitemap"))
+        format = self.summary_builder.outcomes[-1].format if self.summary_builder.outcomes else None
+        texts = [f"{' and '.join(parts)} in {self._name}{f' ({format})' if format else ''}"]
+        if dropped:
+            texts.append(dropped_text(dropped))
+        if self.summary_builder.problems.counts:
+            texts.append(count_of(len(self.summary_builder.problems), "problem"))
+        return Message.joined("; ", [*texts, f"{time.monotonic() - self._started:.1f} s"])
+
+    def _write(self, item: Item) -> None:
+        if self._takes_sitemaps and isinstance(item, UrlRecord | SitemapRef):
+            self._outputs.records.write(json_line(item))
+        elif isinstance(item, UrlRecord):
+            self._outputs.sink.write(to_dict(item))
         else:
-            outcome = builder.outcomes[-1]
-            if builder.progress.urls or children or outcome.dropped:
-                code = Exit.COMPLETE if outcome.complete else Exit.PARTIAL
-            elif outcome.complete and not errors:
-                console.error(f"{name} lists no URL: it is empty; check that it is the right one")
-                code = Exit.NOTHING
-            else:
-                console.unreadable(name, outcome)
-                code = Exit.UNREADABLE
-        outputs.decide([code], builder.progress.urls)
-    console.flush()
-    if children and not takes_sitemaps:
-        what = f"{count_of(children, 'sitemap')} left out"
-        console.note(f"note {what}: only jsonl without --fields has lines for the children of an index")
-    text = _summary(builder, children, name)
-    return console.end(Message(text, f"; {time.monotonic() - started:.1f} s"), builder.summary().partial_line(), [code])
+            self._outputs.report_on(item, None)
 
-
-def _summary(builder: SummaryBuilder, children: int, name: str) -> Message:
-    urls, dropped = builder.progress.urls, builder.summary().dropped
-    parts = [count_of(urls, "URL")] if urls or not children else []
-    parts += [count_of(children, "sitemap")] if children else []
-    format = builder.outcomes[-1].format if builder.outcomes else None
-    texts: list[Any] = [f"{' and '.join(parts)} in {name}{f' ({format})' if format else ''}"]
-    if dropped:
-        texts.append(dropped_text(dropped))
-    if builder.problems.counts:
-        texts.append(count_of(len(builder.problems), "problem"))
-    return Message.joined("; ", texts)
+    def _judge(self, outcome: Outcome) -> Exit:
+        if self.summary_builder.progress.urls or self._children or outcome.dropped:
+            return Exit.COMPLETE if outcome.complete else Exit.PARTIAL
+        if outcome.complete and not self._errors:
+            self._console.error(f"{self._name} lists no URL: it is empty; check that it is the right one")
+            return Exit.NOTHING
+        self._console.unreadable(self._name, outcome)
+        return Exit.UNREADABLE
 
 
 def _open_document(name: str) -> BinaryIO:

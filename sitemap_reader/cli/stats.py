@@ -8,6 +8,7 @@ from itertools import chain, groupby
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
+import attrs
 import orjson
 
 from ..client.summary import count_of
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from ..client.terminal import Screen
     from ..statistics.facts import Fact
     from .options import OutputOptions
+    from .output import Outputs
 
 
 _GAP = "    "
@@ -100,55 +102,15 @@ def run(*, target: str, to: OutputOptions, **reading: Any) -> Exit:
     format = rows_format_for(to)
     is_dump = reading["base"] is None and is_dump_name(target)
     found = None if is_dump else _found(target, reading)
-    now = (found and found.recorded) or _now()
+    now = (found and found.recorded) or datetime.now(UTC)
     with open_outputs(to.output, is_json=format == "jsonl") as outputs:
-        statistics = Statistics(now, None if is_dump else lambda: (found and found.recorded) or _now())
-        text: str | None = None
-        partial: str | None = None
-
-        def read_site(target: str) -> Exit:
-            nonlocal text, partial
-            from ..client.sync_api import batches  # a file needs no network library
-
-            check = outputs.interrupts.check
-            callbacks: dict[str, Any] = {"on_item": console.show, "on_wait": check, "on_progress": console.progress()}
-            # Deferred: the summary counts exactly what was counted here.
-            with outputs.interrupts.deferred(), batches(found or target, **callbacks, **reading) as stream:
-                try:
-                    for item in chain.from_iterable(stream):
-                        statistics.add(item)
-                        check()
-                finally:
-                    summary = stream.summary
-                    text, partial = str(summary), summary.partial_line()
-            return judge(found.name if found else target, summary)
-
-        def read_file(file: str) -> Exit:
-            nonlocal text
-            reject_sitemap_file(file)
-            name, started = display_name(file), time.monotonic()
-            selection = _selection(name, reading, now)
-            with open_input(file) as body:
-                counted = (line for line in numbered_objects(body, name) if line[1].get("type") in _COUNTED)
-                items: Any = (item for _, item in numbered_records(counted, name))
-                for batch in in_batches(items):
-                    for item in batch:
-                        statistics.add(selection.only(item) if isinstance(item, UrlBatch) else item)
-            text = f"{count_of(statistics.urls, 'URL')} in {name}; {time.monotonic() - started:.1f} s"
-            if statistics.urls:
-                return Exit.COMPLETE
-            console.error(f"{name} lists no URL" + (" that matches the filters" if selection != Selection() else ""))
-            return Exit.NOTHING
-
-        codes = read_each([target], console, read_file if is_dump else read_site)
+        statistics = Statistics(now, None if is_dump else lambda: (found and found.recorded) or datetime.now(UTC))
+        stats_run = _StatsRun(console, outputs, reading, now, statistics, found)
+        codes = read_each([target], console, stats_run.file if is_dump else stats_run.site)
         outputs.decide(codes)
         if set(codes) != {Exit.USAGE}:
-            outputs.records.write_lines(b"".join(_lines(format, statistics.facts(), to)))
-    return console.end(text, partial, codes)
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
+            outputs.records.write_lines(b"".join(_lines(format, stats_run.statistics.facts(), to)))
+    return console.end(stats_run.text, stats_run.partial, codes)
 
 
 def _found(target: str, reading: Mapping[str, Any]) -> Target | None:
@@ -158,6 +120,52 @@ def _found(target: str, reading: Mapping[str, Any]) -> Target | None:
         return stdin_document(reading) if target == STDIN and base is not None else find_target(target, base)
     except UsageError:  # reported when it is read
         return None
+
+
+@attrs.define
+class _StatsRun:
+    """Counts one target or dump; `text` and `partial` are the last lines on stderr."""
+
+    console: Console
+    outputs: Outputs
+    reading: dict[str, Any]
+    now: datetime
+    statistics: Statistics
+    found: Target | None = None
+    text: str | None = None
+    partial: str | None = None
+
+    def site(self, target: str) -> Exit:
+        from ..client.sync_api import batches  # a file needs no network library
+
+        check, console = self.outputs.interrupts.check, self.console
+        callbacks: dict[str, Any] = {"on_item": console.show, "on_wait": check, "on_progress": console.progress()}
+        # Deferred: the summary counts exactly what was counted here.
+        with self.outputs.interrupts.deferred(), batches(self.found or target, **callbacks, **self.reading) as stream:
+            try:
+                for item in chain.from_iterable(stream):
+                    self.statistics.add(item)
+                    check()
+            finally:
+                summary = stream.summary
+                self.text, self.partial = str(summary), summary.partial_line()
+        return judge(self.found.name if self.found else target, summary)
+
+    def file(self, file: str) -> Exit:
+        reject_sitemap_file(file)
+        name, started = display_name(file), time.monotonic()
+        selection = _selection(name, self.reading, self.now)
+        with open_input(file) as body:
+            counted = (line for line in numbered_objects(body, name) if line[1].get("type") in _COUNTED)
+            items: Any = (item for _, item in numbered_records(counted, name))
+            for batch in in_batches(items):
+                for item in batch:
+                    self.statistics.add(selection.only(item) if isinstance(item, UrlBatch) else item)
+        self.text = f"{count_of(self.statistics.urls, 'URL')} in {name}; {time.monotonic() - started:.1f} s"
+        if self.statistics.urls:
+            return Exit.COMPLETE
+        self.console.error(f"{name} lists no URL" + (" that matches the filters" if selection != Selection() else ""))
+        return Exit.NOTHING
 
 
 # Types of lines that are counted; those of URLs have none.
