@@ -46,13 +46,14 @@ _MAX_INTERVAL = 4096
 # The beginning of an entry is kept for the next chunk if it is no longer, as it is scanned again then.
 _MAX_PARTIAL_BYTES = 8 * 1024
 _ENTRY_END = re.compile(rb"</(?:[\w.-]+:)?(?:url|sitemap|item|entry)>")
+_FIRST_PLACE = re.compile(rb"<(?:[\w.-]+:)?(?:urlset|sitemapindex)(?:\s[^<>]*+)?>|" + _ENTRY_END.pattern)
 
 
 class FastPath:
     """Scans plain entries, and feeds all else to `parser`; the output is what the parser alone would give.
 
-    The scanner is tried after each entry that the parser has read; after an attempt that found nothing, the number of
-    entries to the next one doubles. `scopes` are those of pages and sitemaps. `extras`: elements without a field are
+    The scanner is tried after the start of the root, and each entry that the parser has read; after an attempt that
+    found nothing, the number of entries to the next one doubles. `scopes` are those of pages and sitemaps. `extras`: elements without a field are
     read, which the scanner leaves out of feeds.
     """
 
@@ -62,6 +63,7 @@ class FastPath:
         self._scopes = scopes
         self._extras = extras
         self._scanner: DocumentScanner | None = None
+        self._place = _FIRST_PLACE
         self._interval = self._entries_left = 1  # entries up to the next attempt
         self._partial_entry = b""
 
@@ -90,9 +92,9 @@ class FastPath:
         yield from self._parser.close()
 
     def _next_attempt(self, data: bytes, start: int) -> int | None:
-        """The end of the entry after which the next attempt is due; None where it is not in `data`."""
+        """The end of the tag after which the next attempt is due; None where it is not in `data`."""
         while self._entries_left:
-            match = _ENTRY_END.search(data, start)
+            match = self._place.search(data, start)
             if match is None:
                 return None
             start = match.end()
@@ -103,6 +105,7 @@ class FastPath:
         """The block of entries from `start` on, if there are some, and whether the bytes end in the next entry."""
         block = self._block(data, start)
         is_cut = block is not None and block.is_cut
+        self._place = _ENTRY_END
         self._interval = 1 if block or is_cut else min(2 * self._interval, _MAX_INTERVAL)
         self._entries_left = self._interval
         if not block:
@@ -112,7 +115,7 @@ class FastPath:
 
     def _block(self, data: bytes, start: int) -> ScannedEntries | None:
         parser = self._parser
-        if not parser.is_after_entry:
+        if not parser.is_between_entries:
             return None
         if self._scanner is None or not self._scanner.is_for(parser.builder.head()):
             self._scanner = DocumentScanner(parser.builder, self._limits, self._scopes, extras=self._extras)

@@ -135,6 +135,7 @@ class EntryBuilder:
         self.in_section = False
         self.section_start = 0  # offset of the last CDATA section
         self.after_entry = False  # the last tag outside entries was the end of one
+        self.after_root = False  # it was the start of a root that holds entries only
         self.open_entry: OpenEntryNow = lambda ends=False, fields=None: None
         self.complete_fields: Callable[[], int] = lambda: 0  # of the open entry
         self.count_elements: Callable[[], int] = lambda: 0  # in it, in all depths
@@ -266,8 +267,8 @@ class EntryBuilder:
         def skip(size: int, breaks: int) -> None:
             nonlocal shift, line_shift, settled
             shift += size
-            settled += size
             line_shift += breaks
+            settled, self.after_entry = self._buffer.entry_start, True
 
         def note(name: str, code: str, message: str, field: str) -> None:
             self._noted.append((name, report(code, message, line=line(), field=field)))
@@ -484,6 +485,7 @@ class EntryBuilder:
             note_foreign_entry(tag)
             if not self.root_seen:
                 self._root, self.root_seen = ancestor, True
+                self.after_root = vocabulary.implied_entry is not None
             emit_repairs()
 
         def note_foreign_entry(tag: str) -> None:
@@ -526,7 +528,7 @@ class EntryBuilder:
                 raise TooLong
             settled = self.last_event = offset
             self.last_event_is_tag = True
-            self.after_entry = False
+            self.after_entry = self.after_root = False
             text.clear()
 
         def emit_repairs() -> None:

@@ -68,7 +68,7 @@ class EntryParser:
     feed() and close() yield the Entries and Problems that further bytes cannot change. `complete` is False once an
     entry may be missing. `open_root(namespace, name)` returns the vocabulary of the document, None for an element that
     is no root, or raises Stop. The first byte is on `line`. `builder` knows the tags around entries. Where the parser
-    `is_after_entry`, skip_block() may skip plain entries.
+    `is_between_entries`, skip_block() may skip plain entries.
     """
 
     def __init__(self, limits: Limits, open_root: OpenRoot, budget: Budget, line: int = 1) -> None:
@@ -117,14 +117,15 @@ class EntryParser:
         return self._recovery.cut
 
     @property
-    def is_after_entry(self) -> bool:
-        """Whether all is read, up to the end tag of an entry."""
+    def is_between_entries(self) -> bool:
+        """Whether all is read, up to the end tag of an entry, or the start tag of a root that holds entries only."""
         is_read = not (self._buffer.data or self._recovery.is_pending or self.stopped)
-        return is_read and self.builder.after_entry and not self.builder.is_over
+        builder = self.builder
+        return is_read and (builder.after_entry or builder.after_root) and not builder.is_over
 
     @property
     def line(self) -> int:
-        """The line that it has reached, where it `is_after_entry`."""
+        """The line that it has reached, where it `is_between_entries`."""
         return self._buffer.line
 
     @property
