@@ -18,7 +18,7 @@ import attrs
 import webencodings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 HEAD_BYTES = 1024  # where BOM and XML declaration are looked for, as HTML's prescan does
 
@@ -171,8 +171,11 @@ class DeclarationTest:
         self._words: set[bytes] = set()
         self._bits = 0
 
-    def feed(self, data: bytes) -> Iterator[tuple[bytes, bool]]:
+    def feed(self, data: bytes) -> Iterable[tuple[bytes, bool]]:
         """The pieces that are ASCII, decided, or more than can be held."""
+        return self._tested(data) if self._is_utf8 is None else ((data, self._is_utf8),)
+
+    def _tested(self, data: bytes) -> Iterator[tuple[bytes, bool]]:
         while data and self._is_utf8 is None:
             room = HELD_BYTES - len(self._held)
             piece, data = data[:room], data[room:]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from .gzip import HEAD_BYTES, STEP_BYTES, DeflateDecoder, GzipDecoder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
     from ...model.limits import Limits
     from .gzip import DecodeFault
@@ -77,38 +77,28 @@ class Decompressor:
         too_many = content_encoding if len(codings) > last else None
         unreadable = (coding for coding in _named(content_encoding) if not _is_readable(coding))
         self.unread_encoding = next(unreadable, None) or too_many
-        self._layers: list[GzipDecoder] = []
-        if self.unread_encoding is None:
-            self._layers += [_LAYERS[coding](coding, limits, faults) for coding in codings]
-        self._layers += [GzipDecoder(limits, faults, refuse=depth == last) for depth in range(last + 1)]
+        self._outermost = GzipDecoder(limits, faults, layers=last)
+        for coding in reversed(codings if self.unread_encoding is None else ()):
+            layer = _LAYERS[coding](coding, limits, faults)
+            layer.inner, self._outermost = self._outermost, layer
 
     @property
     def stopped(self) -> bool:
         """Whether further input gives no more output."""
-        return any(layer.stopped for layer in self._layers)
+        return self._outermost.stopped
 
     @property
     def has_opened(self) -> bool:
         """Whether the outermost layer was compressed as it should be."""
-        return self._layers[0].opened
+        return self._outermost.opened
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         """The output of these bytes."""
-        return self._through((data,), self._layers)
+        return self._outermost.feed(data)
 
     def close(self, *, cut: bool = False) -> Iterator[bytes]:
         """The rest. `cut`: it is known already that the end is missing."""
-        # Where a layer stopped, the end of the layers around it does not matter.
-        stopped = [depth for depth, layer in enumerate(self._layers) if layer.stopped]
-        first = stopped[-1] if stopped else 0
-        for depth, layer in enumerate(self._layers[first:], first + 1):
-            yield from self._through(layer.close(cut=cut), self._layers[depth:])
-            cut = cut or layer.cut
-
-    def _through(self, chunks: Iterable[bytes], layers: list[GzipDecoder]) -> Iterator[bytes]:
-        for layer in layers:
-            chunks = layer.feed(chunks)
-        yield from chunks
+        return self._outermost.close(cut=cut)
 
 
 # --- br and zstd ----------------------------------------------------------------------------------------------

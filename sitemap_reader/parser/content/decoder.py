@@ -152,13 +152,13 @@ class _CharsetStage:
         self._test = DeclarationTest("utf-8")
         self._transcoder = transcoder("utf-8")
 
-    def feed(self, data: bytes) -> Iterator[bytes]:
+    def feed(self, data: bytes) -> Iterable[bytes]:
         if self._head is not None:
             self._head += data
             if len(self._head) < HEAD_BYTES:
-                return
+                return ()
             data = self._start(self._head)
-        yield from self._transcode(self._test.feed(data))
+        return self._transcode(self._test.feed(data))
 
     def close(self, *, whole: bool) -> Iterator[bytes]:
         """The rest. Unless the document is `whole`, a character that was cut in two is left out."""

@@ -18,7 +18,7 @@ with suppress(ImportError):  # it gives the same output and errors in half the t
     from zlib_ng import zlib_ng as zlib  # type: ignore[no-redef]
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator
+    from collections.abc import Callable, Generator, Iterator
 
     from ...model.limits import Limits
     from ...model.problems import Kind, Severity
@@ -134,21 +134,23 @@ class GzipDecoder:
     """Decodes one layer of gzip; data without the gzip magic passes unchanged.
 
     Faults are appended to `faults` in the order of the data. `opened`: gzip was detected. `stopped`: no more input is
-    read. `refuse`: gzip itself is a fault (one layer too many). 1 MiB of input without output ends the layer: an
-    endless file name or padding, or empty deflate blocks.
+    read. `inner` gets the output, if it may be compressed too. `layers`: so many of gzip may be undone, this one and
+    those in it, for which it makes the `inner` ones; above that, gzip itself is a fault. 1 MiB of input without output
+    ends the layer: an endless file name or padding, or empty deflate blocks.
     """
 
     _NAME = "gzip"
     _MAGIC = MAGIC  # of a further member; b"" where there is one only
     _HAS_TRAILER = True
 
-    def __init__(self, limits: Limits, faults: list[DecodeFault], *, refuse: bool = False) -> None:
+    def __init__(self, limits: Limits, faults: list[DecodeFault], *, layers: int | None = None) -> None:
+        self.inner: GzipDecoder | None = None
         self.opened = False
         self.stopped = False
         self.cut = False  # the rest of the data is missing or unusable
         self._limits = limits
         self._faults = faults
-        self._refuse = refuse
+        self._layers = layers
         self._plain = False
         self._bytes_out = 0
         self._members = 0
@@ -166,26 +168,25 @@ class GzipDecoder:
         self._size = 0
         self._bad_trailer = False
 
-    def feed(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        """The output of these chunks, in pieces."""
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """The output of these bytes, in pieces; to be exhausted."""
         if self.stopped:
-            return
-        for chunk in chunks:
-            data = chunk if self.opened or self._plain else self._recognise(chunk)
-            yield from self._pass(data) if self._plain else self._unpack(data)
-            if self.stopped:
-                return
+            return iter(())
+        if not (self.opened or self._plain):
+            data = self._recognise(data)
+        return self._pass(data) if self._plain else self._unpack(data)
 
     def close(self, *, cut: bool = False) -> Iterator[bytes]:
         """The rest. `cut`: the layer around this one reported already that the end is missing."""
-        if self.stopped:
-            return
-        if not self.opened:
-            yield from self._emit(self._buffer)
-        elif not self._is_between or self._buffer:
+        if not (self.opened or self.stopped):
+            yield from self._pass(self._buffer)
+        elif not self.stopped and (self._buffer or not self._is_between):
             if not cut:
                 self._fault(f"{self._NAME} data is cut off, its end is missing")
             self.cut = True
+        if self.inner:
+            yield from self.inner.close(cut=cut or self.cut)
+            self.stopped = self.stopped or self.inner.stopped
 
     # --- the layer as a whole ---
 
@@ -197,25 +198,28 @@ class GzipDecoder:
             return b""
         if not data.startswith(MAGIC):
             self._plain = True
-        elif self._refuse:
+        elif self._layers == 0:
             self._stop_at("max_gzip_layers", self._limits.max_gzip_layers, "layers of gzip")
         else:
             self.opened = True
+            if self._layers is not None:
+                self.inner = GzipDecoder(self._limits, self._faults, layers=self._layers - 1)
         return data
 
     def _pass(self, data: bytes) -> Iterator[bytes]:
-        for start in range(0, len(data), STEP_BYTES):
-            # The usual chunk is short enough, and a slice of the whole bytes object copies nothing.
-            yield from self._emit(data[start : start + STEP_BYTES])
-            if self.stopped:
-                return
-
-    def _emit(self, data: bytes) -> Iterator[bytes]:
+        """The data up to the limit, in pieces, or what an inner layer makes of it."""
         left = self._limits.max_decoded_bytes - self._bytes_out
-        piece = data if len(data) <= left else data[:left]
-        self._bytes_out += len(piece)
-        if piece:
-            yield piece
+        for start in range(0, min(len(data), left), STEP_BYTES):
+            # The usual chunk is short enough, and a slice of the whole bytes object copies nothing.
+            piece = data[start : min(start + STEP_BYTES, left)]
+            self._bytes_out += len(piece)
+            if self.inner is None:
+                yield piece
+                continue
+            yield from self.inner.feed(piece)
+            if self.inner.stopped:
+                self.stopped = True
+                return
         if len(data) > left:
             # After the yield: faults are in the order of the data, and those of the piece itself come first.
             self._stop_at("max_decoded_bytes", self._limits.max_decoded_bytes, "bytes decoded")
@@ -356,7 +360,7 @@ class GzipDecoder:
     def _unpacked(self, piece: bytes) -> Iterator[bytes]:
         self._crc = zlib.crc32(piece, self._crc)
         self._size += len(piece)
-        return self._emit(piece)
+        return self._pass(piece)
 
     def _trailer(self, data: bytes) -> bytes:
         field, rest = self._collect(data, TRAILER_BYTES)
