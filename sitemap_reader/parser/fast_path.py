@@ -7,6 +7,7 @@ Where the package was installed without a compiler there is no scanner, and no f
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from .dialects.extensions import missing_values
 from .normalise.entry import RawEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from ..model.limits import Limits
     from ..model.problems import Problem
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from .normalise.entry import EntryKind, Normaliser, Relative
     from .normalise.scope import Scope
     from .scanner import ScannedEntries, Scanner
-    from .xml.elements import Entry, Vocabulary
+    from .xml.elements import Entry
     from .xml.entry_builder import EntryBuilder
     from .xml.entry_parser import EntryParser
 
@@ -53,8 +54,8 @@ class FastPath:
     """Scans plain entries, and feeds all else to `parser`; the output is what the parser alone would give.
 
     The scanner is tried after the start of the root, and each entry that the parser has read; after an attempt that
-    found nothing, the number of entries to the next one doubles. `scopes` are those of pages and sitemaps. `extras`: elements without a field are
-    read, which the scanner leaves out of feeds.
+    found nothing, the number of entries to the next one doubles. `scopes` are those of pages and sitemaps. `extras`:
+    elements without a field are read, which the scanner leaves out of feeds.
     """
 
     def __init__(self, parser: EntryParser, limits: Limits, scopes: Mapping[str, Scope], *, extras: bool) -> None:
@@ -88,7 +89,8 @@ class FastPath:
     def close(self) -> Iterator[Entry | ScannedEntries | Problem]:
         """Yields the rest."""
         partial_entry, self._partial_entry = self._partial_entry, b""
-        yield from self._parser.feed(partial_entry)
+        if partial_entry:
+            yield from self._parser.feed(partial_entry)
         yield from self._parser.close()
 
     def _next_attempt(self, data: bytes, start: int) -> int | None:
@@ -117,7 +119,7 @@ class FastPath:
         parser = self._parser
         if not parser.is_between_entries:
             return None
-        if self._scanner is None or not self._scanner.is_for(parser.builder.head()):
+        if self._scanner is None or not self._scanner.is_for(parser.builder.head):
             self._scanner = DocumentScanner(parser.builder, self._limits, self._scopes, extras=self._extras)
         return self._scanner.scan(data, start, parser.line, parser.max_repairs)
 
@@ -128,13 +130,15 @@ _DIALECTS = {"url": "sitemap", "sitemap": "sitemap", "item": "rss", "entry": "at
 _INDEX_TAGS = frozenset({"sitemap", "loc", "lastmod"})
 # Elements without content, whose attributes are extras.
 _FLAGS = frozenset({"mobile:mobile"})
+# A Scanner for longer tags around entries, which may declare any number of prefixes, is not kept.
+_MAX_CACHED_BYTES = 4096
 
 
 class DocumentScanner:
     """The Scanner for the entries of a document at a place, as long as is_for() is True of the start tags around it."""
 
     def __init__(self, builder: EntryBuilder, limits: Limits, scopes: Mapping[str, Scope], *, extras: bool) -> None:
-        self._head = builder.head()
+        self._head = builder.head
         self._vocabulary = vocabulary = builder.vocabulary
         entry = vocabulary.implied_entry or next(iter(vocabulary.entries))
         is_feed = vocabulary.implied_entry is None
@@ -149,19 +153,17 @@ class DocumentScanner:
         if is_feed:
             relative: Relative = "allowed" if entry == "entry" or builder.bases else "reported"
             self._template = RawEntry("url", None, bases=builder.bases, relative=relative, date_dialect="rss")
-        dialect = _DIALECTS[entry]
-        known = {prefix: each for prefix, each in namespaces.items() if not vocabulary.would_note(each)}
-        tags = scanner.codes_of(dialect).keys() - (vocabulary.entries - {entry}) - (_FLAGS if extras else set())
-        self._scanner = scanner.Scanner(
-            dialect,
-            _written_names(known, vocabulary, tags & _INDEX_TAGS if kind == "sitemap" else tags),
-            # The media of an item are not read by the scanner.
-            [prefix.encode() for prefix, each in known.items() if prefix and vocabulary.prefix_of(each) != "media"],
+        known = [item for item in namespaces.items() if item[1] not in self._unreported]
+        make = _scanner if len(self._head) <= _MAX_CACHED_BYTES else _scanner.__wrapped__
+        self._scanner = make(
+            entry,
+            tuple((prefix, vocabulary.prefix_of(namespace)) for prefix, namespace in known),
             _prefixes(scopes[kind]),
-            max_depth=limits.max_xml_depth - len(builder.names),
-            max_elements=limits.max_entry_elements,
-            max_attributes=limits.max_attributes,
-            max_missing_tags=limits.max_entry_repairs,
+            extras,
+            limits.max_xml_depth - len(builder.names),
+            limits.max_entry_elements,
+            limits.max_attributes,
+            limits.max_entry_repairs,
         )
 
     def is_for(self, head: bytes) -> bool:
@@ -185,19 +187,42 @@ def line_scanner(scopes: Mapping[str, Scope] | None) -> Scanner | None:
 
 
 def _prefixes(scope: Scope) -> tuple[str, ...] | None:
-    return None if scope.mode == "any" else scope.prefixes
+    return None if scope.mode == "any" else scope.prefixes[: scanner.MAX_PREFIXES_OF_SCOPE]
 
 
-def _written_names(namespaces: dict[str, str], vocabulary: Vocabulary, tags: Iterable[str]) -> dict[bytes, str]:
-    """Names of elements as the document writes them -> their tags."""
-    names: dict[bytes, str] = {}
-    for prefix, namespace in namespaces.items():
-        own = vocabulary.prefix_of(namespace)
+@lru_cache(maxsize=32)
+def _scanner(
+    entry: str,
+    namespaces: tuple[tuple[str, str | None], ...],
+    scope: tuple[str, ...] | None,
+    extras: bool,
+    max_depth: int,
+    max_elements: int,
+    max_attributes: int,
+    max_missing_tags: int,
+) -> Scanner:
+    """The Scanner of a kind of entry; `namespaces` are the prefixes of a document and those of their tags."""
+    dialect = _DIALECTS[entry]
+    tags = scanner.codes_of(dialect).keys() - (_DIALECTS.keys() - {entry}) - (_FLAGS if extras else set())
+    if entry == "sitemap":
+        tags &= _INDEX_TAGS
+    names: dict[bytes, str] = {}  # as the document writes them -> their tags
+    for prefix, own in namespaces:
         for tag in tags:
             tag_prefix, _, local = tag.rpartition(":")
             if tag_prefix == own:
                 names[(f"{prefix}:{local}" if prefix else local).encode()] = tag
-    return names
+    return scanner.Scanner(
+        dialect,
+        names,
+        # The media of an item are not read by the scanner.
+        [prefix.encode() for prefix, own in namespaces if prefix and own != "media"],
+        scope,
+        max_depth=max_depth,
+        max_elements=max_elements,
+        max_attributes=max_attributes,
+        max_missing_tags=max_missing_tags,
+    )
 
 
 # --- from blocks to items ------------------------------------------------------------------------------------------

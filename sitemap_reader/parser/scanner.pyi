@@ -6,6 +6,7 @@ from ..model.records import SitemapRef, UrlRecord
 from .normalise.entry import RawEntry
 
 MAX_BYTES_OF_ENTRY: Final[int]
+MAX_PREFIXES_OF_SCOPE: Final[int]
 VALID_ENTRIES: Final[int]
 REPAIRED_ENTRY: Final[int]
 ODD_ENTRY: Final[int]

@@ -1453,6 +1453,7 @@ cdef Result scan_entries(Scan* s, Settings* settings, Entries* found) noexcept n
 
 # Of an entry that is scanned: longer ones are for expat, which checks the limits.
 MAX_BYTES_OF_ENTRY = MAX_ENTRY_BYTES
+MAX_PREFIXES_OF_SCOPE = MAX_PREFIXES
 
 
 cdef class Scanner:

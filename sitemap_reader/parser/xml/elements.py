@@ -7,6 +7,7 @@ of ElementTree elements with such tags; `text` precedes the first child, and the
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import TYPE_CHECKING
 
 import attrs
@@ -140,6 +141,11 @@ def clark(tag: str) -> tuple[str, str]:
     return _CANONICAL.get(prefix, ""), local
 
 
+@cache
+def _by_small_letters(tags: frozenset[str]) -> Mapping[str, str]:
+    return {tag.lower(): tag for tag in tags}
+
+
 XML_BASE = "http://www.w3.org/XML/1998/namespace}base"
 # Names come from the document: no more are cached than a real one has.
 _MAX_NAMES = 10_000
@@ -247,7 +253,7 @@ class Vocabulary(dict[str, str]):
         self.root_problems: list[Problem] = []
         self.entries = entries
         self.tags = tags
-        self._written = {tag.lower(): tag for tag in tags}
+        self._written = _by_small_letters(tags)
         self.void_tags = void_tags
         self.is_link = is_link
         self._extensions = extensions
@@ -313,6 +319,8 @@ class Vocabulary(dict[str, str]):
         return name if prefix is None else f"{prefix}:{local}" if prefix else local
 
     def __missing__(self, name: str) -> str:
+        if not self.tags:  # before the root
+            return name
         namespace, _, local = name.rpartition("}")
         self._recognise(name, namespace, local)
         tag = self._plain_tag(name)

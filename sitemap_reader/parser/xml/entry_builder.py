@@ -136,15 +136,17 @@ class EntryBuilder:
         self.section_start = 0  # offset of the last CDATA section
         self.after_entry = False  # the last tag outside entries was the end of one
         self.after_root = False  # it was the start of a root that holds entries only
-        self.open_entry: OpenEntryNow = lambda ends=False, fields=None: None
-        self.complete_fields: Callable[[], int] = lambda: 0  # of the open entry
-        self.count_elements: Callable[[], int] = lambda: 0  # in it, in all depths
-        self.abandon: Callable[[], None] = lambda: None  # forgets it
-        self.rename: Callable[[str], None] = lambda name: None  # gives the open element in an entry another name
-        self.line: Callable[[], int] = lambda: 1  # the line of the last event
-        self.settle_text: Callable[[], None] = lambda: None  # looks at the text before other markup outside entries
-        self.skip: Callable[[int, int], None] = lambda size, breaks: None  # bytes and lines that expat is not given
+        # Set by attach().
+        self.open_entry: OpenEntryNow
+        self.complete_fields: Callable[[], int]  # of the open entry
+        self.count_elements: Callable[[], int]  # in it, in all depths
+        self.abandon: Callable[[], None]  # forgets it
+        self.rename: Callable[[str], None]  # gives the open element in an entry another name
+        self.line: Callable[[], int]  # the line of the last event
+        self.settle_text: Callable[[], None]  # looks at the text before other markup outside entries
+        self.skip: Callable[[int, int], None]  # bytes and lines that expat is not given
         self._ancestors: list[Ancestor] = []
+        self._head: bytes | None = b""  # None: to be joined anew
         self._root: Ancestor | None = None
         self._bases: tuple[str, ...] = ()
         self._has_feed_link = self._has_stray_text = self._has_foreign_entry = False
@@ -218,6 +220,7 @@ class EntryBuilder:
             declaration = f' xmlns:{prefix}="{namespace}"'.encode()
             self._root.written = self._root.written[:end] + declaration + self._root.written[end:]
             self._root.namespaces[prefix] = namespace
+            self._head = None
 
     def reopen_root(self) -> None:
         """Makes the root the open element again, after its end."""
@@ -225,11 +228,21 @@ class EntryBuilder:
             if self._root.is_empty:
                 self._root.written = self._root.written[:-2] + b">"
             self._ancestors.append(self._root)
-            self._bases = _bases(self._ancestors)
+            self._note_ancestors()
 
+    def _note_ancestors(self) -> None:
+        self._head = None
+        self._bases = tuple(ancestor.base for ancestor in self._ancestors if ancestor.base is not None)
+
+    @property
     def head(self) -> bytes:
         """The start tags of the open elements around entries."""
-        return b"".join(ancestor.written for ancestor in self._ancestors)
+        if self._head is None:
+            self._head = b"".join(ancestor.written for ancestor in self._ancestors)
+        return self._head
+
+    def _note(self, name: str, code: str, message: str, field: str) -> None:
+        self._noted.append((name, report(code, message, line=self.line(), field=field)))
 
     def attach(
         self, parser: XMLParserType | EventParser, written: Callable[[int], bytes], shift: int = 0, line_shift: int = 0
@@ -269,9 +282,6 @@ class EntryBuilder:
             shift += size
             line_shift += breaks
             settled, self.after_entry = self._buffer.entry_start, True
-
-        def note(name: str, code: str, message: str, field: str) -> None:
-            self._noted.append((name, report(code, message, line=line(), field=field)))
 
         def declare(prefix: str | None, namespace: str | None) -> None:
             usual = (prefix or "").lower()
@@ -478,7 +488,7 @@ class EntryBuilder:
             ancestors.append(ancestor)
             if sum(len(each.written) for each in ancestors) > max_entry:  # a new parser reads all of them
                 raise Stop(over_limit("max_entry_bytes", max_entry, "bytes in the tags around", line()))
-            self._bases = _bases(ancestors)
+            self._note_ancestors()
             if vocabulary.implied_entry and len(ancestors) == 2 and (is_core(tag) or tag in tags):
                 what = "is outside of any entry" if tag in tags else "is unknown: it is no entry"
                 out.append(report("S10", f"<{tag[:80]}> {what}", line=line(), field=tag[:80]))
@@ -507,7 +517,7 @@ class EntryBuilder:
                 raise NoRoot(offset, tag_name(written(offset), 0))
             vocabulary = self._vocabulary = opened
             out.extend(opened.root_problems)
-            vocabulary.note, vocabulary.declared = note, self._declared
+            vocabulary.note, vocabulary.declared = self._note, self._declared
             entries, tags, void_tags = vocabulary.entries, vocabulary.tags, vocabulary.void_tags
 
         def close_ancestor() -> None:
@@ -515,7 +525,7 @@ class EntryBuilder:
             depth_left += 1
             check_between()
             ancestor = ancestors.pop()
-            self._bases = _bases(ancestors)
+            self._note_ancestors()
             settle()
             self.last_event_is_tag = not ancestor.is_empty
             emit_repairs()
@@ -567,7 +577,6 @@ class EntryBuilder:
                 raise Misplaced("a processing instruction holds entries", parser.CurrentByteIndex + shift)
             check_hiding("an instruction", content)
 
-        vocabulary.note = note
         self.open_entry, self.abandon = open_entry_now, abandon
         self.complete_fields, self.rename = complete_fields, rename
         self.count_elements = lambda: elements
@@ -581,7 +590,3 @@ class EntryBuilder:
         parser.StartElementHandler = start
         parser.EndElementHandler = end
         parser.CharacterDataHandler = text.append
-
-
-def _bases(ancestors: list[Ancestor]) -> tuple[str, ...]:
-    return tuple(ancestor.base for ancestor in ancestors if ancestor.base is not None)

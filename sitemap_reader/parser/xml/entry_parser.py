@@ -257,20 +257,23 @@ class Recovery:
     _wake_bytes: int = 0  # size of the buffer from which on that is looked for again
     _is_after_root: bool = False  # skipping what follows the root element
     _missing: NoRoot | None = None  # what stands in place of the root, which is looked for
-    _tolerant: TolerantParser = attrs.field(init=False)
+    _made: TolerantParser | None = None
 
-    def __attrs_post_init__(self) -> None:
-        self._tolerant = TolerantParser(self._limits, self._budget, self._buffer, self._builder, self._repairs)
+    @property
+    def _tolerant(self) -> TolerantParser:
+        if self._made is None:
+            self._made = TolerantParser(self._limits, self._budget, self._buffer, self._builder, self._repairs)
+        return self._made
 
     @property
     def remaining_faults(self) -> int:
         """How many entries with missing tags a block may hold."""
-        return self._tolerant.remaining_faults
+        return self._made.remaining_faults if self._made else self._limits.max_faults
 
     @property
     def is_pending(self) -> bool:
         """Whether it skips to the next entry, or has found a URL that is reported there."""
-        return self.is_skipping or self._tolerant.has_stray_url
+        return self.is_skipping or (self._made is not None and self._made.has_stray_url)
 
     def recover(self, fault: XmlFault, *, final: bool) -> bool:
         """Reads on where expat stopped; whether expat can go on."""

@@ -154,12 +154,12 @@ class ExpatDriver:
     @property
     def next_head_bytes(self) -> int:
         """How many bytes of ancestors' tags a new parser would read."""
-        return len(self._builder.head())
+        return len(self._builder.head)
 
     def restart(self) -> None:
         """Starts a new parser inside the same elements, at the beginning of the buffer; or behind the root element."""
         release(self._parser)
-        head = _ENDED_ROOT if self._builder.is_over else self._builder.head()
+        head = _ENDED_ROOT if self._builder.is_over else self._builder.head
         self._budget.spend(PARSER_STEPS)
         self._budget.spend_on_markup(head, 0, len(head), TAG_STEPS)
         self._slice_bytes = _SLICE_BYTES
