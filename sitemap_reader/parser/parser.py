@@ -107,7 +107,7 @@ class SitemapParser:
         self._fallback = FallbackBuffer(feed_fallback, limits, self._base) if feed_fallback else None
         self._budget = Budget(limits)
         self._decoder = Decoder(limits, charset, prefix, content_encoding=content_encoding or "")
-        self._head: bytearray | None = bytearray()  # bytes for sniff(); None after the format is known
+        self._head: bytes | None = b""  # for sniff(), which takes 64 KiB at most; None after the format is known
         self._reader: Reader | None = None
         self._markup: XmlReader | None = None  # the same reader, if the document is XML
         self._format: Format | None = None
@@ -156,7 +156,7 @@ class SitemapParser:
             raise UsageError(f"a document is fed as bytes, not {kind}: give text.encode(), or all of it to parse(text)")
         if self._closed:
             raise UsageError("this parser is closed: feed() comes before close(), and each document has its own")
-        yield from self._guarded(self._feed(data))
+        return self._guarded(self._feed(data))
 
     def _feed(self, data: bytes) -> Iterator[None]:
         self.has_read = False
@@ -288,11 +288,13 @@ class SitemapParser:
     @property
     def outcome(self) -> Outcome:
         """The Outcome of the document so far."""
-        normaliser = self._normaliser
+        normaliser, document_format = self._normaliser, self.format
+        problems = self._problems.counts
+        problems.update(normaliser.unreported)
         return Outcome(
             url=self._url,
             final_url=self._base,
-            format=None if self.format is None else self.format.value,
+            format=document_format and document_format.value,
             bytes_wire=self._decoder.bytes_wire,
             bytes_decoded=self._decoder.bytes_decoded,
             entries=normaliser.entries,
@@ -300,7 +302,7 @@ class SitemapParser:
             dropped=dict(normaliser.dropped),
             complete=self._complete,
             sha256=self._decoder.sha256,
-            problems=dict(self._problems.counts + normaliser.unreported),
+            problems=dict(problems),
             samples=tuple(self._problems.samples),
         )
 
@@ -329,7 +331,7 @@ class SitemapParser:
             self._add(self._reader.feed(chunk))
 
     def _open(self, sniffed: SniffResult) -> None:
-        whole, self._head = bytes(self._head or b""), None
+        whole, self._head = self._head or b"", None
         skipped, head = whole[: sniffed.skip_bytes], whole[sniffed.skip_bytes :]
         if skipped:
             verb = "stands" if len(skipped) == 1 else "stand"
@@ -369,17 +371,18 @@ class SitemapParser:
         """Adds the items of what a reader has found, up to a limit."""
         limit = self._limits.max_entries
         for raw in raws:
-            left = limit - self._normaliser.entries
-            count, line_of = _entries_in(raw)
+            left, count = limit - self._normaliser.entries, 0
             if isinstance(raw, Problem):
                 self._add_problem(raw)
             elif isinstance(raw, RawEntry):
+                count = 1
                 self._add_items(self._normalised(raw) if left else ())
             else:
+                count = len(raw)
                 self._add_items(self._blocks.items(raw, left, self._urls))
-            problem = over_limit("max_entries", limit, "entries", line_of(left)) if count > left else None
+            problem = over_limit("max_entries", limit, "entries", _line(raw, left)) if count > left else None
             if problem is None and self._budget.is_exceeded():
-                problem = self._budget.problem(line_of(count - 1) if count else getattr(raw, "line", None))
+                problem = self._budget.problem(_line(raw, count - 1))
             if problem:
                 self._is_aborted, self._complete = True, False
                 self._out.append(self._reported(problem))
@@ -477,11 +480,9 @@ def _ends_document(item: BatchItem) -> bool:
     return isinstance(item, Problem) and item.code in _ENDS and item.severity == "error"
 
 
-def _entries_in(raw: RawEntry | ScannedEntries | Problem) -> tuple[int, Callable[[int], int | None]]:
-    """The number of entries, and the function that returns the line of each."""
-    if isinstance(raw, RawEntry | Problem):
-        return isinstance(raw, RawEntry), lambda _: raw.line
-    return len(raw), raw.line
+def _line(raw: RawEntry | ScannedEntries | Problem, at: int) -> int | None:
+    """The line of what was read; of a block that of the entry `at` an index."""
+    return raw.line if isinstance(raw, RawEntry | Problem) else raw.line(at)
 
 
 _CHARSET = re.compile(r"""charset\s*=\s*["']?([^\s"';]+)""", re.IGNORECASE)

@@ -120,6 +120,7 @@ def _from_labels(labels: list[str]) -> Charset:
     return Charset(codec, 0, None if codec == "utf-8" else f"declared {label}, {_UTF8_REQUIRED}", label)
 
 
+@lru_cache(64)
 def codec_of(label: str) -> str:
     """Returns Python's name of the codec; empty for an unknown label."""
     encoding = webencodings.lookup(label.strip().strip("\"'")) if label.isascii() else None

@@ -35,19 +35,16 @@ def zstd_module() -> Any:
     return zstd
 
 
-def _named(content_encoding: str) -> list[str]:
-    """The codings of a Content-Encoding, as they were applied; `x-gzip` is gzip (RFC 9110 8.4.1.3)."""
-    named = (coding.strip().removeprefix("x-") for coding in content_encoding.lower().split(","))
-    return [coding for coding in named if coding not in ("", "identity")]
-
-
 def content_codings(content_encoding: str) -> list[str]:
     """The codings to undo, in that order: all but a gzip that was applied first, which its magic shows.
+
+    `x-gzip` is gzip (RFC 9110 8.4.1.3).
 
     >>> content_codings("gzip"), content_codings("br, gzip"), content_codings("x-deflate")
     ([], ['gzip', 'br'], ['deflate'])
     """
-    codings = _named(content_encoding)
+    named = (coding.strip().removeprefix("x-") for coding in content_encoding.lower().split(","))
+    codings = [coding for coding in named if coding not in ("", "identity")]
     while codings[:1] == ["gzip"]:
         del codings[0]
     return codings[::-1]
@@ -75,7 +72,7 @@ class Decompressor:
     def __init__(self, limits: Limits, content_encoding: str, faults: list[DecodeFault]) -> None:
         codings, last = content_codings(content_encoding), limits.max_gzip_layers
         too_many = content_encoding if len(codings) > last else None
-        unreadable = (coding for coding in _named(content_encoding) if not _is_readable(coding))
+        unreadable = (coding for coding in reversed(codings) if not _is_readable(coding))
         self.unread_encoding = next(unreadable, None) or too_many
         self._outermost = GzipDecoder(limits, faults, layers=last)
         for coding in reversed(codings if self.unread_encoding is None else ()):

@@ -57,7 +57,8 @@ class TextReader:
             block = self._scanner.scan_lines(data, self._line + 1, self._limit)
             block.template = _entry(None)
             self._line += block.breaks
-            found.append(block)
+            if block:
+                found.append(block)
             data = data[block.size :]
         # A CR at the end may be the first half of a CRLF.
         ready = data[:-1] if data.endswith(b"\r") else data

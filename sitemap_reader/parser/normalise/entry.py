@@ -7,7 +7,7 @@ or with one out of scope, gives Problems only.
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import defaultdict
 from typing import TYPE_CHECKING, Literal, get_args
 
 import attrs
@@ -91,9 +91,9 @@ class Normaliser:
     ) -> None:
         self.entries = 0
         self.kept = 0
-        self.dropped: Counter[str] = Counter()
+        self.dropped: dict[str, int] = defaultdict(int)
         self.dropped_origins: dict[str, None] = {}
-        self.unreported: Counter[str] = Counter()
+        self.unreported: dict[str, int] = defaultdict(int)
         self.sitemap = sitemap
         self._base = base
         self.scopes = {"url": scope, "sitemap": child_scope}
@@ -177,7 +177,7 @@ class _EntryProblems:
 
     __slots__ = ("_all_unreported", "_line", "_max_problems", "_sitemap", "_unreported", "found")
 
-    def __init__(self, sitemap: str | None, max_problems: int, unreported: Counter[str]) -> None:
+    def __init__(self, sitemap: str | None, max_problems: int, unreported: dict[str, int]) -> None:
         self._sitemap = sitemap
         self._max_problems = max_problems
         self._all_unreported = unreported

@@ -119,8 +119,8 @@ class EntryParser:
     @property
     def is_between_entries(self) -> bool:
         """Whether all is read, up to the end tag of an entry, or the start tag of a root that holds entries only."""
-        is_read = not (self._buffer.data or self._recovery.is_pending or self.stopped)
-        builder = self.builder
+        builder, recovery = self.builder, self._recovery
+        is_read = not (self._buffer.data or recovery.is_pending or recovery.stopped)
         return is_read and (builder.after_entry or builder.after_root) and not builder.is_over
 
     @property

@@ -71,7 +71,7 @@ class XmlReader:
         self._parser = EntryParser(limits, self._open_root, budget, line)
         is_fast = scopes is not None and is_possible(limits)
         self._path = FastPath(self._parser, limits, scopes, extras=extras) if is_fast and scopes else self._parser
-        self._raw_entries: EntryReader = urlset.entry_reader()
+        self._raw_entries: EntryReader  # set at the root
 
     @property
     def complete(self) -> bool:
