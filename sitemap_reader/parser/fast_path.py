@@ -1,6 +1,6 @@
 """The fast path: the compiled scanner reads plain entries, and EntryParser (expat) all others, in document order.
 
-In: UTF-8 chunks. Out: Entries, blocks of scanned entries, and Problems, equal to what the EntryParser alone would give.
+In: UTF-8 chunks. Out: raw entries, blocks of scanned ones, and Problems, as the EntryParser alone would give them.
 Where the package was installed without a compiler there is no scanner, and no fast path.
 """
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from .normalise.entry import EntryKind, Normaliser, Relative
     from .normalise.scope import Scope
     from .scanner import ScannedEntries, Scanner
-    from .xml.elements import Entry
     from .xml.entry_builder import EntryBuilder
     from .xml.entry_parser import EntryParser
 
@@ -68,8 +67,8 @@ class FastPath:
         self._interval = self._entries_left = 1  # entries up to the next attempt
         self._partial_entry = b""
 
-    def feed(self, data: bytes) -> Iterator[Entry | ScannedEntries | Problem]:
-        """Yields Entries, blocks of scanned entries, and Problems, that further bytes cannot change."""
+    def feed(self, data: bytes) -> Iterator[RawEntry | ScannedEntries | Problem]:
+        """Yields raw entries, blocks of scanned entries, and Problems, that further bytes cannot change."""
         data, self._partial_entry = self._partial_entry + data, b""
         position, is_continued = 0, False
         while (end := self._next_attempt(data, position)) is not None:
@@ -86,7 +85,7 @@ class FastPath:
                 return
         yield from self._parser.feed(data[position:], is_continued=is_continued)
 
-    def close(self) -> Iterator[Entry | ScannedEntries | Problem]:
+    def close(self) -> Iterator[RawEntry | ScannedEntries | Problem]:
         """Yields the rest."""
         partial_entry, self._partial_entry = self._partial_entry, b""
         if partial_entry:

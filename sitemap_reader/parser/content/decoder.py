@@ -114,7 +114,8 @@ class Decoder:
 
     def _decode(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
         for chunk in chunks:
-            self._compare(chunk)
+            if self._prefix is not None:
+                self._compare(chunk, self._prefix)
             self.bytes_decoded += len(chunk)
             self._hash.update(chunk)
             yield from self._text.feed(chunk)
@@ -129,10 +130,9 @@ class Decoder:
         """What was decoded so far, for a decoder that starts over."""
         return ReadPrefix(self.bytes_decoded, self.sha256)
 
-    def _compare(self, chunk: bytes) -> None:
+    def _compare(self, chunk: bytes, expected: ReadPrefix) -> None:
         """Raises DocumentChanged, before any output of this chunk, if the prefix ends in it and differs."""
-        expected = self._prefix
-        if expected is None or self.bytes_decoded + len(chunk) < expected.decoded_bytes:
+        if self.bytes_decoded + len(chunk) < expected.decoded_bytes:
             return
         prefix_hash = self._hash.copy()
         prefix_hash.update(chunk[: expected.decoded_bytes - self.bytes_decoded])

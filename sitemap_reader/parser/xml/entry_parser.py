@@ -1,4 +1,4 @@
-"""EntryParser: UTF-8 chunks of XML that may be damaged in, Entries and Problems out, in document order.
+"""EntryParser: UTF-8 chunks of XML that may be damaged in, raw entries and Problems out, in document order.
 
 It reads with expat. Where that stops, Recovery has the tolerant parser read on from the last complete entry, until one
 was read without a repair; what that cannot read is skipped with a Problem, up to the next entry. No entity of the
@@ -54,24 +54,29 @@ if TYPE_CHECKING:
 
     from ...model.limits import Limits
     from ..content.sniff import Beginning
+    from ..normalise.entry import RawEntry
     from ..scanner import ScannedEntries
     from .elements import Entry, Namespaces, Vocabulary
     from .entry_builder import OpenEntry
     from .errors import Budget
 
     OpenRoot = Callable[[str, str], Vocabulary | None]
+    ReadEntry = Callable[[Entry], list[RawEntry]]
 
 
 class EntryParser:
     """Reads XML that may be damaged: where expat stops, Recovery reads on, and expat restarts after that.
 
-    feed() and close() yield the Entries and Problems that further bytes cannot change. `complete` is False once an
-    entry may be missing. `open_root(namespace, name)` returns the vocabulary of the document, None for an element that
-    is no root, or raises Stop. The first byte is on `line`. `builder` knows the tags around entries. Where the parser
-    `is_between_entries`, skip_block() may skip plain entries.
+    feed() and close() yield what `read_entry` makes of each Entry, and the Problems, that further bytes cannot change.
+    `complete` is False once an entry may be missing. `open_root(namespace, name)` returns the vocabulary of the
+    document, None for an element that is no root, or raises Stop. The first byte is on `line`. `builder` knows the tags
+    around entries. Where the parser `is_between_entries`, skip_block() may skip plain entries.
     """
 
-    def __init__(self, limits: Limits, open_root: OpenRoot, budget: Budget, line: int = 1) -> None:
+    def __init__(
+        self, limits: Limits, open_root: OpenRoot, read_entry: ReadEntry, budget: Budget, line: int = 1
+    ) -> None:
+        self._read_entry = read_entry
         self._budget = budget
         self._may_replace = True
         self._buffer = ReplayBuffer(line, limits)
@@ -80,12 +85,12 @@ class EntryParser:
         self._driver = ExpatDriver(self._buffer, self.builder, budget, limits.max_token_bytes)
         self._recovery = Recovery(limits, budget, self._buffer, self._repairs, self.builder, self._driver)
 
-    def feed(self, data: bytes, *, is_continued: bool = False) -> Iterator[Entry | Problem]:
+    def feed(self, data: bytes, *, is_continued: bool = False) -> Iterator[RawEntry | Problem]:
         """`is_continued`: another piece of the same chunk, between which the parser is not replaced."""
         self._may_replace = not is_continued
         return self._run(data, final=False)
 
-    def close(self) -> Iterator[Entry | Problem]:
+    def close(self) -> Iterator[RawEntry | Problem]:
         return self._run(b"", final=True)
 
     def free(self) -> None:
@@ -93,7 +98,7 @@ class EntryParser:
         self._driver.free()
         vars(self.builder).clear()
 
-    def _run(self, data: bytes, *, final: bool) -> Iterator[Entry | Problem]:
+    def _run(self, data: bytes, *, final: bool) -> Iterator[RawEntry | Problem]:
         try:
             self._read(data, final=final)
         except Stop as stop:
@@ -101,7 +106,11 @@ class EntryParser:
         except BudgetExceeded:
             self._recovery.stop(self._budget.problem(self.builder.line()))
         finally:  # an internal error ends the document behind its complete entries
-            yield from self.builder.take()
+            for item in self.builder.take():
+                if isinstance(item, Problem):
+                    yield item
+                else:
+                    yield from self._read_entry(item)
 
     @property
     def complete(self) -> bool:
@@ -121,7 +130,7 @@ class EntryParser:
         """Whether all is read, up to the end tag of an entry, or the start tag of a root that holds entries only."""
         builder, recovery = self.builder, self._recovery
         is_read = not (self._buffer.data or recovery.is_pending or recovery.stopped)
-        return is_read and (builder.after_entry or builder.after_root) and not builder.is_over
+        return is_read and (builder.after_entry or builder.after_root)
 
     @property
     def line(self) -> int:
@@ -135,14 +144,14 @@ class EntryParser:
 
     def skip_block(self, block: ScannedEntries) -> None:
         """Skips the bytes of a block, which expat is not given."""
-        block.problems = self._problems_of(block)
+        if repairs := block.repairs:
+            block.problems = self._problems_of(block, repairs)
         self._buffer.skip(block.size, block.breaks, block.end_tag_size)
         self._recovery.skip(block)
 
-    def _problems_of(self, block: ScannedEntries) -> list[Problem]:
-        """The Problems of its repairs."""
+    def _problems_of(self, block: ScannedEntries, repairs: list[tuple[int, str | None]]) -> list[Problem]:
         problems, line, done = [], self._buffer.line, block.start
-        for offset, tag in block.repairs:
+        for offset, tag in repairs:
             position = block.start + offset
             line += line_breaks(block.data, done, position)
             problems.append(

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Protocol
 from ..content.sniff import ROOTS, Format
 from ..dialects import feed, urlset
 from ..fast_path import FastPath, is_possible
-from .elements import Entry
 from .entry_parser import EntryParser
 from .errors import Stop, html_page
 
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from ..normalise.entry import RawEntry
     from ..normalise.scope import Scope
     from ..scanner import ScannedEntries
-    from .elements import Vocabulary
+    from .elements import Entry, Vocabulary
     from .errors import Budget
 
 
@@ -68,7 +67,7 @@ class XmlReader:
     ) -> None:
         self.format: Format | None = None
         self._limits = limits
-        self._parser = EntryParser(limits, self._open_root, budget, line)
+        self._parser = EntryParser(limits, self._open_root, self._read_entry, budget, line)
         is_fast = scopes is not None and is_possible(limits)
         self._path = FastPath(self._parser, limits, scopes, extras=extras) if is_fast and scopes else self._parser
         self._raw_entries: EntryReader  # set at the root
@@ -87,23 +86,17 @@ class XmlReader:
         return self._parser.cut
 
     def feed(self, data: bytes) -> Iterator[RawEntry | ScannedEntries | Problem]:
-        return self._raw_items(self._path.feed(data))
+        return self._path.feed(data)
 
     def close(self, *, cut: bool) -> Iterator[RawEntry | ScannedEntries | Problem]:
-        return self._raw_items(self._path.close())
+        return self._path.close()
 
     def free(self) -> None:
         """Frees what is kept of a document that has ended: the parts refer to each other."""
         self._parser.free()
 
-    def _raw_items(
-        self, items: Iterable[Entry | ScannedEntries | Problem]
-    ) -> Iterator[RawEntry | ScannedEntries | Problem]:
-        for item in items:
-            if isinstance(item, Entry):
-                yield from self._raw_entries(item, self._limits)
-            else:
-                yield item
+    def _read_entry(self, entry: Entry) -> list[RawEntry]:
+        return self._raw_entries(entry, self._limits)
 
     def _open_root(self, namespace: str, name: str) -> Vocabulary | None:
         if name.lower() in ("html", "body"):
