@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..model.problems import report
+from ..model.problems import Problem, report
 from ..model.records import UrlRecord
 from ..model.url_batch import UrlBatch
 from .compiled import scanner
@@ -24,12 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from ..model.limits import Limits
-    from ..model.problems import Problem
     from ..model.records import Item
     from ..model.url_batch import BatchItem
     from .normalise.entry import EntryKind, Normaliser, Relative
     from .normalise.scope import Scope
-    from .scanner import ScannedEntries, Scanner
+    from .scanner import ScannedEntries, Scanner, ShownRepair
     from .xml.entry_builder import EntryBuilder
     from .xml.entry_parser import EntryParser
 
@@ -230,15 +229,14 @@ def _scanner(
 class BlockNormaliser:
     """Turns blocks into items: valid entries as UrlBatches or SitemapRefs, others through the Normaliser.
 
-    `clean` passes a RawEntry to the Normaliser and counts its Problems; `count_problem` counts a Problem and returns it
-    with the document's URL.
+    `clean` passes a RawEntry to the Normaliser and counts its Problems; `count_problem` counts a Problem.
     """
 
     def __init__(
         self,
         normaliser: Normaliser,
         clean: Callable[[RawEntry], list[Item]],
-        count_problem: Callable[[Problem, str], Problem],
+        count_problem: Callable[[Problem], None],
     ) -> None:
         self._normaliser = normaliser
         self._clean = clean
@@ -250,11 +248,11 @@ class BlockNormaliser:
         Their URLs are added to the store.
         """
         normaliser = self._normaliser
-        repairs = iter(block.problems)
+        repairs = iter(block.shown_repairs)
         for start, stop, state in block.parts(max_entries):
             index = len(store)
             if state == scanner.ODD_ENTRY or (state == scanner.REPAIRED_ENTRY and block.template.kind == "sitemap"):
-                problems = [*islice(repairs, block.repairs_of(start))]
+                problems = [self._problem(each) for each in islice(repairs, block.repairs_of(start))]
                 for item in self._cleaned(block, start, problems):
                     if isinstance(item, UrlRecord):
                         store.append_entry(item, block, start)
@@ -268,10 +266,14 @@ class BlockNormaliser:
                 else:
                     store.extend_entries(block, start, stop)
             if state == scanner.REPAIRED_ENTRY and len(store) > index:
-                problems = [*islice(repairs, block.repairs_of(start)), *_lacking(block, start)]
                 (loc,) = store.values("loc", index, index + 1)
-                store.problems[index] = tuple(self._count_problem(each, loc) for each in problems)
-                yield from store.problems[index]
+                problems = [self._problem(each, loc) for each in islice(repairs, block.repairs_of(start))]
+                if lacking := block.lacking(start):
+                    problems += self._lacking(lacking, block.line(start), loc)
+                store.problems[index] = tuple(problems)
+                for problem in problems:
+                    self._count_problem(problem)
+                yield from problems
             if len(store) > index:
                 yield UrlBatch(normaliser.sitemap, store, index)
 
@@ -291,9 +293,12 @@ class BlockNormaliser:
             )
         )
 
+    def _lacking(self, tags: list[str], line: int, url: str) -> Iterator[Problem]:
+        """The Problems of the records of an entry that were left out."""
+        sitemap = self._normaliser.sitemap
+        for message, field in chain.from_iterable(map(missing_values, tags)):
+            yield report("S11", message, sitemap=sitemap, line=line, field=field, raw="", url=url)
 
-def _lacking(block: ScannedEntries, at: int) -> Iterator[Problem]:
-    """The Problems of the records of an entry that were left out."""
-    for tag in block.lacking(at):
-        for message, field in missing_values(tag):
-            yield report("S11", message, line=block.line(at), field=field, raw="")
+    def _problem(self, repair: ShownRepair, url: str | None = None) -> Problem:
+        line, message, kind, raw = repair
+        return Problem("S01", "warning", message, self._normaliser.sitemap, line, None, raw, url, kind)

@@ -136,7 +136,7 @@ class SitemapParser:
             max_problems=limits.max_entry_problems,
             extras=extras,
         )
-        self._blocks = BlockNormaliser(self._normaliser, self._cleaned, self._reported)
+        self._blocks = BlockNormaliser(self._normaliser, self._cleaned, self._count)
 
     def feed(self, data: bytes) -> list[Item]:
         """The items that `data` completes; a small document may give all of them in close().
@@ -419,11 +419,14 @@ class SitemapParser:
                 self._problems.add(item)
         return items
 
-    def _reported(self, problem: Problem, url: str | None = None) -> Problem:
-        self._budget.count(PROBLEM_STEPS)
-        problem = placed(problem, sitemap=self._url, url=url)
-        self._problems.add(problem)
+    def _reported(self, problem: Problem) -> Problem:
+        problem = placed(problem, sitemap=self._url)
+        self._count(problem)
         return problem
+
+    def _count(self, problem: Problem) -> None:
+        self._budget.count(PROBLEM_STEPS)
+        self._problems.add(problem)
 
     # --- the end ---
 

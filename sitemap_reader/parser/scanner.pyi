@@ -1,7 +1,7 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ..model.problems import Problem
+from ..model.problems import Kind, Problem
 from ..model.records import SitemapRef, UrlRecord
 from .normalise.entry import RawEntry
 
@@ -51,6 +51,9 @@ class Scanner:
     def scan(self, data: bytes, start: int, line: int, max_repairs: int = 0) -> ScannedEntries: ...
     def scan_lines(self, data: bytes, line: int, max_bytes: int) -> ScannedEntries: ...
 
+# (line, message, kind, raw text) of a repair.
+ShownRepair = tuple[int, str, Kind | None, str | None]
+
 class ScannedEntries:
     data: Final[bytes]
     start: Final[int]
@@ -58,13 +61,13 @@ class ScannedEntries:
     breaks: Final[int]
     is_cut: Final[bool]
     end_tag_size: Final[int]
-    problems: list[Problem]
+    shown_repairs: list[ShownRepair]
     template: RawEntry
     def __len__(self) -> int: ...
     def line(self, at: int, /) -> int: ...
     def parts(self, limit: int) -> list[tuple[int, int, int]]: ...
     @property
-    def repairs(self) -> list[tuple[int, str | None]]: ...
+    def repairs(self) -> list[tuple[int, int, str | None]]: ...
     @property
     def missing_tags(self) -> tuple[int, int]: ...
     def repairs_of(self, at: int) -> int: ...

@@ -76,6 +76,7 @@ cdef struct Node:
 # A place that is repaired: at the offset of a `&`, or of the tag before which the end tag of an element is missing.
 cdef struct Repair:
     unsigned int offset
+    int line
     unsigned char code  # of that element; 0: a reference that is none of XML's
 
 cdef struct Entries:
@@ -328,7 +329,7 @@ cdef inline bint add_repair(Scan* s, Entries* found, Bytes place, unsigned char 
     if not reserve(&found.repairs, sizeof(Repair)):
         return False
     repair = <Repair*> (found.repairs.data + found.repairs.size)
-    repair.offset, repair.code = <unsigned int> (place - s.data), code
+    repair.offset, repair.line, repair.code = <unsigned int> (place - s.data), s.line, code
     found.repairs.size += sizeof(Repair)
     return True
 
@@ -1526,7 +1527,7 @@ cdef class Scanner:
                 result = scan_lines(&s, &self._settings, &block.found, max_line_bytes)
         if result == NO_MEMORY:
             raise MemoryError
-        block.data, block.problems = data, []
+        block.data, block.shown_repairs = data, []
         block.start = start
         block.size = s.p - s.data - start
         block.breaks = s.line - line

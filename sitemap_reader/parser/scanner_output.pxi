@@ -17,8 +17,8 @@ cdef class ScannedEntries:
     """Consecutive entries: `size` bytes of `data` from `start` on, with `breaks` line breaks.
 
     `is_cut`: the bytes end in the next entry, or before it. `end_tag_size` is that of the last entry's end tag.
-    `problems` are those of its `repairs`: EntryParser sets them. `template` is the RawEntry that odd entries are filled
-    into.
+    `shown_repairs` are the line, message, kind and raw text of its `repairs`: EntryParser sets them. `template` is the
+    RawEntry that odd entries are filled into.
     """
 
     cdef Entries found
@@ -28,7 +28,7 @@ cdef class ScannedEntries:
     cdef readonly int breaks
     cdef readonly bint is_cut
     cdef readonly Py_ssize_t end_tag_size
-    cdef public list problems
+    cdef public list shown_repairs
     cdef public object template
 
     def __dealloc__(self):
@@ -60,14 +60,14 @@ cdef class ScannedEntries:
 
     @property
     def repairs(self):
-        """The places that are to be repaired: the offset of each from `start` on, and the tag that is missing before it.
+        """The places that are to be repaired: the offset of each in `data`, its line, and the tag that is missing before it.
 
         None: there is a reference that is none of XML's.
         """
         cdef Repair* repairs = <Repair*> self.found.repairs.data
         cdef size_t at
         return [
-            (repairs[at].offset - self.start, TAGS[repairs[at].code])
+            (repairs[at].offset, repairs[at].line, TAGS[repairs[at].code])
             for at in range(self.found.repairs.size // sizeof(Repair))
         ]
 

@@ -29,8 +29,8 @@ from .errors import (
     XmlFault,
 )
 from .expat_driver import BareDoctype, ExpatDriver
-from .recovery.characters import reference_problem
-from .recovery.structure import Lost, missing_tag_problem
+from .recovery.characters import reference_repair
+from .recovery.structure import Lost, missing_tag_repair
 from .recovery.tokenizer import HTML, KNOWN, SECTION
 from .recovery.tolerant_parser import TolerantParser
 from .repair_log import RepairLog
@@ -43,7 +43,6 @@ from .scan import (
     find_part,
     first_child,
     holds_part,
-    line_breaks,
     local,
     next_resume_point,
     tags_with_urls,
@@ -144,22 +143,12 @@ class EntryParser:
 
     def skip_block(self, block: ScannedEntries) -> None:
         """Skips the bytes of a block, which expat is not given."""
-        if repairs := block.repairs:
-            block.problems = self._problems_of(block, repairs)
+        for offset, line, tag in block.repairs:
+            shown = missing_tag_repair(f"</{tag}>") if tag else reference_repair(block.data, offset)
+            block.shown_repairs.append((line, *shown))
+        self._repairs.count_reported(len(block.shown_repairs))
         self._buffer.skip(block.size, block.breaks, block.end_tag_size)
         self._recovery.skip(block)
-
-    def _problems_of(self, block: ScannedEntries, repairs: list[tuple[int, str | None]]) -> list[Problem]:
-        problems, line, done = [], self._buffer.line, block.start
-        for offset, tag in repairs:
-            position = block.start + offset
-            line += line_breaks(block.data, done, position)
-            problems.append(
-                missing_tag_problem(f"</{tag}>", line) if tag else reference_problem(block.data, position, line)
-            )
-            done = position
-        self._repairs.count_reported(len(problems))
-        return problems
 
     def _read(self, data: bytes, *, final: bool) -> None:
         if self.stopped:

@@ -10,7 +10,6 @@ import re
 from html.entities import html5
 from typing import TYPE_CHECKING
 
-from ....model.problems import Problem, report
 from ..errors import CHARACTER_REPAIR_STEPS
 
 if TYPE_CHECKING:
@@ -169,12 +168,11 @@ def _named_reference(match: re.Match[bytes]) -> tuple[bytes, Kind, str]:
     return characters.encode(), "HTML entity read as its character", message
 
 
-def reference_problem(data: bytes, position: int, line: int) -> Problem:
-    """The Problem of a reference that is none of XML's."""
+def reference_repair(data: bytes, position: int) -> tuple[str, Kind | None, str]:
+    """Message, kind and raw text for the Problem of a reference that is none of XML's."""
     match = _IN_TEXT[0].match(data, position)
     _, kind, message = _named_reference(match) if match else (b"", None, "")
-    raw = excerpt(data, position, match.end() if match else position)
-    return report("S01", message, severity="warning", line=line, raw=raw, kind=kind)
+    return message, kind, excerpt(data, position, match.end() if match else position)
 
 
 def _code(digits: str) -> int:

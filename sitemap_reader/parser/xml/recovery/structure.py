@@ -9,7 +9,6 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ....model.limits import advice, over_limit
-from ....model.problems import report
 from ..elements import ALTERNATE
 from ..errors import REPAIR_STEPS, NoRoot, Stop
 from ..scan import ROOTS, local, names_location
@@ -31,7 +30,7 @@ from .tokenizer import (
 
 if TYPE_CHECKING:
     from ....model.limits import Limits
-    from ....model.problems import Kind, Problem, Severity
+    from ....model.problems import Kind, Severity
     from ..entry_builder import EntryBuilder
     from ..errors import Budget, XmlFault
     from ..repair_log import RepairLog
@@ -486,9 +485,9 @@ class StructureRules(EventSource):
         return self.knows(name) and local(name) in TEXTS
 
 
-def missing_tag_problem(tag: str, line: int) -> Problem:
-    """The Problem of an end tag that is missing before the next tag."""
-    return report("S01", _missing_tag(tag, _BEFORE_NEXT), severity="warning", line=line, kind=_MISSING_TAG)
+def missing_tag_repair(tag: str) -> tuple[str, Kind, None]:
+    """Message and kind for the Problem of an end tag that is missing before the next tag."""
+    return _missing_tag(tag, _BEFORE_NEXT), _MISSING_TAG, None
 
 
 def _missing_tag(tag: str, place: str) -> str:
