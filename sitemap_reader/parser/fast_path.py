@@ -7,7 +7,7 @@ Where the package was installed without a compiler there is no scanner, and no f
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
@@ -226,6 +226,11 @@ def _scanner(
 # --- from blocks to items ------------------------------------------------------------------------------------------
 
 
+@cache
+def _missing_values(tag: str) -> tuple[tuple[str, str], ...]:
+    return tuple(missing_values(tag))
+
+
 class BlockNormaliser:
     """Turns blocks into items: valid entries as UrlBatches or SitemapRefs, others through the Normaliser.
 
@@ -247,11 +252,12 @@ class BlockNormaliser:
 
         Their URLs are added to the store.
         """
-        normaliser = self._normaliser
+        normaliser, sitemap, is_index = self._normaliser, self._normaliser.sitemap, block.template.kind == "sitemap"
+        odd, repaired = scanner.ODD_ENTRY, scanner.REPAIRED_ENTRY
         repairs = iter(block.shown_repairs)
         for start, stop, state in block.parts(max_entries):
             index = len(store)
-            if state == scanner.ODD_ENTRY or (state == scanner.REPAIRED_ENTRY and block.template.kind == "sitemap"):
+            if state == odd or (is_index and state == repaired):
                 problems = [self._problem(each) for each in islice(repairs, block.repairs_of(start))]
                 for item in self._cleaned(block, start, problems):
                     if isinstance(item, UrlRecord):
@@ -261,21 +267,21 @@ class BlockNormaliser:
             else:
                 normaliser.entries += stop - start
                 normaliser.kept += stop - start
-                if block.template.kind == "sitemap":
-                    yield from block.references(start, stop, normaliser.sitemap, normaliser.child_prefixes)
-                else:
-                    store.extend_entries(block, start, stop)
-            if state == scanner.REPAIRED_ENTRY and len(store) > index:
-                (loc,) = store.values("loc", index, index + 1)
-                problems = [self._problem(each, loc) for each in islice(repairs, block.repairs_of(start))]
-                if lacking := block.lacking(start):
-                    problems += self._lacking(lacking, block.line(start), loc)
-                store.problems[index] = tuple(problems)
-                for problem in problems:
-                    self._count_problem(problem)
-                yield from problems
+                if is_index:
+                    yield from block.references(start, stop, sitemap, normaliser.child_prefixes)
+                    continue
+                store.extend_entries(block, start, stop)
+                if state == repaired:
+                    (loc,) = store.values("loc", index, index + 1)
+                    problems = [self._problem(each, loc) for each in islice(repairs, block.repairs_of(start))]
+                    if lacking := block.lacking(start):
+                        problems += self._lacking(lacking, block.line(start), loc)
+                    store.problems[index] = tuple(problems)
+                    for problem in problems:
+                        self._count_problem(problem)
+                        yield problem
             if len(store) > index:
-                yield UrlBatch(normaliser.sitemap, store, index)
+                yield UrlBatch(sitemap, store, index)
 
     def _cleaned(self, block: ScannedEntries, at: int, problems: list[Problem]) -> list[Item]:
         """The items of an entry that has problems, or may have some, without its extensions."""
@@ -296,7 +302,7 @@ class BlockNormaliser:
     def _lacking(self, tags: list[str], line: int, url: str) -> Iterator[Problem]:
         """The Problems of the records of an entry that were left out."""
         sitemap = self._normaliser.sitemap
-        for message, field in chain.from_iterable(map(missing_values, tags)):
+        for message, field in chain.from_iterable(map(_missing_values, tags)):
             yield report("S11", message, sitemap=sitemap, line=line, field=field, raw="", url=url)
 
     def _problem(self, repair: ShownRepair, url: str | None = None) -> Problem:
