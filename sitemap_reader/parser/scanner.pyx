@@ -1,6 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 # cython: freethreading_compatible=True
-"""Scanner of plain entries: UTF-8 bytes after an entry of a sitemap or index in; the entries that follow, as spans, out.
+"""Scanner of plain entries: UTF-8 bytes between entries of a document in; the entries that follow, as spans, out.
 
 It reads well-formed entries with elements that the protocol and its extensions have, in any order, with the prefixes
 that the document declares, attributes, references and CDATA sections, and the values in their usual shapes

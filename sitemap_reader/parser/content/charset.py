@@ -376,6 +376,9 @@ class _Utf8(Transcoder):
         return self._read(self._buffer, final=True)
 
     def _read(self, data: bytes, *, final: bool) -> bytes:
+        if data.isascii():
+            self._buffer = b""
+            return data
         try:
             size = codecs.utf_8_decode(data, "strict", final)[1]
         except UnicodeDecodeError:

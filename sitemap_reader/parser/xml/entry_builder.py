@@ -232,13 +232,13 @@ class EntryBuilder:
 
     def _note_ancestors(self) -> None:
         self._head = None
-        self._bases = tuple(ancestor.base for ancestor in self._ancestors if ancestor.base is not None)
+        self._bases = tuple([ancestor.base for ancestor in self._ancestors if ancestor.base is not None])
 
     @property
     def head(self) -> bytes:
         """The start tags of the open elements around entries."""
         if self._head is None:
-            self._head = b"".join(ancestor.written for ancestor in self._ancestors)
+            self._head = b"".join([ancestor.written for ancestor in self._ancestors])
         return self._head
 
     def _note(self, name: str, code: str, message: str, field: str) -> None:
@@ -486,7 +486,7 @@ class EntryBuilder:
             tag_written = written(settled)
             ancestor = Ancestor(tag_written, attributes.get(XML_BASE), declared_namespaces(tag_written))
             ancestors.append(ancestor)
-            if sum(len(each.written) for each in ancestors) > max_entry:  # a new parser reads all of them
+            if sum([len(each.written) for each in ancestors]) > max_entry:  # a new parser reads all of them
                 raise Stop(over_limit("max_entry_bytes", max_entry, "bytes in the tags around", line()))
             self._note_ancestors()
             if vocabulary.implied_entry and len(ancestors) == 2 and (is_core(tag) or tag in tags):

@@ -95,6 +95,7 @@ class EntryParser:
     def free(self) -> None:
         """Frees what is kept of a document that has ended: the parts refer to each other."""
         self._driver.free()
+        del self._read_entry
         vars(self.builder).clear()
 
     def _run(self, data: bytes, *, final: bool) -> Iterator[RawEntry | Problem]:
