@@ -52,10 +52,10 @@ from .model.records import SitemapRef as SitemapRef
 from .model.records import UrlRecord as UrlRecord
 from .model.records import Video as Video
 from .model.records import WatchedChange as WatchedChange
-from .parser.parser import Document as Document
+from .parser.documents import Document as Document
+from .parser.documents import iter_parse as iter_parse
+from .parser.documents import parse as parse
 from .parser.parser import SitemapParser as SitemapParser
-from .parser.parser import iter_parse as iter_parse
-from .parser.parser import parse as parse
 from .serialize.jsonl import from_json as from_json
 from .serialize.jsonl import json_line as json_line
 from .serialize.jsonl import to_dict as to_dict

@@ -14,7 +14,7 @@ from ..model.errors import UsageError
 from ..model.messages import Message
 from ..model.problems import Problem
 from ..model.records import Outcome, SitemapRef, UrlRecord
-from ..parser.parser import iter_parse
+from ..parser.documents import iter_parse
 from ..pipeline.feedparser_process import feedparser_fallback
 from ..serialize.dumps import is_warc_name
 from ..serialize.jsonl import json_line, to_dict
