@@ -30,10 +30,8 @@ def sorted_rows(
     keys: list[int],
     stated: list[int | str],
     nested: list[str | None] | None,
-    widths: tuple[int, int],
     prefix: int,
-    most: int,
-) -> tuple[str, list[str]]: ...
+) -> list[int | str | None]: ...
 
 class Scanner:
     def __init__(

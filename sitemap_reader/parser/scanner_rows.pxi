@@ -329,23 +329,16 @@ def common_prefix(NativeColumns urls, Py_ssize_t start, Py_ssize_t stop):
     return (<const char*> first)[:size].decode("utf-8")
 
 
-def sorted_rows(
-    NativeColumns urls, Py_ssize_t start, list keys, list stated, list nested, tuple widths, Py_ssize_t prefix, int most
-):
+def sorted_rows(NativeColumns urls, Py_ssize_t start, list keys, list stated, list nested, Py_ssize_t prefix):
     """As Rows.sorted() of rows.py: for URLs from `start` on, locs without the first `prefix` bytes."""
     cdef Column* locs = &urls.columns[LOC_COLUMN]
     cdef Py_ssize_t count = len(keys), at, index
-    cdef int stated_width = widths[0], nested_width = widths[1]
     cdef KeyPlace* places
-    cdef Buffer json_keys, rows
-    cdef list found = []
-    cdef size_t loc, written
-    cdef bint is_done = True
+    cdef list values = []
+    cdef size_t loc
     urls._check(start, start + count)
     if len(stated) != count or (nested is not None and len(nested) != count):
         raise ValueError(f"not one value for each of {count} keys")
-    memset(&json_keys, 0, sizeof(Buffer))
-    memset(&rows, 0, sizeof(Buffer))
     places = <KeyPlace*> realloc(NULL, max(count, 1) * sizeof(KeyPlace))
     if places == NULL:
         raise MemoryError
@@ -357,51 +350,11 @@ def sorted_rows(
         for at in range(count):
             index = places[at].index
             loc = list_start(locs, start + index) + prefix
-            written = json_keys.size + (at > 0)
-            is_done = (
-                (not at or write_literal(&json_keys, b",")) and write_whole(&json_keys, places[at].key)
-                and write_literal(&rows, b"," if at % most else b"{") and write_literal(&rows, b'"')
-                and write_bytes(&rows, json_keys.data + written, json_keys.size - written)
-                and write_literal(&rows, b'":"')
-                and write_padded(&rows, stated[index], stated_width)
-                and (not nested_width or write_padded(&rows, nested[index], nested_width))
-                and write_behind(&rows, locs.values.data + loc, list_end(locs, start + index) - loc)
-            )
-            if not is_done:
-                raise MemoryError
-            if (at + 1) % most == 0 or at + 1 == count:
-                write_literal(&rows, b"}")
-                found.append((<const char*> rows.data)[:rows.size].decode("utf-8"))
-                rows.size = 0
-        return "[" + (<const char*> json_keys.data)[:json_keys.size].decode("ascii") + "]", found
+            values.append(keys[index])
+            values.append(stated[index])
+            if nested is not None:
+                values.append(nested[index])
+            values.append((<const char*> locs.values.data)[loc:list_end(locs, start + index)].decode("utf-8"))
+        return values
     finally:
         free(places)
-        free(json_keys.data)
-        free(rows.data)
-
-
-cdef bint write_padded(Buffer* out, value, size_t width) except -1:
-    """An integer, a text without characters that JSON escapes, or None as nothing, and spaces up to this width."""
-    cdef size_t end = out.size + width
-    if not reserve(out, width + 24):
-        return False
-    if isinstance(value, int):
-        write_whole(out, value)
-    elif value is not None:
-        text = value.encode()
-        write_bytes(out, PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text))
-    while out.size < end:
-        out.data[out.size] = c" "
-        out.size += 1
-    return True
-
-
-cdef bint write_behind(Buffer* out, Bytes text, size_t size) noexcept nogil:
-    """The rest of a JSON text that was begun, and its quote."""
-    cdef size_t last = out.size - 1
-    cdef unsigned char before = out.data[last]
-    out.size = last
-    if not write_json_text(out, text, size):
-        return False
-    out.data[last] = before
-    return True

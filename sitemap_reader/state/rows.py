@@ -10,7 +10,7 @@ import os.path
 from base64 import b64encode
 from datetime import datetime, timedelta
 from hashlib import blake2b
-from itertools import compress, islice, product, repeat, starmap
+from itertools import chain, compress, product, repeat, starmap
 from operator import itemgetter
 from struct import unpack
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self, TypeAlias
@@ -177,24 +177,6 @@ def url_keys(locs: Sequence[str], secret: bytes) -> list[int]:
     return [*unpack(f">{len(locs)}q", b"".join(digests))]
 
 
-# The most characters of an integer in SQLite.
-_INTEGER_CHARACTERS = 20
-# Statements are neither many nor large.
-_ROWS_AT_ONCE = 8_192
-
-
-class SortedRows(NamedTuple):
-    """Rows in the order of their keys: the `keys` as a JSON array, and JSON objects that have the other values by key.
-
-    These are texts: the stated value and the nested values, with spaces up to their width in characters, and the loc.
-    """
-
-    keys: str
-    objects: list[str]
-    stated_width: int
-    nested_width: int
-
-
 @attrs.frozen
 class Rows:
     """URLs that a document lists, and the values of their rows; `nested` is None where no URL has any."""
@@ -239,27 +221,18 @@ class Rows:
             return os.path.commonprefix([*self.urls.locs])  # noqa: RUF071 - of text, and no path
         return scanner.common_prefix(store, self.urls.start, self.urls.stop)
 
-    def sorted(self, prefix: str) -> SortedRows:
-        """The rows, as statements take them; each loc without the prefix of all of its document."""
-        stated_width = _INTEGER_CHARACTERS + 1
-        if str in {*map(type, self.stated)}:
-            stated_width = max(stated_width, *(1 + len(each) for each in self.stated if isinstance(each, str)))
-        widths = stated_width, max(map(len, filter(None, self.nested or ())), default=0)
+    def sorted(self, prefix: str) -> list[Any]:
+        """The values of all rows in the order of their keys, row by row.
+
+        Each has its key, the stated value, the digests (unless `nested` is None), and the loc without this prefix.
+        """
         store: Any = self.urls.store
         if not isinstance(store, ObjectColumns):
             columns = self.keys, self.stated, self.nested
-            cut = len(prefix.encode())
-            return SortedRows(
-                *scanner.sorted_rows(store, self.urls.start, *columns, widths, cut, _ROWS_AT_ONCE), *widths
-            )
-        lists = zip(self.keys, self.stated, self.nested or repeat(""), self.urls.locs, strict=False)
-        rows = {
-            str(key): f"{stated:<{widths[0]}}{nested or '':<{widths[1]}}{loc[len(prefix) :]}"
-            for key, stated, nested, loc in sorted(lists, key=itemgetter(0))
-        }
-        items = iter(rows.items())
-        objects = [json_text(dict(some)) for some in iter(lambda: [*islice(items, _ROWS_AT_ONCE)], [])]
-        return SortedRows(json_text(sorted(self.keys)), objects, *widths)
+            return scanner.sorted_rows(store, self.urls.start, *columns, len(prefix.encode()))
+        locs = [loc[len(prefix) :] for loc in self.urls.locs]
+        columns = [column for column in (self.keys, self.stated, self.nested, locs) if column is not None]
+        return [*chain.from_iterable(sorted(zip(*columns, strict=True), key=itemgetter(0)))]
 
 
 @attrs.frozen
