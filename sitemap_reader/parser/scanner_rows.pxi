@@ -111,13 +111,6 @@ cdef enum:
     DIGEST_BYTES = 6
     DIGEST_CHARACTERS = 9  # its digit, and base64
 
-cdef struct RowValues:
-    long long key
-    long long stated
-    bint has_stated
-    unsigned char nested_size
-    char nested[DIGEST_CHARACTERS * MAX_WORDS]
-
 cdef const char* BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 cdef unsigned char NO_SALT[16]
 memset(NO_SALT, 0, sizeof(NO_SALT))
@@ -178,9 +171,9 @@ cdef bint pack_stated(Column* columns, size_t row, long long* packed) noexcept n
     return True
 
 
-cdef bint write_digests(Column* columns, size_t row, Buffer* scratch, RowValues* values) noexcept nogil:
-    """The digit and the digest of each nested value; False where there is no memory."""
-    cdef char* to = values.nested
+cdef int write_digests(Column* columns, size_t row, Buffer* scratch, char* to) noexcept nogil:
+    """The digit and the digest of each nested value. Returns the size of all, -1 where there is no memory."""
+    cdef char* start = to
     cdef unsigned long long digest
     cdef unsigned int part
     cdef int at
@@ -189,33 +182,14 @@ cdef bint write_digests(Column* columns, size_t row, Buffer* scratch, RowValues*
             continue
         scratch.size = 0
         if not write_value(columns, DIGIT_COLUMNS[at], row, scratch):
-            return False
+            return -1
         digest = reversed_bytes(blake_word(scratch.data, scratch.size, DIGEST_BYTES, NO_SALT))
         to[0] = DIGITS[at]
         to += 1
         for part in range(8):
             to[part] = BASE64[digest >> (58 - 6 * part) & 63]
         to += 8
-    values.nested_size = to - values.nested
-    return True
-
-
-cdef bint find_values(Column* columns, size_t start, size_t stop, Bytes secret, RowValues* values) noexcept nogil:
-    cdef Column* locs = &columns[LOC_COLUMN]
-    cdef Buffer scratch
-    cdef size_t row, first
-    cdef bint is_done = True
-    memset(&scratch, 0, sizeof(Buffer))
-    for row in range(start, stop):
-        first = list_start(locs, row)
-        values.key = <long long> reversed_bytes(
-            blake_word(locs.values.data + first, list_end(locs, row) - first, KEY_BYTES, secret)
-        )
-        values.has_stated = pack_stated(columns, row, &values.stated)
-        is_done = is_done and write_digests(columns, row, &scratch, values)
-        values += 1
-    free(scratch.data)
-    return is_done
+    return to - start
 
 
 def row_columns(NativeColumns urls, Py_ssize_t start, Py_ssize_t stop, bytes secret):
@@ -223,31 +197,34 @@ def row_columns(NativeColumns urls, Py_ssize_t start, Py_ssize_t stop, bytes sec
 
     A stated value that is no integer is None. The nested values are None where no URL has any.
     """
-    cdef Py_ssize_t count = stop - start, at
+    cdef Column* locs = &urls.columns[LOC_COLUMN]
     cdef Bytes salt = <Bytes> PyBytes_AS_STRING(secret)
-    cdef RowValues* values
-    cdef bint is_done, has_nested = False
-    cdef list keys = [None] * count, stated = [None] * count, nested = [None] * count
+    cdef char digests[DIGEST_CHARACTERS * MAX_WORDS]
+    cdef Buffer scratch
+    cdef Py_ssize_t row
+    cdef size_t first
+    cdef long long packed
+    cdef int size
+    cdef bint has_nested = False
+    cdef list keys = [], stated = [], nested = []
     urls._check(start, stop)
     if PyBytes_GET_SIZE(secret) != 16:
         raise ValueError(f"a secret has 16 bytes, not {len(secret)}")
-    values = <RowValues*> realloc(NULL, max(count, 1) * sizeof(RowValues))
-    if values == NULL:
-        raise MemoryError
+    memset(&scratch, 0, sizeof(Buffer))
     try:
-        with nogil:
-            is_done = find_values(urls.columns, start, stop, salt, values)
-        if not is_done:
-            raise MemoryError
-        for at in range(count):
-            keys[at] = values[at].key
-            if values[at].has_stated:
-                stated[at] = values[at].stated
-            if values[at].nested_size:
-                nested[at] = values[at].nested[:values[at].nested_size].decode("ascii")
-                has_nested = True
+        for row in range(start, stop):
+            first = list_start(locs, row)
+            keys.append(<long long> reversed_bytes(
+                blake_word(locs.values.data + first, list_end(locs, row) - first, KEY_BYTES, salt)
+            ))
+            stated.append(packed if pack_stated(urls.columns, row, &packed) else None)
+            size = write_digests(urls.columns, row, &scratch, digests)
+            if size < 0:
+                raise MemoryError
+            has_nested = has_nested or size > 0
+            nested.append(digests[:size].decode("ascii") if size else None)
     finally:
-        free(values)
+        free(scratch.data)
     return keys, stated, nested if has_nested else None
 
 
