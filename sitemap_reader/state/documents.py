@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 import msgspec
-import orjson
 
 from ..frontier.cookies import http_date
 from ..frontier.document_request import has_scope_drops
@@ -408,7 +407,7 @@ def _cached(row: DocumentRow, proven: set[str], children: tuple[SitemapRef, ...]
 def stored_authorities(outcome: Outcome) -> str | None:
     """The URL prefixes in the document's scope besides its own directory, as JSON; None as in _authorities()."""
     authorities = _authorities(outcome)
-    return None if authorities is None else orjson.dumps(sorted(authorities)).decode()
+    return None if authorities is None else json_text(sorted(authorities))
 
 
 def _authorities(outcome: Outcome) -> frozenset[str] | None:

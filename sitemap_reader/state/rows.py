@@ -229,10 +229,11 @@ class Rows:
         store: Any = self.urls.store
         if not isinstance(store, ObjectColumns):
             columns = self.keys, self.stated, self.nested
-            return scanner.sorted_rows(store, self.urls.start, *columns, len(prefix.encode()))
-        locs = [loc[len(prefix) :] for loc in self.urls.locs]
-        columns = [column for column in (self.keys, self.stated, self.nested, locs) if column is not None]
-        return [*chain.from_iterable(sorted(zip(*columns, strict=True), key=itemgetter(0)))]
+            values: list[Any] = scanner.sorted_rows(store, self.urls.start, *columns, len(prefix.encode()))
+            return values
+        locs: Any = [loc[len(prefix) :] for loc in self.urls.locs]
+        rows: Any = zip(*filter(None, (self.keys, self.stated, self.nested, locs)), strict=True)
+        return [*chain.from_iterable(sorted(rows, key=itemgetter(0)))]
 
 
 @attrs.frozen

@@ -251,11 +251,9 @@ _MESSAGES: dict[int, tuple[str, bool]] = {
 
 # Some centuries from the limits of datetime, so that a day can be added to any time.
 _FIRST_SECOND, _LAST_SECOND = -50_000_000_000, 250_000_000_000
-_TIME = f"typeof({{0}}) = 'integer' AND {{0}} BETWEEN {_FIRST_SECOND}000000 AND {_LAST_SECOND}000000"
-_COUNT = "typeof({0}) = 'integer' AND {0} BETWEEN 0 AND 9007199254740991"
 _KINDS = {
-    "time": _TIME,
-    "count": _COUNT,
+    "time": f"typeof({{0}}) = 'integer' AND {{0}} BETWEEN {_FIRST_SECOND}000000 AND {_LAST_SECOND}000000",
+    "count": "typeof({0}) = 'integer' AND {0} BETWEEN 0 AND 9007199254740991",
     "text": "typeof({0}) = 'text'",
     "blob": "typeof({0}) = 'blob'",
     "secret": "typeof({0}) = 'blob' AND length({0}) = 16",
@@ -535,8 +533,7 @@ def _connect(name: str, mode: str, *, is_fixed: bool = False) -> sqlite3.Connect
 
 
 def _version(db: sqlite3.Connection) -> int:
-    version: int = db.execute("PRAGMA user_version").fetchone()[0]
-    return version
+    return int(db.execute("PRAGMA user_version").fetchone()[0])
 
 
 def _refuse_newer(name: str, version: int) -> None:
