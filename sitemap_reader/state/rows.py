@@ -233,7 +233,8 @@ class Rows:
             return values
         locs: Any = [loc[len(prefix) :] for loc in self.urls.locs]
         rows: Any = zip(*filter(None, (self.keys, self.stated, self.nested, locs)), strict=True)
-        return [*chain.from_iterable(sorted(rows, key=itemgetter(0)))]
+        in_order: list[Any] = sorted(rows, key=itemgetter(0))
+        return [*chain.from_iterable(in_order)]
 
 
 @attrs.frozen
