@@ -108,9 +108,8 @@ class FastPath:
         self._place = _ENTRY_END
         self._interval = 1 if block or is_cut else min(2 * self._interval, _MAX_INTERVAL)
         self._entries_left = self._interval
-        if not block:
-            return None, is_cut
-        self._parser.skip_block(block)
+        if block:
+            self._parser.skip_block(block)
         return block, is_cut
 
     def _block(self, data: bytes, start: int) -> ScannedEntries | None:

@@ -182,7 +182,7 @@ class GzipDecoder:
             yield from self._pass(self._buffer)
         elif not self.stopped and (self._buffer or not self._is_between):
             if not cut:
-                self._fault(f"{self._NAME} data is cut off, its end is missing")
+                self._faults.append(DecodeFault("F07", f"{self._NAME} data is cut off, its end is missing", lossy=True))
             self.cut = True
         if self.inner:
             yield from self.inner.close(cut=cut or self.cut)
@@ -249,9 +249,6 @@ class GzipDecoder:
         else:
             size = IDLE_SLICES * SLICE_BYTES
             self._stop("F07", f"{self._part}: {size:,} bytes gave no content, the rest is not read")
-
-    def _fault(self, message: str) -> None:
-        self._faults.append(DecodeFault("F07", message, lossy=True))
 
     def _stop(self, code: str, message: str) -> None:
         self._faults.append(DecodeFault(code, message, lossy=True))

@@ -286,9 +286,9 @@ def rss_entries(item: Entry, limits: Limits) -> list[RawEntry]:
     """The RawEntry of an RSS item: its first `link` that is not empty, else a permalink `guid`, else a link of Atom."""
     links = list(filter(_is_link, item.element))
     link = links[0] if links else _first(item, _is_permalink, _is_atom_link)
-    loc = "" if link is None else href_of(link) if link.tag == "atom:link" else _text(link)
+    loc = "" if link is None else href_of(link) if link.tag == "atom:link" else stripped(link)
     problems = list(item.problems)
-    other = next((text for child in links if (text := _text(child)) != loc), None)
+    other = next((text for child in links if (text := stripped(child)) != loc), None)
     if other:
         what = "<link> is repeated: the first counts"
         problems.append(report("S10", what, line=item.line, field="link", raw=other))
@@ -296,7 +296,7 @@ def rss_entries(item: Entry, limits: Limits) -> list[RawEntry]:
 
 
 def _is_link(child: Element) -> bool:
-    return child.tag == "link" and bool(_text(child))
+    return child.tag == "link" and bool(stripped(child))
 
 
 def _is_atom_link(child: Element) -> bool:
@@ -305,7 +305,7 @@ def _is_atom_link(child: Element) -> bool:
 
 def _is_permalink(child: Element) -> bool:
     """RSS 2.0: a guid is a permalink unless declared otherwise; one that is not a URL never is."""
-    if child.tag != "guid" or not is_web_url(_text(child)):
+    if child.tag != "guid" or not is_web_url(stripped(child)):
         return False
     declared = [value for name, value in child.items() if name.lower() == "ispermalink"]
     return not any(value.strip().lower() == "false" for value in declared)
@@ -320,7 +320,7 @@ def atom_entries(entry: Entry, limits: Limits) -> list[RawEntry]:
     loc = "" if link is None else href_of(link)
     problems = list(entry.problems)
     if link is not None and not loc:
-        loc = _text(link)
+        loc = stripped(link)
         problems.append(
             report("S11", "a <link> without href: its text is used", line=entry.line, field="link", raw=loc)
         )
@@ -338,7 +338,7 @@ def _is_alternate(child: Element) -> bool:
 
 
 def _is_rss_link(child: Element) -> bool:
-    return child.tag == "link" and not href_of(child) and relation(child) in ALTERNATE and is_web_url(_text(child))
+    return child.tag == "link" and not href_of(child) and relation(child) in ALTERNATE and is_web_url(stripped(child))
 
 
 def _raw(
@@ -346,12 +346,14 @@ def _raw(
 ) -> list[RawEntry]:
     if item.is_cut:  # the missing part may hold a date with priority
         dates = dates[:1]
-    raw = RawEntry("url", loc or None, item.line, bases=_bases(item), problems=problems, date_dialect="rss")
+    own_base = item.element.get(XML_BASE)
+    bases = (*item.bases, own_base) if own_base else item.bases
+    raw = RawEntry("url", loc or None, item.line, bases=bases, problems=problems, date_dialect="rss")
     raw.loc_base = link.get(XML_BASE) if link is not None else None
     # Atom links are IRI references (RFC 4287 4.2.7.1), and xml:base implies relative ones.
     raw.relative = "allowed" if item.element.tag == "entry" or raw.bases or raw.loc_base else "reported"
-    date = next((child for tag in dates for child in item.element if child.tag == tag and _text(child)), None)
-    raw.lastmod = _text(date) if date is not None else None
+    date = next((child for tag in dates for child in item.element if child.tag == tag and stripped(child)), None)
+    raw.lastmod = stripped(date) if date is not None else None
     if not item.is_cut:  # the missing part may belong to the media
         raw.extensions = _extensions(item, date, problems, limits)
     return [raw]
@@ -362,20 +364,10 @@ def _extensions(item: Entry, date: Element | None, problems: list[Problem], limi
     foreign = [child for child in item.element if not is_core(child.tag) and child is not date]
     if any(child.tag.startswith("media:") for child in foreign):
         foreign = media_extensions(item, foreign, problems, limits.max_shared_characters)
-    original = next((child for child in item.element if child.tag == "title" and _text(child)), None)
+    original = next((child for child in item.element if child.tag == "title" and stripped(child)), None)
     if original is None:
         return foreign
     # With an empty namespace: to read_extensions(), a title of the protocol itself is unknown.
     title = Element("}title", original.attrib)
-    title.text = _text(original)  # RFC 4287 3.1.1.3: an `xhtml` title contains elements
+    title.text = stripped(original)  # RFC 4287 3.1.1.3: an `xhtml` title contains elements
     return [title, *foreign]
-
-
-def _text(element: Element) -> str:
-    return stripped(element)
-
-
-def _bases(item: Entry) -> tuple[str, ...]:
-    """The xml:base values of the ancestors, then that of the item."""
-    own = item.element.get(XML_BASE)
-    return (*item.bases, own) if own else item.bases

@@ -110,7 +110,10 @@ def sitemap_lines(text: str) -> list[SitemapLine]:
     >>> sitemap_lines("User-agent: *\\nSitemap: https://example.com/sitemap.xml")
     [SitemapLine(loc='https://example.com/sitemap.xml', raw='https://example.com/sitemap.xml', line=2, fault=None)]
     """
-    text = _without_nuls(text)
+    # UTF-16 without a BOM, decoded as bytes: every other character is NUL. A single NUL is kept, and so is a hole.
+    fewer = _FEW_NULS.sub("", text)
+    if (len(text) - len(fewer)) * 3 > len(text) - fewer.count("\0"):
+        text = fewer
     if is_html(text):
         return []
     lines = enumerate(_LINE_END.split(text), 1)
@@ -138,12 +141,6 @@ def robots_body(text: str) -> RobotsBody:
     if not _NO_COMMENT.search(text):
         return "comments"
     return "rules" if _DIRECTIVE.search(text) else "other"
-
-
-def _without_nuls(text: str) -> str:
-    # UTF-16 without a BOM, decoded as bytes: every other character is NUL. A single NUL is kept, and so is a hole.
-    fewer = _FEW_NULS.sub("", text)
-    return fewer if (len(text) - len(fewer)) * 3 > len(text) - fewer.count("\0") else text
 
 
 def _read(line: str, number: int) -> Iterator[SitemapLine]:

@@ -426,11 +426,8 @@ def _date(year: int, month: int, part: Parts, repairs: Repairs) -> Date | None:
     except (ValueError, OverflowError):
         return None
     phrases = [phrase for phrase, applies in repairs if applies(part)]
-    return Date(moment, _precision(part), "; ".join(phrases) or None)
-
-
-def _precision(part: Parts) -> Precision:
-    return next((precision for name, precision in _PRECISIONS if part[name]), "month")
+    precision: Precision = next((each for name, each in _PRECISIONS if part[name]), "month")
+    return Date(moment, precision, "; ".join(phrases) or None)
 
 
 _OFFSET = re.compile(r"(?:GMT|UTC)?([+-])(\d\d?):?(\d\d)?Z?", re.ASCII | re.IGNORECASE)

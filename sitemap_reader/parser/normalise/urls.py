@@ -406,14 +406,10 @@ def _authority(scheme: str, authority: str, notes: list[Note]) -> str:
     if userinfo in ("", ":"):
         return site
     notes.append(("U14", "credentials in the URL"))
-    return f"{_escaped_userinfo(userinfo, notes)}@{site}"
-
-
-def _escaped_userinfo(userinfo: str, notes: list[Note]) -> str:
-    # The host follows the last @: an earlier one belongs to the password.
-    if "@" in userinfo:
+    if "@" in userinfo:  # the host follows the last one: an earlier one belongs to the password
         notes.append(_ESCAPED)
-    return _escaped(userinfo, notes).replace("@", "%40")
+    escaped = _escaped(userinfo, notes).replace("@", "%40")
+    return f"{escaped}@{site}"
 
 
 def _port(scheme: str, digits: str) -> str:

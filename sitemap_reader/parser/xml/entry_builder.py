@@ -129,7 +129,7 @@ class EntryBuilder:
         self._buffer = buffer
         self._repairs = repairs
         self._budget = budget
-        self._vocabulary = Vocabulary(NO_NAMESPACES, "", frozenset(), "")
+        self.vocabulary = Vocabulary(NO_NAMESPACES, "", frozenset(), "")
         self._declared: dict[str, set[str]] = {}  # namespace -> the prefixes of extensions that stand for it
         self.lost_location = False  # an entry that was repaired or cut has none
         self.in_section = False
@@ -148,7 +148,7 @@ class EntryBuilder:
         self._ancestors: list[Ancestor] = []
         self._head: bytes | None = b""  # None: to be joined anew
         self._root: Ancestor | None = None
-        self._bases: tuple[str, ...] = ()
+        self.bases: tuple[str, ...] = ()  # the xml:base values around entries, outermost first
         self._has_feed_link = self._has_stray_text = self._has_foreign_entry = False
         self._noted: list[tuple[str, Problem]] = []  # of names, since the last event outside entries
 
@@ -156,22 +156,12 @@ class EntryBuilder:
     def location(self) -> bytes:
         """The tag that each entry needs, with the prefix of the root."""
         prefix, colon, _ = (self.names or [b""])[0].rpartition(b":")
-        return prefix + colon + self._vocabulary.location.encode()
+        return prefix + colon + self.vocabulary.location.encode()
 
     @property
     def names(self) -> list[bytes]:
         """The names of the open elements around entries as written, outermost first."""
         return [ancestor.name for ancestor in self._ancestors]
-
-    @property
-    def bases(self) -> tuple[str, ...]:
-        """The xml:base values around entries, outermost first."""
-        return self._bases
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """The names of the document."""
-        return self._vocabulary
 
     @property
     def is_over(self) -> bool:
@@ -192,7 +182,7 @@ class EntryBuilder:
     def forget_noted(self) -> None:
         """Forgets what was noted of names since the last event outside entries."""
         for name, _ in self._noted:
-            self._vocabulary.forget(name)
+            self.vocabulary.forget(name)
         self._noted.clear()
 
     def take(self) -> list[Entry | Problem]:
@@ -232,7 +222,7 @@ class EntryBuilder:
 
     def _note_ancestors(self) -> None:
         self._head = None
-        self._bases = tuple([ancestor.base for ancestor in self._ancestors if ancestor.base is not None])
+        self.bases = tuple([ancestor.base for ancestor in self._ancestors if ancestor.base is not None])
 
     @property
     def head(self) -> bytes:
@@ -257,7 +247,7 @@ class EntryBuilder:
         max_depth, max_attributes = limits.max_xml_depth, limits.max_attributes
         max_text, max_entry = limits.max_token_bytes, limits.max_entry_bytes
         max_elements = limits.max_entry_elements
-        vocabulary = self._vocabulary
+        vocabulary = self.vocabulary
         entries, tags, void_tags = vocabulary.entries, vocabulary.tags, vocabulary.void_tags
         depth_left = max_depth - len(ancestors)
         entry: Entry | None = None  # the open one
@@ -356,7 +346,7 @@ class EntryBuilder:
             nonlocal entry, closed, elements
             check_between()
             closed = None
-            entry = Entry(Element(tag, attributes), line(), self._bases)
+            entry = Entry(Element(tag, attributes), line(), self.bases)
             stack.append(entry.element)
             elements = 0
             text.clear()
@@ -515,7 +505,7 @@ class EntryBuilder:
             if opened is None:
                 offset = parser.CurrentByteIndex + shift
                 raise NoRoot(offset, tag_name(written(offset), 0))
-            vocabulary = self._vocabulary = opened
+            vocabulary = self.vocabulary = opened
             out.extend(opened.root_problems)
             vocabulary.note, vocabulary.declared = self._note, self._declared
             entries, tags, void_tags = vocabulary.entries, vocabulary.tags, vocabulary.void_tags

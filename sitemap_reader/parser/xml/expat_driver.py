@@ -100,7 +100,7 @@ class ExpatDriver:
         self._builder = builder
         self._budget = budget
         self._max_token_bytes = max_token_bytes
-        self._token = 0  # offset of the token that has not ended
+        self.token = 0  # offset of the token that has not ended
         self._given = 0  # offset up to which the parser was given bytes
         self.start = self.head_bytes = 0
         self._shift = 0  # added to a byte index of the parser, gives an offset of the document
@@ -116,11 +116,6 @@ class ExpatDriver:
         """The offset at which the parser stopped."""
         return self._parser.ErrorByteIndex + self._shift
 
-    @property
-    def token(self) -> int:
-        """The offset of the token that has not ended."""
-        return self._token
-
     def feed(self, *, final: bool) -> None:
         """Parses the rest of the buffer, up to a token that is longer than max_token_bytes.
 
@@ -128,7 +123,7 @@ class ExpatDriver:
         """
         buffer, limit = self._buffer, self._max_token_bytes
         while self._given < buffer.end or final:
-            begun = self._given - self._token  # bytes of the unended token that expat was given
+            begun = self._given - self.token  # bytes of the unended token that expat was given
             if begun > _SHORT_TOKEN_BYTES and buffer.end - self._given < min(begun, limit - begun) and not final:
                 return
             piece = self._next_piece(min(limit - begun, max(self._slice_bytes, begun)))
@@ -136,12 +131,12 @@ class ExpatDriver:
             self._parse(piece, final=is_last)
             if is_last:
                 return
-            self._token = max(self._token, self._parser.CurrentByteIndex + self._shift)
+            self.token = max(self.token, self._parser.CurrentByteIndex + self._shift)
             section = self._builder.section_start
             if self._builder.in_section and self._given - section >= limit:
                 raise Misplaced("a CDATA section does not end", section)
-            if self._given - self._token >= limit:
-                raise self._buffer.unended_token(self._token)
+            if self._given - self.token >= limit:
+                raise self._buffer.unended_token(self.token)
 
     def _next_piece(self, max_bytes: int) -> bytes:
         """The next bytes: few at first, as another parser may have to read on after the next entry."""
@@ -176,13 +171,13 @@ class ExpatDriver:
         """Skips bytes with so many line breaks, which expat is not given."""
         self._shift += size
         self._given += size
-        self._token += size
+        self.token += size
         self._builder.skip(size, breaks)
 
     def _new_parser(self, head: bytes) -> XMLParserType:
         parser = secure_parser(head)
         buffer = self._buffer
-        self.start = self._token = self._given = buffer.start
+        self.start = self.token = self._given = buffer.start
         self.head_bytes = len(head)
         self._shift = buffer.start - len(head)
         self._builder.attach(parser, buffer.tag_at, self._shift, buffer.line - 1)

@@ -68,8 +68,9 @@ class XmlReader:
         self.format: Format | None = None
         self._limits = limits
         self._parser = EntryParser(limits, self._open_root, self._read_entry, budget, line)
-        is_fast = scopes is not None and is_possible(limits)
-        self._path = FastPath(self._parser, limits, scopes, extras=extras) if is_fast and scopes else self._parser
+        self._path: FastPath | EntryParser = self._parser
+        if scopes and is_possible(limits):
+            self._path = FastPath(self._parser, limits, scopes, extras=extras)
         self._raw_entries: EntryReader  # set at the root
 
     @property

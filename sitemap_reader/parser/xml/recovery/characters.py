@@ -109,7 +109,9 @@ class CharacterReader:
                 return self._paired(match, at)
             if match.group("number"):
                 return self._numbered(match, at, is_exact=is_exact)
-            return self._named(match, at)
+            text, kind, message = _named_reference(match)
+            self._report(kind, message, at, match.group())
+            return text
 
         return pattern.sub(read, written).decode()
 
@@ -143,11 +145,6 @@ class CharacterReader:
         message = f"{match.group().decode()} was read as &#{code};, one character"
         self._report("surrogate pair read as its character", message, offset, match.group())
         return chr(code).encode()
-
-    def _named(self, match: re.Match[bytes], offset: int) -> bytes:
-        text, kind, message = _named_reference(match)
-        self._report(kind, message, offset, match.group())
-        return text
 
     def _report(self, kind: Kind, message: str, offset: int, written: bytes, *, sure: bool = True) -> None:
         self._budget.spend(CHARACTER_REPAIR_STEPS)

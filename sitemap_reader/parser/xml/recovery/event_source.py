@@ -132,7 +132,11 @@ class EventSource(EventParser):
         for declaration in namespaces.items():
             self.StartNamespaceDeclHandler(*declaration)
         event_name = self.event_name(name, namespaces)
-        values = self._attributes(texts, namespaces) if texts else {}
+        values = {
+            self.event_name(each, namespaces, is_attribute=True): text
+            for each, text in texts.items()
+            if not declares_namespace(each)
+        }
         if not is_entry:
             self._start_tag = _start_tag(name, namespaces, values.get(XML_BASE))
         self.StartElementHandler(event_name, values)
@@ -156,14 +160,6 @@ class EventSource(EventParser):
             self.CharacterDataHandler(content.decode())
         self.CurrentByteIndex = offset + len(content)
         self.EndElementHandler(event_name)
-
-    def _attributes(self, texts: dict[bytes, str], namespaces: dict[str, str]) -> dict[str, str]:
-        """The attributes that declare no namespace, as expat gives them."""
-        return {
-            self.event_name(each, namespaces, is_attribute=True): text
-            for each, text in texts.items()
-            if not declares_namespace(each)
-        }
 
     def pop(self) -> OpenElement:
         """Gives the end of the innermost element of the entry to the builder."""

@@ -89,7 +89,7 @@ _KINDS = {
 }
 _PLAIN = frozenset(("ended", "follows"))
 # After a stray `<`: it is doubled, or begins a tag of a template language.
-_HARMLESS = frozenset((b"<", b"%", b"#", b"$", b"{"))
+HARMLESS = frozenset((b"<", b"%", b"#", b"$", b"{"))
 _INSTRUCTION = re.compile(rb"<\?%s(?:%s|\?)" % (NAME, _BLANK))
 _END_TAG = re.compile(rb"</%s%s*>" % (NAME, _BLANK))
 # `(?!)`: CPython before 3.11.5 does not go back where a possessive group fails, but before each alternative.
@@ -105,8 +105,6 @@ _ATTRIBUTE = re.compile(
 # A value without its closing quote runs on to the opening quote of the next one.
 _SWALLOWED = re.compile(rb"\s%s\s*=\s*[\"']\Z" % NAME)
 _SHOWN_BYTES = 80
-
-
 _UNLIMITED = 1 << 40
 
 
@@ -158,11 +156,6 @@ class Token(NamedTuple):
         is_link = self.local == b"link" and b"href" in self.rest
         is_extension = (is_link or self.local in VOID_EXTENSIONS) and self.next != b"</" + self.name
         return is_extension or self.name in VOID
-
-    @property
-    def is_harmless(self) -> bool:
-        """Whether a stray character is doubled, or belongs to a template."""
-        return self.next in _HARMLESS
 
 
 # Nearly all fields: text in a start tag without attributes and its end tag. Their names are none of an entry.

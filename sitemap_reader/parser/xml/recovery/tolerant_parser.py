@@ -21,6 +21,7 @@ from .structure import NO_TOKEN, StructureRules, lacks_end
 from .tokenizer import (
     CONTAINERS,
     ENTRIES,
+    HARMLESS,
     HTML,
     LOCATIONS,
     PLAIN_FIELD,
@@ -84,7 +85,7 @@ class TolerantParser(StructureRules):
         self._follows_entry = self._builder.after_entry
         self._stray_url, self._repairs_outside, self._is_behind_entry = None, repairs, self._follows_entry
         self._made_before, self._structural_repairs, self._wake_bytes = self._repairs.made, 0, 0
-        self._expect_entry()
+        self._is_damaged = self._intact = None
 
     def read(self, *, final: bool) -> bool:
         """Reads all tokens that have ended; False where more bytes are needed. Raises Lost, and Stop above a limit."""
@@ -294,11 +295,8 @@ class TolerantParser(StructureRules):
         is_clean = self._repairs.made == self._made_before
         self._repairs_outside, self._is_behind_entry = self._structural_repairs, True
         self._made_before, self._structural_repairs = self._repairs.made, 0
-        self._expect_entry()
+        self._is_damaged = self._intact = None
         return is_clean
-
-    def _expect_entry(self) -> None:
-        self._is_damaged, self._intact = None, None
 
     # --- sections ---
 
@@ -397,7 +395,7 @@ class TolerantParser(StructureRules):
     def _stray(self, token: Token) -> None:
         text = token.written.replace(b"<", b"&lt;").replace(b">", b"&gt;")
         is_end = token.written.startswith(b"</")
-        self._literal(token, text, sure=not is_end and (self._is_in_text or token.is_harmless))
+        self._literal(token, text, sure=not is_end and (self._is_in_text or token.next in HARMLESS))
 
     # --- tags ---
 
