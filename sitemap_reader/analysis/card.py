@@ -55,12 +55,9 @@ def _rows(snapshot: SnapshotTables) -> list[list[str]]:
 
 def _notes(snapshot: SnapshotTables) -> list[str]:
     more = len(snapshot.sites) - _MAX_SITES
-    return [_when(snapshot), *snapshot.notes, *([f"{count_of(more, 'site')} more"] if more > 0 else [])]
-
-
-def _when(snapshot: SnapshotTables) -> str:
     read = f"read {snapshot.read_on}" if snapshot.read_on else "time of reading unknown"
-    return "; ".join([f"{snapshot.name}, {read}: {_COMPLETENESS[snapshot.complete]}", *earlier_states(snapshot)])
+    first = "; ".join([f"{snapshot.name}, {read}: {_COMPLETENESS[snapshot.complete]}", *earlier_states(snapshot)])
+    return [first, *snapshot.notes, *([f"{count_of(more, 'site')} more"] if more > 0 else [])]
 
 
 def earlier_states(snapshot: SnapshotTables) -> Iterator[str]:

@@ -131,8 +131,7 @@ def _paths(pages: pd.DataFrame, level: pd.Series[int]) -> pd.Series[str]:
     paths = pages["path"].fillna("").str.strip("/")
     paths = paths.where(level != 1, paths.str.replace(r"^[^/]*/?", "", n=1, regex=True))
     paths = paths.where(level != 2, paths.str.replace(r"^([^/]*)/[^/]*", r"\1", n=1, regex=True))
-    keys: pd.Series[str] = "/" + _decoded(paths)
-    return keys
+    return "/" + _decoded(paths)
 
 
 def _slugs(pages: pd.DataFrame, level: pd.Series[int]) -> pd.Series[str]:

@@ -34,7 +34,8 @@ SOURCES = (HREFLANG, PATH, HOST, NEWS)
 def page_languages(snapshot: SnapshotTables) -> pd.DataFrame:
     """One row per page: `site`, `language` (a tag in lower case) and `source`, one of SOURCES; both null if unknown."""
     pages = language_codes(snapshot)
-    columns = {HREFLANG: pages["own"], PATH: pages["segment"], HOST: pages["label"], NEWS: _news_languages(snapshot)}
+    news = compute.utf8_lower(compute.struct_field(snapshot.pages.stored["news"], "language")).to_pandas().astype("str")
+    columns = {HREFLANG: pages["own"], PATH: pages["segment"], HOST: pages["label"], NEWS: news}
     language = pd.Series(None, index=pages.index, dtype="str")
     source = pd.Series(None, index=pages.index, dtype="str")
     for name, column in columns.items():
@@ -45,8 +46,7 @@ def page_languages(snapshot: SnapshotTables) -> pd.DataFrame:
 
 def language_level(snapshot: SnapshotTables) -> pd.Series[int]:
     """Which segment of each page's path states its language: 1 in /de/shop/, 2 in /docs/de/; 0 if none does."""
-    levels: pd.Series[int] = language_codes(snapshot)["level"]
-    return levels
+    return language_codes(snapshot)["level"]
 
 
 def hreflang_links(snapshot: SnapshotTables) -> pd.DataFrame:
@@ -151,13 +151,6 @@ def _sizes(pages: pd.DataFrame, column: pd.Series[str]) -> dict[tuple[str, str, 
     columns = [pages["group"], pages["code"].fillna(""), column.fillna("")]
     sizes: dict[tuple[str, str, str], int] = pages.groupby(columns, sort=False).size().to_dict()
     return sizes
-
-
-def _news_languages(snapshot: SnapshotTables) -> pd.Series[str]:
-    news = snapshot.pages.stored["news"]
-    languages = compute.utf8_lower(compute.struct_field(news, "language"))
-    result: pd.Series[str] = languages.to_pandas().astype("str")
-    return result
 
 
 # --- measures ----------------------------------------------------------------------------------------------------

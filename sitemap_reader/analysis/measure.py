@@ -126,8 +126,8 @@ def measure(frame: pd.DataFrame, *, rule: str, finding: str, spec: ChartSpec, ve
     return _with({**texts, "_spec": spec, "_measured": rows}, rows)
 
 
-def _with(metadata: dict[str, Any], rows: Any, **options: Any) -> Measure:
-    result = Measure(rows, **options)
+def _with(metadata: dict[str, Any], rows: Any) -> Measure:
+    result = Measure(rows)
     for name, value in metadata.items():
         object.__setattr__(result, name, value)
     return result
@@ -293,8 +293,7 @@ _MAX_NAMES = 3
 
 
 def page_frame(snapshot: SnapshotTables, *columns: str) -> pd.DataFrame:
-    frame: pd.DataFrame = snapshot.pages.to_pandas(["site", *columns])
-    return frame
+    return snapshot.pages.to_pandas(["site", *columns])
 
 
 def dated_pages(snapshot: SnapshotTables) -> pd.DataFrame:
@@ -377,5 +376,4 @@ def days_between(lastmods: pd.Series[Any], moment: datetime) -> pd.Series[float]
 def in_site_order(frame: pd.DataFrame, snapshot: SnapshotTables) -> pd.DataFrame:
     """The rows sorted by site, in the order of the snapshot's sites; stable within a site."""
     rank = {site: number for number, site in enumerate(snapshot.sites)}
-    sorted_frame: pd.DataFrame = frame.sort_values("site", key=lambda sites: sites.map(rank), kind="stable")
-    return sorted_frame.reset_index(drop=True)
+    return frame.sort_values("site", key=lambda sites: sites.map(rank), kind="stable").reset_index(drop=True)

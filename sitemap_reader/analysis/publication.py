@@ -40,8 +40,7 @@ _FOUND = {NEWS: "published as news", SEEN: "first seen", LASTMOD: "with only a l
 def _first_seen(snapshot: SnapshotTables) -> pd.Series[Any]:
     """When each page was first seen; null for all pages of a Snapshot that does not know."""
     if FIRST_SEEN in snapshot.pages.columns:
-        dates: pd.Series[Any] = snapshot.pages.to_pandas([FIRST_SEEN])[FIRST_SEEN]
-        return dates
+        return snapshot.pages.to_pandas([FIRST_SEEN])[FIRST_SEEN]
     return _no_date(len(snapshot.pages))
 
 
@@ -80,11 +79,13 @@ def calendar(snapshot: SnapshotTables, freq: str) -> Measure:
     is_mixed = LASTMOD in present and len(present) > 1 and len(snapshot.sites) == 1
     spec = pages_over_time(freq, f"{title}; hollow: {_VERBS[LASTMOD]}" if is_mixed else title)
     spec = attrs.evolve(spec, hollow=("source", LASTMOD) if is_mixed else None)
+    by_source = counted["source"].value_counts()
+    dated = ", ".join(f"{by_source[name]:,} by {name}" for name in _VERBS if by_source.get(name))
     rule = (
         f"Pages by the {freq} (UTC) of the first of these dates that is known: the publication date of news; when the "
         "page was first seen in the archive or state, that is after the reading before; the lastmod, if those of its "
         f"sitemap can be trusted ({TRUSTED_SCORE:g} or more), which is the last change and not the first, and not if "
-        f"it is later than the first page seen as new. Dated: {_by_source(counted) or 'no page'}."
+        f"it is later than the first page seen as new. Dated: {dated or 'no page'}."
     )
     return measure(frame, rule=rule + not_counted, finding=finding, spec=spec)
 
@@ -116,12 +117,6 @@ def _published(snapshot: SnapshotTables) -> pd.DataFrame:
             source=found["source"].mask(is_new, source),
         )
     return found
-
-
-def _by_source(counted: pd.DataFrame) -> str:
-    """How many pages each source dated: `12 by news, 3 by lastmod`."""
-    counts = counted["source"].value_counts()
-    return ", ".join(f"{counts[name]:,} by {name}" for name in (NEWS, SEEN, LASTMOD) if counts.get(name))
 
 
 def _dated(part: pd.DataFrame, *, counted: pd.DataFrame, totals: pd.Series[int], freq: str) -> str:

@@ -158,16 +158,10 @@ def with_first_seen(moments: Sequence[datetime | None], states: Sequence[Tables]
         now = compute.if_else(is_first, pa.scalar(None, kind), pa.scalar(moment, kind))
         rows = compute.index_in(urls, known_urls)
         times = compute.if_else(compute.is_null(rows), now, known_times.take(rows))
-        column = pa.chunked_array([times])
-        found.append(attrs.evolve(tables, urls=_append(tables.urls, FIRST_SEEN, column)))
+        others = tables.urls.drop_columns([FIRST_SEEN]) if FIRST_SEEN in tables.urls.column_names else tables.urls
+        found.append(attrs.evolve(tables, urls=others.append_column(FIRST_SEEN, pa.chunked_array([times]))))
         is_new = compute.is_null(rows)
         known_urls = pa.concat_arrays([known_urls, urls.filter(is_new)])
         known_times = pa.concat_arrays([known_times, times.filter(is_new)])
         known_sites = pa.concat_arrays([known_sites, sites.unique()]).unique()
     return found
-
-
-def _append(table: Any, name: str, column: Any) -> Any:
-    """The table with this column at its end, in place of one of that name."""
-    kept = table.drop_columns([name]) if name in table.column_names else table
-    return kept.append_column(name, column)

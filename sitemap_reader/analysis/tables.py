@@ -293,10 +293,12 @@ def select_rows(
 ) -> Tables:
     """The rows of these sites, with only the URLs that match; UsageError for a site that the tables lack."""
     import pyarrow as pa
+    from pyarrow import compute
 
-    urls, sitemaps, problems = (
-        _rows_of_sites(table, sites) for table in (tables.urls, tables.sitemaps, tables.problems)
-    )
+    urls, sitemaps, problems = selected = tables.urls, tables.sitemaps, tables.problems
+    if sites is not None:
+        names = pa.array(sorted(sites), pa.string())
+        urls, sitemaps, problems = (table.filter(compute.is_in(table["site"], names)) for table in selected)
     known = tables.urls["site"].unique().to_pylist()
     if sites is not None and (missing := {*sites}.difference(known)):
         raise UsageError(f"there is no site {', '.join(sorted(missing))}; there are {', '.join(sorted(known))}")
@@ -313,15 +315,6 @@ def select_rows(
 def as_reusable(given: Any) -> Any:
     """The value of a keyword that takes one or several; an iterable as a list, so that it can be iterated again."""
     return [*given] if isinstance(given, Iterable) and not isinstance(given, str) else given
-
-
-def _rows_of_sites(table: Any, sites: list[str] | None) -> Any:
-    import pyarrow as pa
-    from pyarrow import compute
-
-    if sites is None:
-        return table
-    return table.filter(compute.is_in(table["site"], pa.array(sorted(sites), pa.string())))
 
 
 # --- what measures take ---------------------------------------------------------------------------------------

@@ -47,7 +47,7 @@ def slug_ngrams(snapshot: SnapshotTables, n: int, *, top: int, skip: Iterable[st
     frames, used = [pd.DataFrame(columns=["site", "words", "pages", "share"])], {}
     for site, part in pages.groupby("site", sort=False):
         counts = part["slug"].dropna().value_counts(sort=False)
-        found = split_words(_as_arrow(counts.index), is_encoded=True)
+        found = split_words(pa.array(counts.index, pa.string()), is_encoded=True)
         weights = counts.to_numpy()
         if stop_words:
             counted = page_counts(found.distinct(), weights)
@@ -90,10 +90,6 @@ def words_to_skip(skip: Iterable[str]) -> frozenset[str]:
         return frozenset(lower(word) for word in ([skip] if isinstance(skip, str) else skip))
     except (TypeError, AttributeError):
         raise UsageError(keyword="skip", value=skip, allowed="a word or several") from None
-
-
-def _as_arrow(texts: Any) -> Any:
-    return pa.array(texts, pa.string())
 
 
 def page_counts(words: Words, weights: np.ndarray[Any, Any]) -> pd.DataFrame:
@@ -202,8 +198,8 @@ def _site_words(rows: np.ndarray[Any, Any], slugs: pd.Series[str], titles: pd.Da
     first = np.full(count, -1)
     first[documents[::-1]] = rows[::-1]
     texts, title_names = pd.factorize(titles["title"])
-    of_slugs = split_words(_as_arrow(names), is_encoded=True)
-    of_titles = split_words(_as_arrow(title_names), is_encoded=False)
+    of_slugs = split_words(pa.array(names, pa.string()), is_encoded=True)
+    of_titles = split_words(pa.array(title_names, pa.string()), is_encoded=False)
     vocabulary = [*dict.fromkeys([*of_slugs.vocabulary, *of_titles.vocabulary])]
     codes_of_titles = pd.Index(vocabulary, dtype="str").get_indexer(of_titles.vocabulary)[of_titles.codes]
     pairs = [
@@ -255,8 +251,7 @@ def _titles(snapshot: SnapshotTables) -> pd.DataFrame:
         items: Any = compute.list_flatten(column) if is_list else column
         table = pa.table({"page": rows.cast(pa.int64()), "title": compute.struct_field(items, "title")})
         tables.append(table.filter(compute.is_valid(table["title"])))
-    frame: pd.DataFrame = pa.concat_tables(tables).to_pandas()
-    return frame
+    return pa.concat_tables(tables).to_pandas()
 
 
 def topics(snapshot: SnapshotTables, *, top: int, skip: Iterable[str], stop_words: bool) -> Measure:

@@ -43,7 +43,8 @@ def url_part_columns(locs: Any) -> dict[str, Any]:
 
 def _batch_parts(locs: Any) -> Any:
     """A RecordBatch of the columns for one batch of locs, and `names`, the segments of the path."""
-    host, path, query = map(_none_if_empty, _split_parts(locs) or _extract_parts(locs))
+    parts = _split_parts(locs) or _extract_parts(locs)
+    host, path, query = (compute.if_else(compute.equal(part, ""), None, part) for part in parts)
     trimmed = compute.ascii_trim(compute.fill_null(path, ""), "/")
     names = compute.split_pattern(trimmed, "/")
     is_root = compute.equal(trimmed, "")
@@ -95,10 +96,6 @@ def _all(column: Any) -> bool:
 
 def _any(column: Any) -> bool:
     return bool(compute.any(column, min_count=0).as_py())
-
-
-def _none_if_empty(column: Any) -> Any:
-    return compute.if_else(compute.equal(column, ""), None, column)
 
 
 def _domains(hosts: Any) -> Any:
