@@ -40,8 +40,7 @@ def columns(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> Drawing:
         return _named_columns(frame, spec, canvas)
     width = canvas.width or WIDTH
     frame = with_bar_ends(frame, spec, width)
-    domain = time_domain(frame[spec.x], frame["_end"])
-    x = alt.X(f"{spec.x}:T", title=spec.x_title, axis=period_axis(frame, spec), scale=domain)
+    x = period_x(frame, spec)
     y = alt.Y(f"{spec.y}:Q", title=spec.y_title, axis=alt.Axis(tickCount=4, tickMinStep=1, format="~s"))
     chart = alt.Chart(json_rows(frame[frame[spec.y] > 0]), width=width, height=canvas.height or _HEIGHT)
     bars = chart.mark_rect(**_fill(spec, canvas)).encode(x=x, x2="_end:T", y=y, y2=alt.datum(0))
@@ -83,21 +82,18 @@ def with_bar_ends(frame: pd.DataFrame, spec: ChartSpec, width: float) -> pd.Data
     return frame.assign(_end=starts + shown, _middle=starts + shown / 2)
 
 
-def time_domain(starts: pd.Series[Any], ends: pd.Series[Any]) -> Any:
-    """The scale from the first start to the last end."""
-    return alt.Scale(domain=[starts.min().isoformat(), ends.max().isoformat()], padding=6, type="utc")
-
-
 def time_axis(ticks: int, **options: Any) -> Any:
     """A time axis that leaves out labels that would overlap, also in a wider font."""
     return alt.Axis(grid=False, tickCount=ticks, labelOverlap=True, labelSeparation=16, **options)
 
 
-def period_axis(frame: pd.DataFrame, spec: ChartSpec) -> Any:
-    """A time axis with the names of periods."""
+def period_x(frame: pd.DataFrame, spec: ChartSpec) -> Any:
+    """The x of bars with ends: from the first start to the last end, with the names of periods."""
     count = period_count(frame[spec.x], spec.period or "")
     pattern = {"day": "%Y-%m-%d", "week": "%Y-%m-%d", "year": "%Y"}.get(spec.period or "", "%Y-%m")
-    return time_axis(min(8, count), format=pattern)
+    domain = [frame[spec.x].min().isoformat(), frame["_end"].max().isoformat()]
+    scale = alt.Scale(domain=domain, padding=6, type="utc")
+    return alt.X(f"{spec.x}:T", title=spec.x_title, axis=time_axis(min(8, count), format=pattern), scale=scale)
 
 
 # --- bars --------------------------------------------------------------------------------------------------------

@@ -26,10 +26,9 @@ from .chart_marks import (
     left_out_text,
     lines,
     moment_axis,
-    period_axis,
+    period_x,
     rows,
     squares,
-    time_domain,
     with_bar_ends,
 )
 from .chart_spec import AXIS_LABEL, LABEL_CHAR_PIXELS, Drawing, cell_percent, label_width, short_label
@@ -167,12 +166,7 @@ def bands(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> Drawing:
     mark = canvas.colors.mark
     if spec.kind == "columns":
         frame = with_bar_ends(frame, spec, width)
-        x = alt.X(
-            f"{spec.x}:T",
-            title=spec.x_title,
-            axis=period_axis(frame, spec),
-            scale=time_domain(frame[spec.x], frame["_end"]),
-        )
+        x = period_x(frame, spec)
         some = frame[frame[spec.y] > 0]
         drawn = alt.Chart(json_rows(some), width=width, height=height).mark_rect(color=mark)
         drawn = drawn.encode(x=x, x2="_end:T", y=y, y2="_base:Q")

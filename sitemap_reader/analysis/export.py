@@ -115,14 +115,13 @@ def read_table(path: Path, name: str, fields: Fields | None = None) -> Any:
         return schema.empty_table()
     try:
         table = parquet.read_table(path, use_threads=True)
-        if "type" in table.column_names or ("loc" not in table.column_names and name == "urls"):
+        is_odd = name == "urls" and ("loc" not in table.column_names or table["loc"].null_count)
+        if is_odd or "type" in table.column_names:
             return None
         for optional in (FIRST_SEEN, READ_AT):
             if optional in table.column_names and optional not in schema.names:
                 schema = schema.append(pa.field(optional, pa.timestamp("us", "UTC")))
         missing = pa.nulls(table.num_rows)
-        if name == "urls" and table["loc"].null_count:
-            return None
         columns = [table[field.name] if field.name in table.column_names else missing for field in schema]
         return pa.table(columns, names=schema.names).cast(schema)
     except (pa.ArrowException, OSError, ValueError) as exc:

@@ -70,8 +70,10 @@ def read_sites(
     options: dict[str, Any],
 ) -> CrawledSites:
     """Reads the sites at once; the `group` of each Part is the place of its target."""
+    from ..state.state import site_name
+
     choice = filter_text(options)
-    sites = [_Site(_site_name(target), target, choice) for target in targets]
+    sites = [_Site(site_label(site_name(target.seeds)), target, choice) for target in targets]
 
     def on_item(number: int, item: Item) -> None:
         sites[number].builder.add_item(item, sites[number].name)
@@ -112,10 +114,3 @@ def _crawled(sites: Sequence[_Site], *, is_stopped: bool) -> CrawledSites:
             notes += [f"{site.name}: {note}" if len(sites) > 1 else note for note in site.notes]
     names = [site.name for site in sites if site.metadata is not None]
     return CrawledSites(names, parts, notes, failures, is_stopped)
-
-
-def _site_name(target: Target) -> str:
-    """`shop.example`, or the URL of a document, without the scheme."""
-    from ..state.state import site_name
-
-    return site_label(site_name(target.seeds))

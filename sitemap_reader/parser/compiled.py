@@ -25,7 +25,6 @@ __all__ = ["HAS_SCANNER", "batch_of", "new_columns", "scanner"]
 
 
 def batch_of(sitemap: str | None, records: Iterable[UrlRecord]) -> UrlBatch:
-    """A UrlBatch of records of one sitemap."""
     store: UrlColumns = new_columns()
     for record in records:
         store.append(record)

@@ -85,7 +85,6 @@ class FastPath:
         yield from self._parser.feed(data[position:], is_continued=is_continued)
 
     def close(self) -> Iterator[RawEntry | ScannedEntries | Problem]:
-        """Yields the rest."""
         partial_entry, self._partial_entry = self._partial_entry, b""
         if partial_entry:
             yield from self._parser.feed(partial_entry)

@@ -90,7 +90,6 @@ class Decompressor:
         return self._outermost.opened
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """The output of these bytes."""
         return self._outermost.feed(data)
 
     def close(self, *, cut: bool = False) -> Iterator[bytes]:
@@ -109,10 +108,7 @@ class _Brotli:
 
         self.error: type[Exception] = brotli.error
         self._stream = brotli.Decompressor()
-
-    @property
-    def unused(self) -> bytes:
-        return b""  # what follows the end of the stream is an error to brotli
+        self.unused = b""  # what follows the end of the stream is an error to brotli
 
     def step(self, data: bytes) -> bytes:
         return bytes(self._stream.process(data, output_buffer_limit=STEP_BYTES))

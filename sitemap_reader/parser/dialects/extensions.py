@@ -77,7 +77,6 @@ def _url(context: EntryContext, text: str, field: str, code_of_relative: str) ->
 
 
 def date(context: EntryContext, text: str, field: str) -> Date | None:
-    """A date with its precision."""
     return read_date(text, field, context.date_dialect, context.note)
 
 
@@ -354,7 +353,6 @@ _READERS: dict[str, ElementReader] = {
 
 
 def _fields(element: Element, context: EntryContext) -> dict[str, Any]:
-    """The fields that the tags in an element fill."""
     fields: dict[str, Any] = {}
     _fill(fields, TAG_RULES[element.tag], element, context)
     return with_tuples(fields, LIST_FIELDS[element.tag])

@@ -261,19 +261,14 @@ class Vocabulary(dict[str, str]):
         self._judged: dict[str, str] = {}  # namespace -> the name with which it was judged
         self.location = location
         self.implied_entry = implied_entry
-        self._namespaces = namespaces
+        self.namespaces = namespaces
         self._root_namespace = root_namespace
-
-    @property
-    def prefixes(self) -> dict[str, str]:
-        """Prefix -> its usual namespace."""
-        return self._namespaces.usual
 
     def prefix_of(self, namespace: str) -> str | None:
         """The prefix of the tags in a namespace; "" for core tags, None for a namespace that is unknown."""
         if namespace in ("", self._root_namespace):
             return ""
-        return self._mistaken.get(namespace) or self._namespaces.prefix_of(namespace)
+        return self._mistaken.get(namespace) or self.namespaces.prefix_of(namespace)
 
     def would_note(self, namespace: str) -> bool:
         """Whether the next element in a namespace is the first one, and may have a Problem for that."""
@@ -288,7 +283,7 @@ class Vocabulary(dict[str, str]):
         return None if self.prefix_of(namespace) in ("", prefix) else prefix
 
     def _fault(self, namespace: str) -> str | None:
-        is_exact = namespace in self._namespaces.exact and namespace not in self._mistaken
+        is_exact = namespace in self.namespaces.exact and namespace not in self._mistaken
         if is_exact or namespace == self._root_namespace:
             return None
         if not namespace:
@@ -298,7 +293,7 @@ class Vocabulary(dict[str, str]):
         what = f'namespace "{namespace[:_MAX_NEAR_CHARACTERS]}"'
         if prefix is not None:
             return f"the {what} is wrong; it is read as {prefix or 'one of the document itself'}"
-        is_meant = self._namespaces.looks_known(namespace) or len(self.declared.get(namespace, ())) > 1
+        is_meant = self.namespaces.looks_known(namespace) or len(self.declared.get(namespace, ())) > 1
         return f"unknown {what}: its elements are skipped" if is_meant else None
 
     def forget(self, name: str) -> None:

@@ -365,7 +365,6 @@ class Recovery:
             self._driver.skip(block.size, block.breaks)
 
     def stop(self, problem: Problem) -> None:
-        """Ends reading with a problem."""
         self._builder.report_noted()
         if self._builder.root_seen:
             self._builder.out += self._repairs.take()

@@ -77,7 +77,6 @@ class XmlFault:
 
 
 def html_page() -> Problem:
-    """The Problem of an HTML page."""
     return report("F05", "an HTML page where a sitemap should be")
 
 

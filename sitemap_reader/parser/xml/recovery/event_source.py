@@ -107,7 +107,6 @@ class EventSource(EventParser):
         self._event_names = {}
 
     def abandon_entry(self) -> None:
-        """Forgets the open entry."""
         self._builder.abandon()
         self.inner = []
 
@@ -239,7 +238,7 @@ class EventSource(EventParser):
         return self._builder.namespace_of(prefix)
 
     def _namespace_of_undeclared(self, prefix: str) -> str:
-        return self._builder.vocabulary.prefixes.get(prefix) or f"urn:unbound:{prefix}"
+        return self._builder.vocabulary.namespaces.usual.get(prefix) or f"urn:unbound:{prefix}"
 
     def _declare(self, prefix: str, namespaces: dict[str, str]) -> str:
         """Declares a prefix on the root: one such as `image` for its usual namespace, others for one of their own."""
