@@ -63,8 +63,7 @@ def hreflang_links(snapshot: SnapshotTables) -> pd.DataFrame:
             "href": compute.struct_field(items, "href"),
         }
     )
-    frame: pd.DataFrame = table.filter(compute.is_valid(table["hreflang"])).to_pandas()
-    return frame.drop_duplicates(ignore_index=True)
+    return table.filter(compute.is_valid(table["hreflang"])).to_pandas().drop_duplicates(ignore_index=True)
 
 
 def own_languages(links: pd.DataFrame, pages: pd.DataFrame) -> pd.Series[str]:

@@ -116,7 +116,13 @@ def _by_protocol(scope: Scope, url: str) -> DropReason | None:
     # Userinfo does not identify the resource.
     if comparable(without_userinfo(url)).startswith(scope._comparable_prefixes):
         return None
-    return _by_host(scope, url) or ("path" if _origin(url) in scope._origins else "scheme")
+    own = _origin(url)
+    near = [other for other in scope._origins if other.host == own.host]
+    if own in near:
+        return "path"
+    if any(_same_port(own, other) for other in near):
+        return "scheme"
+    return "port" if near else "host"
 
 
 def _by_host(scope: Scope, url: str) -> DropReason | None:
