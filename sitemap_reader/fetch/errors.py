@@ -12,7 +12,7 @@ import re
 import socket
 import ssl
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -20,10 +20,7 @@ from ..frontier.responses import PROXY_REMEDY
 from ..model.errors import FetchError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import aiohttp
-    from aiohttp.http import HttpProcessingError
 
 # An errno that no operating system uses: it survives aiohttp's wrapping and its joining of several addresses' errors.
 REFUSED_ERRNO = 99_013
@@ -51,36 +48,44 @@ def fetch_error(exc: Exception, requested: RequestedUrl, received: int | None = 
     import aiohttp
     from aiohttp.http import HttpProcessingError
 
-    # The first match wins, so subclasses stand before their bases.
-    table: tuple[tuple[type[Exception], Callable[[Any, RequestedUrl, int | None], FetchError]], ...] = (
-        (aiohttp.ConnectionTimeoutError, _connect_timeout),
-        (TimeoutError, _read_timeout),
-        (aiohttp.ClientConnectorCertificateError, _certificate),
-        (aiohttp.ClientConnectorDNSError, _dns),
-        (aiohttp.ClientConnectorSSLError, _tls),
-        (aiohttp.ClientProxyConnectionError, _proxy),
-        (aiohttp.ClientConnectorError, _connect),
-        (ssl.SSLError, _tls),
-        (aiohttp.ClientHttpProxyError, _proxy_response),
-        (aiohttp.ClientResponseError, _invalid_response),
-        (HttpProcessingError, _invalid_body),
-        (aiohttp.ClientPayloadError, _interrupted_body),
-        (aiohttp.ServerDisconnectedError, _disconnected),
-        (ExcessFraming, _excess_framing),
-        (ValueError, _invalid_url),  # InvalidURL, UnicodeError of the idna codec, or a port out of range
-        (OSError, _disconnected),
-        (RuntimeError, _interrupted_body),  # raised by bodies only
-    )
-    build = next((function for kind, function in table if isinstance(exc, kind)), _other)
-    return build(exc, requested, received)
-
-
-def _connect_timeout(exc: Exception, requested: RequestedUrl, received: int | None) -> FetchError:
-    return FetchError(f"{requested.host_port}: no connection within {requested.connect_seconds:g} s")
-
-
-def _read_timeout(exc: Exception, requested: RequestedUrl, received: int | None) -> FetchError:
-    return FetchError(f"{requested.host_port}: no byte for {requested.read_seconds:g} s{_after_bytes(received)}")
+    place, host, after = requested.host_port, requested.host, _after_bytes(received)
+    match exc:  # the first match wins, so subclasses stand before their bases
+        case aiohttp.ConnectionTimeoutError():
+            return FetchError(f"{place}: no connection within {requested.connect_seconds:g} s")
+        case TimeoutError():
+            return FetchError(f"{place}: no byte for {requested.read_seconds:g} s{after}")
+        case aiohttp.ClientConnectorCertificateError():
+            return _certificate(exc, requested)
+        case aiohttp.ClientConnectorDNSError() if exc.os_error.errno == socket.EAI_AGAIN:
+            return FetchError(f"{host}: the name servers do not answer")
+        case aiohttp.ClientConnectorDNSError():
+            return FetchError(f"{host}: no such host", transient=False, remedy="check the spelling")
+        case aiohttp.ClientConnectorSSLError() | ssl.SSLError():
+            return _tls(exc, requested, received)
+        case aiohttp.ClientProxyConnectionError():
+            message = f"{host}: no connection to the proxy {exc.host}:{exc.port}"
+            return FetchError(message, remedy="check its host and port (--proxy)")
+        case aiohttp.ClientConnectorError():
+            return _connect(exc, requested, received)
+        case aiohttp.ClientHttpProxyError() if exc.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
+            return proxy_refusal(requested)
+        case aiohttp.ClientHttpProxyError():
+            return FetchError(f"{host}: the proxy answered {exc.status}", transient=exc.status >= 500)
+        case aiohttp.ClientResponseError():
+            return FetchError(f"{place}: response is not HTTP: {_one_line(exc.message)}", transient=False)
+        case HttpProcessingError():  # transient, as a body that breaks off: a proxy may have lost its upstream
+            return FetchError(f"{place}: body is not HTTP{_after_bytes(received or 0)}: {_one_line(exc.message)}")
+        case aiohttp.ClientPayloadError() | RuntimeError():  # the latter is raised by bodies only
+            return _interrupted_body(requested, received)
+        case ExcessFraming():
+            message = f"{place}: response has {exc}, as 1xx responses or chunk extensions{after}"
+            return FetchError(message, transient=False, remedy="check the server, or what stands before it")
+        case ValueError():  # InvalidURL, UnicodeError of the idna codec, or a port out of range
+            message = f"{shorten(requested.url)!r} is not a usable URL: {shorten(str(exc))}"
+            return FetchError(message, transient=False, remedy=CHECK_URL)
+        case aiohttp.ServerDisconnectedError() | OSError():
+            return _disconnected(exc, requested, received)
+    return FetchError(f"{place}: {shorten(str(exc) or type(exc).__name__)}{after}")
 
 
 # OpenSSL's verify_code (X509_V_ERR_*) -> words for the message
@@ -96,20 +101,12 @@ _CERTIFICATE_ERRORS = {
 }
 
 
-def _certificate(
-    exc: aiohttp.ClientConnectorCertificateError, requested: RequestedUrl, received: int | None
-) -> FetchError:
+def _certificate(exc: aiohttp.ClientConnectorCertificateError, requested: RequestedUrl) -> FetchError:
     error = exc.certificate_error
     reason = getattr(error, "verify_message", None) or str(error)
     problem = _CERTIFICATE_ERRORS.get(getattr(error, "verify_code", 0), f"is not valid: {reason}")
     remedy = "--cacert (cacert=FILE) trusts its issuer, --insecure (insecure=True) does not verify it"
     return FetchError(f"TLS certificate of {requested.host_port} {problem}", transient=False, remedy=remedy)
-
-
-def _dns(exc: aiohttp.ClientConnectorDNSError, requested: RequestedUrl, received: int | None) -> FetchError:
-    if exc.os_error.errno == socket.EAI_AGAIN:
-        return FetchError(f"{requested.host}: the name servers do not answer")
-    return FetchError(f"{requested.host}: no such host", transient=False, remedy="check the spelling")
 
 
 # What OpenSSL reports where the first bytes of an answer are not TLS.
@@ -123,18 +120,6 @@ def _tls(exc: Exception, requested: RequestedUrl, received: int | None) -> Fetch
     message = f"TLS with {requested.host_port} failed: {shorten(reason)}{_after_bytes(received)}"
     remedy = "check the port, or give the URL with http://" if reason.startswith(_NO_TLS) else None
     return FetchError(message, transient=disconnected, remedy=remedy)
-
-
-def _proxy(exc: aiohttp.ClientProxyConnectionError, requested: RequestedUrl, received: int | None) -> FetchError:
-    proxy = f"{exc.host}:{exc.port}"
-    message, remedy = f"{requested.host}: no connection to the proxy {proxy}", "check its host and port (--proxy)"
-    return FetchError(message, remedy=remedy)
-
-
-def _proxy_response(exc: aiohttp.ClientHttpProxyError, requested: RequestedUrl, received: int | None) -> FetchError:
-    if exc.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
-        return proxy_refusal(requested)
-    return FetchError(f"{requested.host}: the proxy answered {exc.status}", transient=exc.status >= 500)
 
 
 def proxy_refusal(requested: RequestedUrl) -> FetchError:
@@ -175,47 +160,24 @@ def describe_address(address: str, reason: str) -> str:
     return f"{address} is {'an' if reason[0] in 'aeiou' else 'a'} {reason} address"
 
 
-def _invalid_response(exc: aiohttp.ClientResponseError, requested: RequestedUrl, received: int | None) -> FetchError:
-    return FetchError(f"{requested.host_port}: response is not HTTP: {_one_line(exc.message)}", transient=False)
-
-
-def _invalid_body(exc: HttpProcessingError, requested: RequestedUrl, received: int | None) -> FetchError:
-    # Transient, as a body that breaks off: a proxy may have lost its upstream.
-    return FetchError(f"{requested.host_port}: body is not HTTP{_after_bytes(received or 0)}: {_one_line(exc.message)}")
-
-
 def _one_line(message: str) -> str:
     # aiohttp's message has the offending line and a caret below it, on lines of their own.
     return shorten(" ".join(message.rstrip("^ \n").split()))
 
 
-def _interrupted_body(exc: Exception, requested: RequestedUrl, received: int | None) -> FetchError:
+def _interrupted_body(requested: RequestedUrl, received: int | None) -> FetchError:
     return FetchError(f"{requested.host_port}: connection broke off{_after_bytes(received or 0)}")
 
 
 def _disconnected(exc: Exception, requested: RequestedUrl, received: int | None) -> FetchError:
     number = getattr(exc, "errno", None)
     if received is not None:
-        return _interrupted_body(exc, requested, received)
+        return _interrupted_body(requested, received)
     if number == errno.ECONNRESET:
         return FetchError(f"connection reset by {requested.host_port}")
     if isinstance(number, int):
         return FetchError(f"{requested.host_port}: {os.strerror(number)}")
     return FetchError(f"{requested.host_port} closed the connection before it answered")
-
-
-def _excess_framing(exc: ExcessFraming, requested: RequestedUrl, received: int | None) -> FetchError:
-    message = f"{requested.host_port}: response has {exc}, as 1xx responses or chunk extensions{_after_bytes(received)}"
-    return FetchError(message, transient=False, remedy="check the server, or what stands before it")
-
-
-def _invalid_url(exc: Exception, requested: RequestedUrl, received: int | None) -> FetchError:
-    message = f"{shorten(requested.url)!r} is not a usable URL: {shorten(str(exc))}"
-    return FetchError(message, transient=False, remedy=CHECK_URL)
-
-
-def _other(exc: Exception, requested: RequestedUrl, received: int | None) -> FetchError:
-    return FetchError(f"{requested.host_port}: {shorten(str(exc) or type(exc).__name__)}{_after_bytes(received)}")
 
 
 def _after_bytes(received: int | None) -> str:

@@ -50,6 +50,10 @@ def states_time(code: int | None) -> bool:
     return code is not None and code >= _MINUTE
 
 
+def _column(name: str) -> cached_property[Any]:
+    return cached_property(lambda batch: batch.store.values(name, batch.start, batch.stop))
+
+
 class UrlBatch:
     """URLs in document order: those of `store` from `start` up to `stop`.
 
@@ -57,6 +61,13 @@ class UrlBatch:
     seconds since 1970-01-01T00:00Z, those with the precision SUBSECOND in microseconds; `precisions` and `changefreqs`
     are indexes of PRECISIONS and CHANGEFREQS. None: not stated.
     """
+
+    locs: cached_property[Sequence[str]] = _column("loc")
+    lastmods: cached_property[Sequence[int | None]] = _column("lastmod")
+    precisions: cached_property[Sequence[int | None]] = _column("lastmod_precision")
+    changefreqs: cached_property[Sequence[int | None]] = _column("changefreq")
+    priorities: cached_property[Sequence[float | None]] = _column("priority")
+    lines: cached_property[Sequence[int | None]] = _column("line")
 
     def __init__(self, sitemap: str | None, store: UrlColumns, start: int = 0, stop: int | None = None) -> None:
         self.sitemap = sitemap
@@ -67,33 +78,6 @@ class UrlBatch:
 
     def __len__(self) -> int:
         return self.stop - self.start
-
-    @cached_property
-    def locs(self) -> Sequence[str]:
-        return self._values("loc")
-
-    @cached_property
-    def lastmods(self) -> Sequence[int | None]:
-        return self._values("lastmod")
-
-    @cached_property
-    def precisions(self) -> Sequence[int | None]:
-        return self._values("lastmod_precision")
-
-    @cached_property
-    def changefreqs(self) -> Sequence[int | None]:
-        return self._values("changefreq")
-
-    @cached_property
-    def priorities(self) -> Sequence[float | None]:
-        return self._values("priority")
-
-    @cached_property
-    def lines(self) -> Sequence[int | None]:
-        return self._values("line")
-
-    def _values(self, name: str) -> list[Any]:
-        return self.store.values(name, self.start, self.stop)
 
     @cached_property
     def datetimes(self) -> list[datetime | None]:
