@@ -89,8 +89,8 @@ def checked_keywords(
             for name, value in [(name, value) for name, value in kwargs.items() if name in declared]:
                 declared[name].check(name, value)
                 check_is_called(name, value)
-                if declared[name].option.is_called and callable(value):
-                    kwargs[name] = CheckedCallback.of(name, value)
+                if declared[name].option.is_called and callable(value) and not isinstance(value, CheckedCallback):
+                    kwargs[name] = CheckedCallback(name, value)
             if missing := [name for name, each in declared.items() if each.is_required and name not in kwargs]:
                 raise TypeError(f"{_display_name(function)} needs the keyword {missing[0]}")
             return function(*args, **kwargs)
@@ -126,10 +126,6 @@ class CheckedCallback:
 
     _name: str
     _function: Callable[..., Any]
-
-    @classmethod
-    def of(cls, name: str, function: Callable[..., Any]) -> CheckedCallback:
-        return function if isinstance(function, cls) else cls(name, function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         result = self._function(*args, **kwargs)

@@ -102,7 +102,7 @@ class SitemapReader:
         if given["insecure"]:
             _TLS_LOG.warning("TLS certificates are not verified (insecure=True)")
         self._headers = make_headers(given["headers"], given["auth"], read_netrc(given["netrc"]))
-        self._fetcher: Fetcher = own_fetcher or self._network
+        self.fetcher: Fetcher = own_fetcher or self._network  # what sends the requests of this reader
         self._fallback, self._base = given["feed_fallback"], given["base"]
         self._record = Path(record) if record is not None else None
         self._host_map = HostMap.of(given["host_map"])
@@ -233,11 +233,6 @@ class SitemapReader:
 
         return change_run
 
-    @property
-    def fetcher(self) -> Fetcher:
-        """What sends the requests of this reader, for those that no crawl makes."""
-        return self._fetcher
-
     def page_fetcher(self, target: Target, rules_of: Callable[[str], Rules | None]) -> PageFetcher:
         """The PageFetcher for pages of a target; `rules_of` returns the rules of hosts that were read before."""
         is_replay = target.replay is not None
@@ -290,8 +285,8 @@ class SitemapReader:
     def _mapped(self, target: Target) -> tuple[tuple[Seed, ...], Fetcher]:
         """The seeds, and the fetcher for requests: both of the mapped hosts, if some are."""
         if not self._host_map:
-            return target.seeds, self._fetcher
-        return self._host_map.seeds(target.seeds), MappedFetcher(self._fetcher, self._host_map)
+            return target.seeds, self.fetcher
+        return self._host_map.seeds(target.seeds), MappedFetcher(self.fetcher, self._host_map)
 
     def _request_headers(self, seeds: Sequence[Seed]) -> RequestHeaders:
         if self._host_map is None:

@@ -139,7 +139,8 @@ class AiohttpFetcher:
         insecure: bool = False,
         session: aiohttp.ClientSession | None = None,
     ) -> None:
-        if session is not None and not allow_private and not _is_guarded(session):
+        is_guarded = getattr(getattr(session, "connector", None), "checks_addresses", False)
+        if session is not None and not allow_private and not is_guarded:
             raise UsageError(
                 "session: its connector checks no addresses; build it with "
                 "ClientSession(connector=guarded_connector()), or pass allow_private=True"
@@ -514,10 +515,6 @@ def _ssl(cacert: str | Path | None, *, insecure: bool) -> ssl.SSLContext | bool:
         raise UsageError(
             f"{cacert} cannot be read: {why}", keyword="cacert", remedy="give a file of PEM certificates"
         ) from exc
-
-
-def _is_guarded(session: aiohttp.ClientSession) -> bool:
-    return bool(getattr(getattr(session, "connector", None), "checks_addresses", False))
 
 
 def _is_localhost(host: str) -> bool:

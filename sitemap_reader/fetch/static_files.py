@@ -123,12 +123,9 @@ class OneDocumentFetcher:
     async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
         """Gives the body for the URL of the document; the request `headers` are ignored."""
         if url == self.url:
-            yield Response(200, {}, self._chunks(), url)
+            yield Response(200, {}, AsyncChunks(iter((self._body,))), url)
         elif is_robots_txt(url):
             yield Response(404, {}, AsyncChunks(iter(())), url)
         else:
             message = f"not read: only {self.url} was given, and no request is made"
             raise FetchError(message, transient=False, remedy="try the folder that has it")
-
-    def _chunks(self) -> AsyncChunks:
-        return AsyncChunks(iter((self._body,)))

@@ -19,7 +19,6 @@ from ..parser.normalise.urls import origin
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from datetime import datetime
 
 # A fetcher joins the lines of a header by commas, which are in dates, too: only a cookie begins with a name and `=`.
 _COMMA = re.compile(r",\s*+(?=[!#$%&'*+.^_`|~0-9A-Za-z-]++=)")

@@ -88,7 +88,10 @@ class Frontier:
         self._bytes = 0
         # Documents last: a robots.txt that is requested on their account serves no discovery.
         for site in sorted(self.sites, key=lambda site: site.seed.document is not None):
-            self._open_site(site)
+            if site.seed.document is None:  # robots.txt first: its rules and Sitemap lines decide on all the rest
+                self.policy.request(self.hosts.for_url(site.origin), site)
+            elif site.seed.document not in self._documents:
+                self._add_candidate(site.seed.document, "given", site)
 
     # --- the interface ---
 
@@ -228,14 +231,6 @@ class Frontier:
                 started.append(document.request)
         return started
 
-    def _open_site(self, site: SiteDiscovery) -> None:
-        """Requests robots.txt first: its rules and Sitemap lines decide on all the rest."""
-        document = site.seed.document
-        if document is None:
-            self.policy.request(self.hosts.for_url(site.origin), site)
-        elif document not in self._documents:
-            self._add_candidate(document, "given", site)
-
     def _add_candidate(self, url: str, why: Why, site: SiteDiscovery) -> None:
         document = Document(url, why)
         # It was a sitemap once, or is the probe that stands for all on a host with too long a Crawl-delay.
@@ -280,10 +275,9 @@ class Frontier:
     def _head(self, document: Document, head: Head, now: float, today: datetime) -> bool:
         request, step = document.request, judge(document.request, head, self._limits, today)
         before, headers = document.received, head.headers
-        if step == "read":
-            document.received = Received(head.status, headers.get("etag"), headers.get("last-modified"), today)
-        elif step == "unchanged":
-            document.received = Received(head.status, headers.get("etag"), headers.get("last-modified"), before.read_at)
+        if step in ("read", "unchanged"):
+            read_at = today if step == "read" else before.read_at
+            document.received = Received(head.status, headers.get("etag"), headers.get("last-modified"), read_at)
         else:
             document.received = attrs.evolve(before, status=head.status, sitemap_format=head.sitemap_format)
         if step == "read":

@@ -132,7 +132,6 @@ class IndexCheck:
     contradiction: DateContradiction | None = None
     has_ended: bool = False
     reads_all: bool | None = None  # the decision on the waiting children; None before there is one
-    is_reported: bool = False  # the end of the index
     is_over: bool = False
     is_due: bool = False
 
@@ -153,7 +152,7 @@ class IndexDateChecks:
         self._checks: dict[Document, IndexCheck] = {}  # by index
         self._listed_by: dict[Document, IndexCheck] = {}  # child -> the check of the index that lists it
         self._due: deque[IndexCheck] = deque()
-        self._unreported: dict[Document, None] = {}
+        self._unreported: dict[Document, None] = {}  # indexes that have ended, and have waiting children
 
     @property
     def is_idle(self) -> bool:
@@ -198,11 +197,9 @@ class IndexDateChecks:
             return False
         check.has_ended = True
         self._wake(check)
-        if not check.waiting.count:
-            check.is_reported = True
-        else:
+        if check.waiting.count:
             self._unreported[document] = None
-        return not check.is_reported
+        return document in self._unreported
 
     def go_on(self, steps: int) -> Iterator[Document]:
         """Decides on about so many waiting children; yields each index that has none left."""
@@ -211,8 +208,7 @@ class IndexDateChecks:
             check.is_due = False
             steps -= 1 + self._carry_out(check, steps)
             if check.has_ended and not check.waiting.count:
-                if not check.is_reported:
-                    check.is_reported = True
+                if check.index in self._unreported:
                     del self._unreported[check.index]
                     yield check.index
                 if not (check.pending or check.is_over):
@@ -230,9 +226,7 @@ class IndexDateChecks:
 
     def _compare(self, document: Document, outcome: Outcome) -> None:
         """Compares the dates of a document with those that all indexes above it state."""
-        source = document
-        while source.alias_of is not None:
-            source = source.alias_of
+        source = document.last_alias
         dates = source.dates
         # An index has no dates of URLs, and an incomplete document may have newer ones behind the cut.
         was_read = outcome.complete and not (source.is_index or outcome.not_modified)

@@ -36,7 +36,6 @@ NO_DOCUMENT = frozenset(range(202, 207))
 REFUSED = frozenset({202, 401, 403, 407, 429, 451})  # it is there, but not for this client, or not now
 # RFC 6585 4: 429 is "not now", as a 5xx is, though it is a 4xx.
 _CODES = {**dict.fromkeys(ABSENT, "F01"), 202: "F17", 429: "F18"}
-_CODE_OF_CLASS = {4: "F17"}  # by the first digit; any other status that is no document is the fault of the server
 
 _HTML_TYPES = frozenset({"", "text/html", "application/xhtml+xml"})
 _HIDING_CODES = frozenset({"F04", "F05", "F14", "F17", "F18"})
@@ -171,7 +170,7 @@ def code_of(status: int) -> str:
     >>> [code_of(status) for status in (404, 410, 401, 403, 418, 429, 500, 503, 302, 202, 206)]
     ['F01', 'F01', 'F17', 'F17', 'F17', 'F18', 'F18', 'F18', 'F18', 'F17', 'F18']
     """
-    return _CODES.get(status) or _CODE_OF_CLASS.get(status // 100, "F18")
+    return _CODES.get(status) or ("F17" if 400 <= status <= 499 else "F18")  # F18: the fault of the server
 
 
 def _text(head: Head) -> str:

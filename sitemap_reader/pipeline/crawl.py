@@ -464,11 +464,9 @@ class RequestTimer:
         if seconds and self._skips_delays and not awaits_answers:
             self._skipped_seconds += seconds
             return
-        try:
+        with suppress(TimeoutError):  # the next request is due
             async with asyncio.timeout(seconds):
                 await self._wake.wait()
-        except TimeoutError:
-            return  # the next request is due
 
 
 def failure_of(error: FetchError, timeouts: DocumentTimeouts) -> Failed:

@@ -33,7 +33,7 @@ from .crawl import RequestTimer, failure_of, in_use, paced_response, slot_for
 from .timeouts import DocumentTimeouts, loop_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
     from ..fetch.client import Fetcher, Response
     from ..fetch.request_headers import RequestHeaders
@@ -131,23 +131,20 @@ class PageFetcher:
         """Fetches the URLs, in their order on each host; `put` takes the responses. Cancelling cancels requests."""
         self._put = put
         self._pages = frozenset(urls)
+        rest = iter(urls)
         with in_use(self._pacing):
-            await self._fetch(iter(urls))
-
-    async def _fetch(self, rest: Iterator[str]) -> None:
-        async with self._tasks:
-            while True:
-                self._timer.clear()
-                now = self._timer.now()
-                for url in islice(rest, max(_WAITING_URLS - self._queued, 0)):
-                    self._queue(url, now)
-                await self._start(now)
-                if self._in_flight == 0 and self._hosts.is_idle and not self._queued:
-                    break
-                seconds = (
-                    None if self._in_flight >= self._plan.concurrency else self._hosts.wait(now, robots_only=False)
-                )
-                await self._timer.wait(seconds, awaits_answers=bool(self._in_flight))
+            async with self._tasks:
+                while True:
+                    self._timer.clear()
+                    now = self._timer.now()
+                    for url in islice(rest, max(_WAITING_URLS - self._queued, 0)):
+                        self._queue(url, now)
+                    await self._start(now)
+                    if self._in_flight == 0 and self._hosts.is_idle and not self._queued:
+                        break
+                    is_full = self._in_flight >= self._plan.concurrency
+                    seconds = None if is_full else self._hosts.wait(now, robots_only=False)
+                    await self._timer.wait(seconds, awaits_answers=bool(self._in_flight))
 
     # --- queues ---
 
