@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -35,7 +36,7 @@ from .streams import AsyncStream, ChangeRun, CrawlRun
 from .targets import Target, find_target, read_netrc, recorder
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ..fetch.client import Fetcher
     from ..frontier.robots_rules import Rules
@@ -337,14 +338,11 @@ class _CallersFetcher:
 
 
 @attrs.define(eq=False)
-class _CallersChunks:
+class _CallersChunks(AsyncIterator[bytes]):
     """The chunks of a response, and the exception that they ended with."""
 
     _chunks: AsyncIterator[bytes]
     error: Exception | None = attrs.field(default=None, init=False)
-
-    def __aiter__(self) -> Self:
-        return self
 
     async def __anext__(self) -> bytes:
         try:

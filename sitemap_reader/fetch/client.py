@@ -12,6 +12,7 @@ import re
 import socket
 import ssl
 import threading
+from collections.abc import AsyncIterator
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
@@ -39,7 +40,7 @@ from .request_headers import check_header
 from .ssrf_guard import address_refusal, literal_address
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from contextlib import AbstractAsyncContextManager
     from typing import Self
 
@@ -435,16 +436,13 @@ def _requested_url(url: str, limits: Limits) -> RequestedUrl:
 
 
 @attrs.define(eq=False)
-class _BodyChunks:
+class _BodyChunks(AsyncIterator[bytes]):
     """Iterates over a body as it arrives; a FetchError for a break states how many bytes came before it."""
 
     _response: aiohttp.ClientResponse
     _requested: RequestedUrl
     _received: int = 0
     _error: Exception | None = None
-
-    def __aiter__(self) -> _BodyChunks:
-        return self
 
     async def __anext__(self) -> bytes:
         import aiohttp

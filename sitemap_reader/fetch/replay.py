@@ -14,6 +14,7 @@ import re
 import secrets
 import sys
 from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -28,7 +29,7 @@ from ..serialize.jsonl import stamp
 from .client import Response, http_url_parts
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from .client import Fetcher
 
@@ -80,7 +81,7 @@ def _path_names(folder: Path, url: str) -> tuple[Path, list[str]]:
     *folders, last = path.removeprefix("/").split("/")
     names = [_path_name(name) for name in folders]
     names.append(_path_name(last, mark + query))
-    return folder / scheme / _safe_name(_escaped(host, _SAFE)), names
+    return folder / scheme / _safe_name(_escaped(host)), names
 
 
 # Names are unambiguous: characters that a URL may hold but a file name should not become %XX; an escape of the URL that
@@ -98,7 +99,7 @@ _DEVICE = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?=\.|$)", re.IGNORECASE)
 
 def _path_name(segment: str, query: str = "") -> str:
     # An empty segment is named by the slash behind it.
-    return _safe_name((_escaped(segment, _SAFE) or "%2F") + _escaped(query, _SAFE))
+    return _safe_name((_escaped(segment) or "%2F") + _escaped(query))
 
 
 def _safe_name(name: str) -> str:
@@ -112,8 +113,8 @@ def _safe_name(name: str) -> str:
     return f"{name[: _MAX_NAME_CHARACTERS - 40]}%-{_digest(name)}"
 
 
-def _escaped(text: str, safe: frozenset[str]) -> str:
-    return "".join(token if token in safe else _escaped_token(token) for token in _TOKEN.findall(text))
+def _escaped(text: str) -> str:
+    return "".join(token if token in _SAFE else _escaped_token(token) for token in _TOKEN.findall(text))
 
 
 def _escaped_token(token: str) -> str:
@@ -135,11 +136,12 @@ def is_inside(path: Path, folder: Path) -> bool:
     return path.resolve().is_relative_to(folder.resolve())
 
 
-def check_inside(path: Path, folder: Path) -> None:
-    """FetchError for a path that is_inside() refuses."""
+def check_inside(path: Path, folder: Path) -> Path:
+    """The path; FetchError for one that is_inside() refuses."""
     if not is_inside(path, folder):
         message = f"{path} is a symbolic link, or below one, that leads out of {folder}: not read"
         raise FetchError(message, transient=False, remedy="try with a copy in the folder")
+    return path
 
 
 def headers_path(body: Path) -> Path:
@@ -249,14 +251,11 @@ def file_chunks(file: BinaryIO | None, error: FetchError | None) -> Iterator[byt
         raise error
 
 
-class AsyncChunks:
+class AsyncChunks(AsyncIterator[bytes]):
     """An asynchronous iterator over a synchronous one; unlike an asynchronous generator, it need not be closed."""
 
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self._chunks = chunks
-
-    def __aiter__(self) -> AsyncChunks:
-        return self
 
     async def __anext__(self) -> bytes:
         for chunk in self._chunks:
@@ -300,7 +299,7 @@ def _unreadable(path: Path, line: int, text: str) -> FetchError:
 
 
 @attrs.define(eq=False)
-class RecordedBody:
+class RecordedBody(AsyncIterator[bytes]):
     """Iterates over a response's body and copies it to a file, which is opened with the first byte.
 
     `is_complete`: it was read to its end. `broken_by`: why it broke off, None where it was only not read further.
@@ -312,9 +311,6 @@ class RecordedBody:
     is_complete: bool = False
     broken_by: FetchError | None = None
     _bytes: int = 0
-
-    def __aiter__(self) -> RecordedBody:
-        return self
 
     async def __anext__(self) -> bytes:
         try:

@@ -75,7 +75,7 @@ class StaticFilesFetcher:
         """What is served; None for a 404. FetchError for what is not of the folder's site."""
         path, mark, query = url.partition("?")
         if self._document and path == self._document[0]:
-            return self._inside(self._document[1])
+            return check_inside(self._document[1], self.folder)
         if f"{path}/" == self.base:
             return _Redirect(self.base + mark + query)
         if not path.startswith(self.base):
@@ -91,7 +91,7 @@ class StaticFilesFetcher:
             place /= each
         for each in (name, f"{name}.html") if name else (_INDEX,):
             if self._has(place, each) and (place / each).is_file():
-                return self._inside(place / each)
+                return check_inside(place / each, self.folder)
         has_index = bool(name) and self._has(place, name) and self._has(place / name, _INDEX)
         return _Redirect(f"{path}/{mark}{query}") if has_index else None
 
@@ -105,11 +105,6 @@ class StaticFilesFetcher:
                 names = frozenset()
             self._names[place] = names
         return name in names
-
-    def _inside(self, path: Path) -> Path:
-        """The path; FetchError if symbolic links lead out of the folder."""
-        check_inside(path, self.folder)
-        return path
 
 
 class OneDocumentFetcher:

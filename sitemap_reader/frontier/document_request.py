@@ -191,7 +191,7 @@ class DocumentRequest:
 
 @attrs.define
 class DocumentReport:
-    """What is reported on a document; changed by events.Events, except for what the Outcome states."""
+    """What is reported on a document; changed by events.Events and links.Links, except for what the Outcome states."""
 
     outcome: Outcome | None = None
     problems: Problems = attrs.field(factory=Problems)

@@ -58,12 +58,6 @@ class Events:
             _add_problems(decided.outcome, {code: 1}, [problem] if is_sample else [])
         (decided.probe_problems if document.is_probe else self._events).append(problem)
 
-    def note_unread(self, index: Document, ref: SitemapRef, message: str, reason: str) -> None:
-        """Reports a child that is out of scope and was never verified."""
-        self.note(index, "U04", message, ref)
-        index.report.unread_children = index.report.unread_children or Counter()
-        index.report.unread_children[reason] += 1
-
     def set_outcome(self, document: Document, outcome: Outcome) -> None:
         """Gives the document the parser's outcome, with what only the frontier knows; reports nothing yet."""
         decided, received = document.report, document.received

@@ -316,7 +316,10 @@ class Links:
             self.refuse(index, ref, f"{what} has been requested already", advice("max_proof_hosts"))
 
     def _drop(self, index: Document, ref: SitemapRef, decision: LinkDecision) -> None:
-        self._events.note_unread(index, ref, decision.message, str(decision.out_of_scope))
+        """Reports a child that is out of scope and was never verified."""
+        self._events.note(index, "U04", decision.message, ref)
+        index.report.unread_children = index.report.unread_children or Counter()
+        index.report.unread_children[str(decision.out_of_scope)] += 1
 
     def _read_child(self, index: Document, ref: SitemapRef, *, is_sample: bool = False) -> None:
         """Adds a child that is in scope, with the authorities that its index has by now."""

@@ -174,13 +174,10 @@ def code_of(status: int) -> str:
 
 
 def _text(head: Head) -> str:
-    """`404 Not Found`; `202 Accepted (x-amzn-waf-action: challenge)`; a number without a registered phrase alone.
-
-    Behind it, that the body is a sitemap.
-    """
+    """`404 Not Found`, `202 Accepted (x-amzn-waf-action: challenge)`; behind it, that the body is a sitemap."""
     try:
         text = f"{head.status} {HTTPStatus(head.status).phrase}"
-    except ValueError:
+    except ValueError:  # it has no registered phrase
         text = f"{head.status:03}"
     actions = ((name, head.headers.get(name, "").strip().lower()) for name in _WALL_HEADERS)
     text += "".join(f" ({name}: {action})" for name, action in actions if action in _WALL_ACTIONS)

@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 import math
 import re
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -31,7 +32,7 @@ from .scope_problems import ScopeProblems
 from .timeouts import DocumentTimeouts, Stopwatch, loop_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager, AbstractContextManager
 
     from ..fetch.client import Fetcher, Response
@@ -363,7 +364,7 @@ class Crawl:
         return attrs.evolve(failed, read=parser.result)
 
 
-class CrawlBatches:
+class CrawlBatches(AsyncIterator[Batch]):
     """The batches of a crawl for one `async for`, of which at most 4 wait for it; aclose() cancels all requests.
 
     No generator: at the end of a loop asyncio closes all async generators at once, and one inside another twice.
@@ -373,9 +374,6 @@ class CrawlBatches:
         self._crawl = crawl
         self._queue: asyncio.Queue[Batch | None] = asyncio.Queue(WAITING_BATCHES)
         self._task: asyncio.Task[None] | None = None
-
-    def __aiter__(self) -> Self:
-        return self
 
     async def __anext__(self) -> Batch:
         self._task = self._task or asyncio.create_task(self._run())

@@ -263,7 +263,6 @@ class DocumentParser:
 
 
 def _free(parts: dict[str, Any], call: object = None) -> None:
-    """Frees the parts of a SitemapParser."""
     if parts.get("_markup") is not None:
         parts["_markup"].free()
     parts.clear()

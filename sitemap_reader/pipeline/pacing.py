@@ -80,7 +80,7 @@ class Pacing:
 
     def __init__(self, plan: Plan, clock: Callable[[], float] = loop_seconds) -> None:
         self._plan = plan
-        self._clock = clock
+        self.clock = clock  # the time by which requests start
         self._in_flight = 0
         self._hosts: dict[str, _Host] = {}
         self._most_hosts = _MANY_HOSTS
@@ -91,10 +91,6 @@ class Pacing:
     def __len__(self) -> int:
         """The number of hosts of which something is kept."""
         return len(self._hosts)
-
-    def now(self) -> float:
-        """The time by which requests start."""
-        return self._clock()
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
@@ -148,7 +144,7 @@ class Pacing:
 
     def _host_of(self, origin: str) -> _Host:
         """A host; a new one where its waits are over, as its robots.txt may state another delay by now."""
-        now = self._clock()
+        now = self.clock()
         if len(self._hosts) > self._most_hosts:
             self._hosts = {name: host for name, host in self._hosts.items() if not host.is_over(now)}
             self._most_hosts = 2 * len(self._hosts) + _MANY_HOSTS
@@ -188,7 +184,7 @@ class Pacing:
 
     def _examine(self, host: _Host) -> None:
         """Starts what may start, as the state of a host has changed."""
-        pause = host.pace.paused_until - self._clock()
+        pause = host.pace.paused_until - self.clock()
         if pause > self._plan.limits.max_wait_seconds:
             while (turn := _first(host.waiting)) is not None:
                 turn.set_result(pause)
@@ -196,13 +192,13 @@ class Pacing:
         while self._queue and self._in_flight < self._plan.concurrency:
             host = self._queue.popleft()
             host.is_queued = False
-            if host.wait(self._clock()) == 0.0:  # a delay may have become known since
+            if host.wait(self.clock()) == 0.0:  # a delay may have become known since
                 self._start(host)
             self._line_up(host)
 
     def _line_up(self, host: _Host) -> None:
         """Queues a host that may start a request, or sets its timer."""
-        seconds = host.wait(self._clock())
+        seconds = host.wait(self.clock())
         if seconds is None or host.is_queued:
             return
         if not seconds:
@@ -220,7 +216,7 @@ class Pacing:
         turn = _first(host.waiting if is_new else host.resuming)
         if turn is not None:
             self._in_flight += 1
-            host.pace.started(self._clock() if is_new else -math.inf)
+            host.pace.started(self.clock() if is_new else -math.inf)
             turn.set_result(0.0)
 
 
@@ -260,7 +256,7 @@ class Slot:
             return
         self._is_held = True
         # The request is sent here: it got its turn a moment before, and the crawl may have wanted it long before.
-        host.pace.last_start = self._place.pace.last_start = self._pacing.now()
+        host.pace.last_start = self._place.pace.last_start = self._pacing.clock()
 
     async def chunks(self, chunks: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
         """Yields the chunks of the body; the slot is lent while the next one is not wanted."""

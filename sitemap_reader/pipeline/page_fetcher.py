@@ -342,10 +342,7 @@ class PageFetcher:
 
 @attrs.define
 class _Body:
-    """The beginning of a body, decompressed; `is_whole` if it is all of it.
-
-    `undecodable` is its Content-Encoding if none of it could be decoded.
-    """
+    """The beginning of a body, decompressed; the other fields as in PageResponse, with `received` as `body_bytes`."""
 
     max_bytes: int
     content: bytes = b""

@@ -385,7 +385,7 @@ async def test_hosts_are_forgotten_once_their_waits_are_over() -> None:
 
     pacing = Pacing(Plan())
     paused = place(-1)
-    paused.pace.pause(pacing.now() + 3600)
+    paused.pace.pause(pacing.clock() + 3600)
     pacing.learn([paused])
     for number in range(5_000):
         async with pacing.slot(place(number), is_robots=False):

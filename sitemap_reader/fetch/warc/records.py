@@ -71,17 +71,10 @@ class WarcRecord:
         self._member = _GzipMember(file, offset) if self.has_crc else None
         self._source: BinaryIO = BufferedReader(self._member, _PIECE_BYTES) if self._member else file
         self.headers = self._headers()
+        self.type, self.id = self.headers["warc-type"], self.headers.get("warc-record-id", "")
         if not _NUMBER.fullmatch(self.headers.get("content-length", "")):
             raise DamagedRecord(offset, "its record has no Content-Length")
         self._left = int(self.headers["content-length"])
-
-    @property
-    def type(self) -> str:
-        return self.headers["warc-type"]
-
-    @property
-    def id(self) -> str:
-        return self.headers.get("warc-record-id", "")
 
     @property
     def url(self) -> str:
