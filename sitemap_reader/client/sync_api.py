@@ -71,11 +71,8 @@ def page_responses(
     reader = SitemapReader(**options)
 
     async def fetch(put: Callable[[Any], Awaitable[None]]) -> None:
-        async def put_one(response: PageResponse) -> None:
-            await put([response])
-
         async with reader:
-            await reader.page_fetcher(target, rules_of).run(urls, put_one)
+            await reader.page_fetcher(target, rules_of).run(urls, lambda response: put([response]))
 
     bridge = Bridge(fetch)
     with closing(bridge):

@@ -251,7 +251,7 @@ class Frontier:
         return refusal is None
 
     def _arrive(self, document: Document) -> None:
-        """Frees the slot of a request whose document is still being parsed; of few per host: each is in memory."""
+        """Frees the slot of a request whose document is still being parsed; of some per host: each is in memory."""
         host = self.hosts.for_url(document.url)
         if document not in self._processing and host.processing < self.plan.per_host:
             self._release(document)

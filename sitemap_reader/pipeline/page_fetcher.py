@@ -217,9 +217,7 @@ class PageFetcher:
     async def _send(self, place: HostQueue, document: Document, slot: Slot | None) -> None:
         limits, url = self._plan.limits, without_userinfo(document.url)
         started = self._clock()
-        timeouts = DocumentTimeouts(
-            document.request.network_seconds, limits, self._clock, lambda _: None
-        )  # bytes are not counted
+        timeouts = DocumentTimeouts(document.request.network_seconds, limits, self._clock, lambda wire_bytes: None)
         head: Head | None = None
         body = _Body(limits.max_robots_bytes if document.is_robots else self.max_body_bytes)
         failure: Failed | None = None
