@@ -102,15 +102,19 @@ def run(*, target: str, to: OutputOptions, **reading: Any) -> Exit:
     format = rows_format_for(to)
     is_dump = reading["base"] is None and is_dump_name(target)
     found = None if is_dump else _found(target, reading)
-    now = (found and found.recorded) or datetime.now(UTC)
+    now = (found and found.recorded) or _now()
     with open_outputs(to.output, is_json=format == "jsonl") as outputs:
-        statistics = Statistics(now, None if is_dump else lambda: (found and found.recorded) or datetime.now(UTC))
+        statistics = Statistics(now, None if is_dump else lambda: (found and found.recorded) or _now())
         stats_run = _StatsRun(console, outputs, reading, now, statistics, found)
         codes = read_each([target], console, stats_run.file if is_dump else stats_run.site)
         outputs.decide(codes)
         if set(codes) != {Exit.USAGE}:
             outputs.records.write_lines(b"".join(_lines(format, stats_run.statistics.facts(), to)))
     return console.end(stats_run.text, stats_run.partial, codes)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
 
 
 def _found(target: str, reading: Mapping[str, Any]) -> Target | None:
