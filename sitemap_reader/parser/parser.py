@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from .xml.reader import Reader, XmlReader
 
 # About how much a piece takes in memory: to pass one to another thread costs some 100 us.
-_PIECE_BYTES = 256 * 1024
+_PIECE_BYTES = 384 * 1024
 _ITEM_BYTES = 256
 # Of 64 KiB of decoded bytes: where little comes out of them, other documents have their turn after so many.
 _PIECE_STEPS = 64
@@ -89,6 +89,7 @@ class SitemapParser:
         feed_fallback: FeedFallback | None = None,
         prefix: ReadPrefix | None = None,
         _scans: bool = True,  # False: expat reads every entry, which gives the same
+        _is_due: Callable[[], bool] = lambda: False,  # whether a piece ends here, although it is not full
         _reports_robots_page: bool = True,  # False: the caller decides what an HTML page in place of robots.txt means
     ) -> None:
         child_scope = child_scope or scope
@@ -115,7 +116,7 @@ class SitemapParser:
         self._out: list[BatchItem] = []  # read, and not yet returned
         self._urls: UrlColumns = new_columns()  # those of the UrlBatches in it
         self._problems = Problems()
-        self._scans = _scans
+        self._scans, self._is_due = _scans, _is_due
         self._extras = extras
         self._complete = True
         self._closed = False
@@ -165,7 +166,7 @@ class SitemapParser:
                 self._decoder.abandon()
                 break
             steps += 1
-            if steps == _PIECE_STEPS or self._is_full:
+            if steps == _PIECE_STEPS or self._is_full or self._is_due():
                 yield
                 steps = 0
         self.has_read = True

@@ -5,7 +5,9 @@ Runs in any thread, in one at a time. Never fetches, never waits, never decides 
 
 from __future__ import annotations
 
+import math
 import re
+import time
 from collections import Counter
 from functools import cached_property, partial
 from itertools import compress
@@ -48,9 +50,10 @@ class DocumentParser:
     only what that reading dropped is.
     `asks_fallback`: a feed fallback will be called if needed.
 
-    `is_last`: the next chunk ends the body and is parsed to its end: `has_ended`. `items` counts what the SitemapParser
-    returned. `has_yielded`: a URL or a child was among that, selected or not. `has_emitted`: items are out that a retry
-    must not repeat. `fallback_request`: the arguments for a feed fallback, to be called before finish().
+    `is_last`: the next chunk ends the body and is parsed to its end: `has_ended`. `late_at`: the time (monotonic) after
+    which a batch ends although it is small. `items` counts what the SitemapParser returned. `has_yielded`: a URL or a
+    child was among that, selected or not. `has_emitted`: items are out that a retry must not repeat.
+    `fallback_request`: the arguments for a feed fallback, to be called before finish().
     """
 
     def __init__(
@@ -75,6 +78,7 @@ class DocumentParser:
         self.has_emitted = resume is not None or reread is not None
         self.fallback_request: tuple[bytes, str | None] | None = None
         self.is_last = self.has_ended = False
+        self.late_at = math.inf
         self.is_large = False  # more than one chunk and one batch: kept by ParseExecutor
         self.call: Future[Any] | None = None  # the last one
 
@@ -94,6 +98,7 @@ class DocumentParser:
             extras=plan.extras,
             feed_fallback=self._stored_answer if self._asks_fallback else None,
             prefix=request.resume.prefix if request.resume else None,
+            _is_due=lambda: time.monotonic() >= self.late_at,
             _reports_robots_page=False,  # the frontier does: it knows what else was found
         )
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import threading
+import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from functools import partial
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
 Params = ParamSpec("Params")
 Result = TypeVar("Result")
 
+# So long a small body is parsed in the thread of the loop, up to the end of 64 KiB: where threads take turns with the
+# GIL, 200 sitemaps of 1,000 URLs take a third more CPU.
+_LOOP_SECONDS = 0.005
 # At most so many threads parse.
 _MAX_THREADS = 4
 
@@ -65,7 +70,7 @@ class ThreadPool:
 
 
 class ParseExecutor:
-    """Runs the calls about each document one after the other, beside the event loop.
+    """Runs the calls about each document one after the other, beside the event loop, but for 5 ms of a small body.
 
     Those of a document that is one chunk and one batch run in a thread of their own, which keeps the order of such
     documents; those of a larger one then in any of the other threads, one for each core.
@@ -80,6 +85,11 @@ class ParseExecutor:
         async for chunk in chunks:
             parser.is_large = parser.call is not None
             batches, is_done = parser.parse(chunk), False
+            if parser.is_last:
+                parser.late_at = time.monotonic() + _LOOP_SECONDS
+                batch, is_done = next(batches)
+                parser.late_at = math.inf
+                yield batch
             while not is_done:
                 batch, is_done = await self.run(parser, next, batches)
                 parser.is_large = parser.is_large or not is_done

@@ -6,14 +6,14 @@ import asyncio
 import gc
 import threading
 from contextlib import aclosing, contextmanager
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from scripted_fetcher import MAP, many, packed
 
 from sitemap_reader.frontier import Document, Plan, Selection, make_patterns
-from sitemap_reader.model import MIB, UrlBatch
+from sitemap_reader.model import MIB, UrlBatch, items_of
 from sitemap_reader.pipeline import DocumentParser, ParseExecutor
 from sitemap_reader.serialize import encode_urls
 
@@ -57,6 +57,19 @@ def test_chunk_with_a_large_decoded_size_gives_many_batches() -> None:
     assert len(sizes) > 20
     assert max(sizes) < 600_000
     assert sum(len(urls) for batch in given for urls in batch) > 49_000
+
+
+def test_a_batch_ends_where_its_time_is_over() -> None:
+    whole, late = parser_of(), parser_of()
+    late.late_at = 0.0
+    steps = late.parse(packed(many(5_000)))
+    first, is_last = next(steps)
+    assert not is_last
+    assert late.result.outcome.bytes_decoded <= MIB // 16
+    rest = [batch for batch, _ in steps]
+    assert len(rest) > 5
+    given = [[*items_of(chain(*found))] for found in ([first, *rest], batches(whole, packed(many(5_000))))]
+    assert given[0] == given[1]
 
 
 @pytest.mark.slow
