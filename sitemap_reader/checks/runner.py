@@ -111,7 +111,6 @@ class AuditRunner:
         self._causes: dict[str, Problem] = {}  # document -> the one that an S01 for its missing end is a consequence of
         self._outcomes: list[Outcome] = []
         self._tree = SitemapTree()
-
         self._overview = SiteOverview()
         self._listed = DuplicateUrls()
         self._lastmods = SitemapLastmods(fetched, as_of or (None if fetched else now))
@@ -159,7 +158,6 @@ class AuditRunner:
         self._tree.add(outcome)
         self._outcomes.append(outcome)
         self._cut(outcome)
-
         for on_outcome in self._outcome_checks:
             on_outcome(outcome, self.findings)
 

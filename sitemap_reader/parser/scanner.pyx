@@ -1458,7 +1458,7 @@ MAX_PREFIXES_OF_SCOPE = MAX_PREFIXES
 
 
 cdef class Scanner:
-    """Scans the entries of one document.
+    """Scans the entries of documents with the same names. It keeps nothing of them: threads may share it.
 
     `names` are the elements as the document writes them, with the tags of its vocabulary, `dialect` is the one of these,
     `declared` are the prefixes that may be used. A URL that begins with one of the `prefixes` is in scope; None: every

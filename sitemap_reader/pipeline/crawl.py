@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 WAITING_BATCHES = 4
 # How many links of an index go to the frontier in one turn of the loop: each takes some tens of microseconds.
 _SLICE_ITEMS = 256
-# Bodies of up to so many bytes are parsed in one call.
+# Bodies of fewer bytes are parsed as a whole, for which their request need not be open.
 _SMALL_BYTES = 32 * 1024
 # Between two looks at the time of the crawl.
 _LOOK_SECONDS = 0.1

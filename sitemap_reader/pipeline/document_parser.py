@@ -159,8 +159,11 @@ class DocumentParser:
         The last one of a body has those of end(), too.
         """
         for items in self._parser.batches(chunk):
-            batch, is_last = self._select(items), self._parser.has_read or self._has_sniffed
-            yield batch + self.end() if is_last and self.is_last else batch, is_last
+            batch = self._select(items)
+            is_last = self._parser.has_read or self._has_sniffed
+            if is_last and self.is_last:
+                batch += self.end()
+            yield batch, is_last
             if is_last:
                 return
         yield [], True

@@ -193,14 +193,15 @@ class SiteUrls:
             if diff.prefix is not None:
                 prefix = os.path.commonprefix([prefix, diff.prefix])  # noqa: RUF071 - of text, and no path
             values = rows.sorted(prefix)
-            parameters = self._parameters(document, values[:: 4 if rows.nested else 3])
+            width = 3 if rows.nested is None else 4
+            parameters = self._parameters(document, values[::width])
             before = self._before(parameters, rows, stored)
             yield from self._pieces(document, rows, before, diff)
             # Nothing is written before: where the consumer left, the documents before this can be committed.
             if diff.prefix is not None and len(prefix) < len(diff.prefix):
                 self._db.execute(_LENGTHEN, {**parameters, "middle": diff.prefix[len(prefix) :]})
             diff.prefix = prefix
-            self._store(document, values, has_nested=rows.nested is not None)
+            self._store(document, values, width)
             self._keep_first_runs(document, before)
             if self.has_unlisted:
                 self._db.execute(_RELIST, parameters)
@@ -262,14 +263,14 @@ class SiteUrls:
         row = self._db.execute("SELECT url FROM document WHERE id = ?", (document,)).fetchone()
         return row and str(row[0])
 
-    def _store(self, document: DocumentRow, values: list[Any], *, has_nested: bool) -> None:
-        """Stores rows, as Rows.sorted() returns their values."""
-        size, start = 4 if has_nested else 3, 0
-        while left := (len(values) - start) // size:
+    def _store(self, document: DocumentRow, values: list[Any], width: int) -> None:
+        """Stores rows, as Rows.sorted() returns their values: `width` of each, 4 with nested ones."""
+        start = 0
+        while left := (len(values) - start) // width:
             rows = min(_ROWS_AT_ONCE, 1 << left.bit_length() - 1)  # a power of two, so that there are few statements
-            statement = _insert(rows, has_nested=has_nested, is_new=not document.stored.entries)
-            self._db.execute(statement, [document.id, self._first_run, *values[start : start + rows * size]])
-            start += rows * size
+            statement = _insert(rows, has_nested=width == 4, is_new=not document.stored.entries)
+            self._db.execute(statement, [document.id, self._first_run, *values[start : start + rows * width]])
+            start += rows * width
 
     def _keep_first_runs(self, document: DocumentRow, before: PreviousListings) -> None:
         """Gives the rows of a document the first_run of URLs that were listed elsewhere before."""

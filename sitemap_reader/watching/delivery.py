@@ -124,35 +124,33 @@ class Delivery:
         return True
 
     async def _pass_on(self, entry: LogEntry) -> None:
-        """Delivers an entry, or adds it to the dead letters."""
-        self._entry, letters = entry, self._dead_letters
-        rejections, is_dead = 0, False
-
-        async def deliver() -> None:
-            nonlocal rejections, is_dead
-            try:
-                await self._call(self.sink.deliver(entry))
-            except DeliveryFailed as exc:
-                rejections += exc.is_rejected
-                now = self._clock()
-                if exc.is_permanent or letters is None or not letters.is_due(entry, rejections, now):
-                    raise
-                await letters.add(entry, exc.message, now)
-                self._note(exc)
-                self.status.dead_letters += 1
-                is_dead = True
-                changes = f"changes {entry.first_seq} to {entry.last_seq}"
-                self._report(f"{self.sink.name}: {exc}; {changes} were added to the dead letters {letters.path}")
-            else:
-                self.status.delivered += entry.last_seq - entry.first_seq + 1
-
-        await self._until_done(deliver, DeliveryFailed)
+        self._entry = entry
+        attempts = _Attempts(entry)
+        await self._until_done(lambda: self._deliver(attempts), DeliveryFailed)
         await self._until_done(lambda: self._feed.move_cursor(self.sink.name, entry.last_seq))
         self.status.seq = entry.last_seq
         self._entry = None
-        if self._trouble and not is_dead:
+        if self._trouble and not attempts.is_dead:
             self._report(f"{self.sink.name}: works again")
             self._trouble = ""
+
+    async def _deliver(self, attempts: _Attempts) -> None:
+        entry = attempts.entry
+        try:
+            await self._call(self.sink.deliver(entry))
+        except DeliveryFailed as exc:
+            attempts.rejections += exc.is_rejected
+            letters, now = self._dead_letters, self._clock()
+            if exc.is_permanent or letters is None or not letters.is_due(entry, attempts.rejections, now):
+                raise
+            await letters.add(entry, exc.message, now)
+            self._note(exc)
+            self.status.dead_letters += 1
+            attempts.is_dead = True
+            changes = f"changes {entry.first_seq} to {entry.last_seq}"
+            self._report(f"{self.sink.name}: {exc}; {changes} were added to the dead letters {letters.path}")
+        else:
+            self.status.delivered += entry.last_seq - entry.first_seq + 1
 
     async def _call(self, result: Awaitable[None]) -> None:
         """Awaits a call of the sink. A cancellation of something in it, and not of the delivery, is a failure."""
@@ -200,3 +198,12 @@ class Delivery:
     def _note(self, exc: Exception) -> None:
         self.status.failures += 1
         self.status.last_error = printable(str(exc))
+
+
+@attrs.define
+class _Attempts:
+    """An entry, how often the receiver has rejected it, and whether it is a dead letter."""
+
+    entry: LogEntry
+    rejections: int = 0
+    is_dead: bool = False
