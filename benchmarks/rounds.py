@@ -1,7 +1,7 @@
 """Runs contenders in turn: contenders come in; their measures, and the ratios of the rounds, go out.
 
-In each round every contender runs once, and its start, one after the other. Ratios are taken within a round: so a busy
-machine slows both sides of them. A contender that fails is not run again; the reason replaces its figures.
+In each round every contender runs once, behind its start, one after the other. Ratios are taken within a round: so a
+busy machine slows both sides of them. A contender that fails is not run again; the reason replaces its figures.
 """
 
 from __future__ import annotations
@@ -98,13 +98,13 @@ def in_turn(contenders: Iterable[Contender], rounds: int, on_progress: Callable[
 
 def _run(contender: Contender, series: Series) -> None:
     try:
+        if contender.start:  # first, so that a first round finds bytecode and files warm
+            series.starts.append(contender.start().cpu or 0)
         measure = contender.run()
         if contender.expected is not None and contender.ours and measure.urls != contender.expected:
             raise Miscounted(f"gave {measure.urls:,} of {contender.expected:,} URLs")
         if measure.urls == 0:
             raise Miscounted("gives no URL")
-        if contender.start:
-            series.starts.append(contender.start().cpu or 0)
         series.measures.append(measure)
     except (CommandFailed, Miscounted, Missing, subprocess.CalledProcessError, OSError) as exc:
         series.failure = str(exc)
