@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from contextlib import aclosing, asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack
@@ -19,7 +19,8 @@ import attrs
 from ..fetch.client import AiohttpFetcher, Response
 from ..fetch.host_map import HostMap, MappedFetcher
 from ..fetch.request_headers import RequestHeaders, make_headers
-from ..frontier.frontier import Frontier, Plan
+from ..frontier.frontier import Frontier
+from ..frontier.plan import Plan
 from ..frontier.revalidation import DocumentCache
 from ..model.errors import FetchError, UsageError
 from ..model.options import part_of, positive, with_defaults
@@ -36,13 +37,15 @@ from .streams import AsyncStream, ChangeRun, CrawlRun
 from .targets import Target, find_target, read_netrc, recorder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ..fetch.client import Fetcher
+    from ..frontier.revalidation import StoredDocuments
     from ..frontier.robots_rules import Rules
     from ..frontier.seeds import Seed
-    from ..model.records import Candidate, Change, UrlRecord
+    from ..model.records import Candidate, Change, SitemapRef, UrlRecord
     from ..pipeline.executor import ParseExecutor
+    from ..state.documents import StoredDocument
     from ..state.state import State
     from ..state.sync import StateSync, SyncPlan
     from .summary import Progress
@@ -158,7 +161,7 @@ class SitemapReader:
         or if the host refused them or robots.txt: then with the status, and a `problem`.
         """
         on_item = options.get("on_item")
-        crawl = self._crawl(find_target(target, self._base), sniff_only=True, descend=False)
+        crawl = self._crawl(find_target(target, self._base), {"sniff_only": True, "descend": False})
         async with aclosing(crawl.batches()) as batches:
             async for batch in batches:
                 for item in batch:
@@ -175,35 +178,30 @@ class SitemapReader:
         target: str | Path | Target,
         query: UrlQuery,
         *,
-        frontier: Callable[[Sequence[Seed], Plan], Frontier] = Frontier,
         already_read: Mapping[str, str] | None = None,
+        select_children: Callable[[list[SitemapRef]], Iterable[SitemapRef]] | None = None,
     ) -> CrawlRun:
-        """The CrawlRun that a stream of URLs reads; what `already_read` has (URL -> format) is not requested again."""
-        plan = query.plan_fields(datetime.now(UTC))
+        """The CrawlRun that a stream of URLs reads; what `already_read` has (URL -> format) is not requested again.
+
+        `select_children` gets all children of an index, and returns those to read.
+        """
         found = find_target(target, self._base)
-        crawl = self._crawl(found, frontier=frontier, cache=DocumentCache(already_read=already_read or {}), **plan)
+        crawl = self._crawl(
+            found,
+            query.plan_fields(datetime.now(UTC)),
+            stored=DocumentCache(already_read=already_read) if already_read else None,
+            select_children=select_children,
+        )
         return CrawlRun(found.name, crawl, query.summary_builder(), *_progress(query))
 
     def change_run(self, target: str | Path | Target, state: State | str | Path, options: SyncOptions) -> ChangeRun:
         """The ChangeRun that a stream of changes reads; the state is open from here on."""
-        return self.begin_sync(target, state, options)()
+        return self.run_sync(self.open_sync(target, state, options))
 
-    def begin_sync(
-        self,
-        target: str | Path | Target,
-        state: State | str | Path,
-        options: SyncOptions,
-        *,
-        wrap: Callable[[Fetcher], Fetcher] = lambda fetcher: fetcher,
-        executor: ParseExecutor | None = None,
-        keeps_pauses: bool = False,
-    ) -> Callable[[], ChangeRun]:
-        """change_run() in two steps, for callers with a thread for the state: the second, which this returns, makes
-        the ChangeRun without reading the state.
+    def open_sync(self, target: str | Path | Target, state: State | str | Path, options: SyncOptions) -> OpenSync:
+        """Opens a state for the sync of a target; `options` may have all fields of SyncPlan.
 
-        `wrap` returns the fetcher to use in place of the reader's; `options` may have all fields of SyncPlan;
-        `executor` is one that the caller closes. `keeps_pauses`: the caller has waited for the Retry-After of earlier
-        runs, by a clock of its own.
+        It reads the state, and run_sync() does not: a caller with a thread for its state calls this one there.
         """
         from ..state.state import site_name  # here: reading alone needs no database
         from ..state.sync import StateSync
@@ -214,25 +212,38 @@ class SitemapReader:
         found = find_target(target, self._base)
         plan_fields = query.plan_fields(plan.clock())
         state_sync = StateSync(state, site_name(found.seeds), self.state_settings(query), plan)
-        with _closed_on_error(state_sync):
-            # A recording has to be whole, so no request of it is conditional.
+        # A recording has to be whole, so no request of it is conditional.
+        with state_sync.closed_on_error():
             cache = state_sync.cache(knows_documents=self._record is None)
+        return OpenSync(found, query, plan_fields, state_sync, cache, on_document)
 
-        def change_run() -> ChangeRun:
-            if keeps_pauses:
-                self._pacing.end_pauses(each for seed in found.seeds for each in seed.origins)
-            with _closed_on_error(state_sync):
-                crawl = self._crawl(found, cache=cache, wrap=wrap, executor=executor, **plan_fields)
-            return ChangeRun(
-                found.name,
-                crawl,
-                query.summary_builder(),
-                *_progress(query),
-                state_sync=state_sync,
-                on_document=query.guarded(on_document),
-            )
+    def run_sync(
+        self,
+        sync: OpenSync,
+        *,
+        fetcher: Fetcher | None = None,
+        stored: StoredDocuments | None = None,
+        executor: ParseExecutor | None = None,
+        keeps_pauses: bool = False,
+    ) -> ChangeRun:
+        """The ChangeRun of a sync that was opened.
 
-        return change_run
+        `fetcher` and `stored` take the place of fetcher_of() its target and of its cache; `executor` is one that the
+        caller closes. `keeps_pauses`: the caller has waited for the Retry-After of earlier runs, by a clock of its own.
+        """
+        if keeps_pauses:
+            self._pacing.end_pauses(each for seed in sync.target.seeds for each in seed.origins)
+        with sync.state_sync.closed_on_error():
+            plan = {**sync.plan_fields, "former_sitemaps": sync.cache.names}
+            crawl = self._crawl(sync.target, plan, fetcher=fetcher, stored=stored or sync.cache, executor=executor)
+        return ChangeRun(
+            sync.target.name,
+            crawl,
+            sync.query.summary_builder(),
+            *_progress(sync.query),
+            state_sync=sync.state_sync,
+            on_document=sync.query.guarded(sync.on_document),
+        )
 
     def page_fetcher(self, target: Target, rules_of: Callable[[str], Rules | None]) -> PageFetcher:
         """The PageFetcher for pages of a target; `rules_of` returns the rules of hosts that were read before."""
@@ -254,24 +265,25 @@ class SitemapReader:
     def _crawl(
         self,
         target: Target,
+        plan_fields: Mapping[str, Any],
         *,
-        frontier: Callable[[Sequence[Seed], Plan], Frontier] = Frontier,
-        wrap: Callable[[Fetcher], Fetcher] = lambda fetcher: fetcher,
+        fetcher: Fetcher | None = None,
+        stored: StoredDocuments | None = None,
+        select_children: Callable[[list[SitemapRef]], Iterable[SitemapRef]] | None = None,
         executor: ParseExecutor | None = None,
-        **changes: Any,
     ) -> Crawl:
-        plan = attrs.evolve(self._plan, is_recording=target.replay is not None, **changes)
+        plan = attrs.evolve(self._plan, is_recording=target.replay is not None, **plan_fields)
         if self._host_map and target.replay:
             name = target.local or target.name
             raise UsageError.of(
                 "{host_map=} is for requests, and {name} is read from the disk: leave it out", name=name
             )
-        seeds, network = self._mapped(target)
-        fetcher = wrap(target.replay or network)
+        seeds, _ = self._mapped(target)
+        fetcher = fetcher or self.fetcher_of(target)
         if self._record is not None:
             fetcher = recorder(fetcher, self._record, target)
         crawl = Crawl(
-            frontier(seeds, plan),
+            Frontier(seeds, plan),
             fetcher,
             feed_fallback=self._fallback,
             polite=target.replay is None,
@@ -279,9 +291,15 @@ class SitemapReader:
             headers=None if target.replay else self._request_headers(seeds),
             shared_executor=executor,
             pacing=None if target.replay else self._pacing,
+            stored=stored,
+            select_children=select_children,
         )
         self._crawls.add(crawl)
         return crawl
+
+    def fetcher_of(self, target: Target) -> Fetcher:
+        """What its documents are fetched with: the recording that it is, or the network."""
+        return target.replay or self._mapped(target)[1]
 
     def _mapped(self, target: Target) -> tuple[tuple[Seed, ...], Fetcher]:
         """The seeds, and the fetcher for requests: both of the mapped hosts, if some are."""
@@ -293,6 +311,18 @@ class SitemapReader:
         if self._host_map is None:
             return RequestHeaders(self._headers, seeds)
         return RequestHeaders(self._headers, self._host_map.real_seeds(seeds), self._host_map.credentials_url)
+
+
+@attrs.frozen
+class OpenSync:
+    """A sync whose state is open: its target and filters, and the `cache` of what the state knows of its documents."""
+
+    target: Target
+    query: UrlQuery
+    plan_fields: Mapping[str, Any]
+    state_sync: StateSync
+    cache: DocumentCache
+    on_document: Callable[[StoredDocument], None] | None
 
 
 def _checked_fetcher(fetcher: Fetcher) -> Fetcher:
@@ -352,16 +382,6 @@ class _CallersChunks(AsyncIterator[bytes]):
         except Exception as error:
             self.error = error
             raise
-
-
-@contextmanager
-def _closed_on_error(state_sync: StateSync) -> Iterator[None]:
-    """A context that closes a StateSync if it ends by an exception."""
-    try:
-        yield
-    except BaseException:
-        state_sync.close()
-        raise
 
 
 def _progress(query: UrlQuery) -> tuple[Callable[[Progress], None] | None, ProgressBar | None]:

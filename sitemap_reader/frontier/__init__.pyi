@@ -7,6 +7,7 @@ from .document_request import Failed as Failed
 from .document_request import Finished as Finished
 from .document_request import Head as Head
 from .document_request import KnownDocuments as KnownDocuments
+from .document_request import Listed as Listed
 from .document_request import SiteDiscovery as SiteDiscovery
 from .filters import Moment as Moment
 from .filters import Patterns as Patterns
@@ -37,7 +38,7 @@ from .lastmod_trust import total as total
 from .plan import Plan as Plan
 from .revalidation import CachedDocument as CachedDocument
 from .revalidation import DocumentCache as DocumentCache
-from .revalidation import conditions as conditions
+from .revalidation import StoredDocuments as StoredDocuments
 from .revalidation import is_strong as is_strong
 from .robots_policy import CrawlDelay as CrawlDelay
 from .robots_rules import ALLOW_ALL as ALLOW_ALL

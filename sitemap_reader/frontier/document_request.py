@@ -1,7 +1,22 @@
 """The values of the frontier: what is requested, what came, what was decided; and the documents that a crawl knows.
 
-Out of the frontier come DocumentRequests, each one request to make now. Into it go Answers: the head, what the body
-lists, and the end. A Document has the latest of each. Nothing here decides when a request is made.
+Out of the frontier come Listed documents, which the caller requests or skips, and DocumentRequests, each one request to
+make now. Into it go Answers: the head, what the body lists, and the end. A Document has the latest of each. Nothing
+here decides when a request is made.
+
+The life of a document, and the step that leads from each of its states to the next. Each step is taken in one place of
+the frontier, or by one answer of the caller; any other step is an error of the caller.
+
+    listed ──request──> queued ──start──> requested ──read──> reading ──arrive──> arrived
+      │                   ^                   │                   │                  │
+      skip                └─queue (redirect, retry, second reading)                  │
+      v                                       │                   │                  │
+    unchanged <──────────304──────────────────┤                   │                  │
+      └──end────> ended <─────end─────────────┴───────────────────┴──────────────────┘
+                    └──report──> reported
+
+What the caller has stored of an `unchanged` document takes the place of a body. An `alias`, which redirects to a
+document that is known, ends with that document. A robots.txt begins as queued: no caller may skip it.
 """
 
 from __future__ import annotations
@@ -9,10 +24,11 @@ from __future__ import annotations
 from collections import Counter, deque
 from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import attrs
 
+from ..model.errors import UsageError
 from ..model.problems import Problem, Problems
 from ..model.records import Candidate, Outcome, SitemapRef, Why
 from ..parser.content.sniff import SITEMAP_FORMATS
@@ -32,6 +48,21 @@ if TYPE_CHECKING:
     from .lastmod_trust import Lastmod, LastmodSummary
     from .robots_rules import Rules
 
+State = Literal["listed", "queued", "requested", "reading", "arrived", "unchanged", "alias", "ended", "reported"]
+Step = Literal["request", "skip", "start", "read", "arrive", "304", "wait", "queue", "end", "report"]
+# State -> step -> state.
+_LIFE: dict[State, dict[Step, State]] = {
+    "listed": {"request": "queued", "skip": "unchanged"},
+    "queued": {"start": "requested", "end": "ended"},
+    "requested": {"read": "reading", "304": "unchanged", "queue": "queued", "wait": "alias", "end": "ended"},
+    "reading": {"arrive": "arrived", "queue": "queued", "end": "ended"},
+    "arrived": {"queue": "queued", "end": "ended"},
+    "unchanged": {"end": "ended"},
+    "alias": {"queue": "queued", "end": "ended"},
+    "ended": {"queue": "queued", "report": "reported"},  # queued for a second reading
+    "reported": {},
+}
+
 _SCOPE_REASONS = frozenset(get_args(DropReason))
 # The problems of URLs that are dropped for one of these reasons.
 SCOPE_CODES = frozenset({"U04", "U05"})
@@ -46,13 +77,15 @@ _MAX_ANCESTORS = 64
 class Head:
     """The status and headers (lower-case names) of an answer, and how long the network took for it.
 
-    `sitemap_format` is that of the body of an error (4xx, 5xx) that is a sitemap all the same.
+    `sitemap_format` is that of the body of an error (4xx, 5xx) that is a sitemap all the same. `is_conditional`: the
+    request had conditions, so that a 304 confirms what the caller has stored of the document.
     """
 
     status: int
     headers: Mapping[str, str]
     network_seconds: float = 0.0
     sitemap_format: str | None = None
+    is_conditional: bool = False
 
 
 @attrs.frozen
@@ -162,16 +195,15 @@ class Reread:
 
 @attrs.frozen(eq=False)
 class DocumentRequest:
-    """One request to make: a document, the URL to request now, and the headers to send.
+    """One request to make: a document, and the URL to request now.
 
     `redirects` are the URLs that redirected here, `tries` and `network_seconds` (waited for the network) count earlier
     tries too. With `reread`, only what the first reading dropped is wanted. A retry, a redirect and a second reading
-    each have a request of their own. `headers` are its conditions, `cookies` those that its redirects have set.
+    each have a request of their own. `cookies` are those that its redirects have set.
     """
 
     document: Document = attrs.field(repr=False)
     url: str
-    headers: Mapping[str, str] = attrs.field(factory=dict)
     redirects: tuple[str, ...] = ()
     cookies: Cookies = NO_COOKIES
     tries: int = 0
@@ -181,9 +213,27 @@ class DocumentRequest:
     reread: Reread | None = None
 
     @property
-    def own_headers(self) -> dict[str, str]:
-        """The headers to send, but for those of the caller."""
-        return {**self.headers, **self.cookies.header(self.url)}
+    def may_be_conditional(self) -> bool:
+        """Whether a 304 would do: not where part of the document is here already, as it is needed whole."""
+        return not (self.document.is_robots or self.reread or self.resume)
+
+
+@attrs.frozen(eq=False)
+class Listed:
+    """A document that may be read, to be answered with Frontier.request() or skip(); until then the crawl waits.
+
+    `ref` is its listing in an index or a robots.txt; None for a document that was given, or is a well-known path.
+    """
+
+    document: Document = attrs.field(repr=False)
+
+    @property
+    def url(self) -> str:
+        return self.document.original_url
+
+    @property
+    def ref(self) -> SitemapRef | None:
+        return self.document.listed
 
 
 # --- what was decided ---
@@ -230,6 +280,7 @@ class Document:
     original_url: str
     why: Why
     is_robots: bool = False
+    state: State = attrs.Factory(lambda self: "queued" if self.is_robots else "listed", takes_self=True)
     listed: SitemapRef | None = None
     depth: int = 0
     inherited_authorities: tuple[str, ...] = ()
@@ -290,6 +341,13 @@ class Document:
     def is_probe(self) -> bool:
         """Whether it is a well-known path that no document lists: its failure is not reported."""
         return self.why == "well-known" and not self.report.reports_failure
+
+    def take(self, step: Step) -> None:
+        """Takes a step of its life. UsageError where its state has none of that name."""
+        state = _LIFE[self.state].get(step)
+        if state is None:
+            raise UsageError(f"{self.original_url} is {self.state}: it has no step {step!r}")
+        self.state = state
 
     def ask(self, **changes: Any) -> None:
         """Changes what is requested next, as attrs.evolve() does."""

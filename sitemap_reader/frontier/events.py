@@ -1,17 +1,17 @@
-"""The events that a frontier reports: Problems as they come up, and an Outcome for each document that has ended.
+"""The events that a frontier reports: Listed documents, Problems as they come up, an Outcome for each that has ended.
 
-In: documents, and what happened to them. Out: take(). A probe that is no sitemap leaves no event.
+In: documents, and what happened to them. Out: take(). A probe that is no sitemap leaves no Outcome.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..model.problems import Problem, report
 from ..parser.content.sniff import SITEMAP_FORMATS
 from ..parser.normalise.urls import origin
-from .document_request import SCOPE_CODES
+from .document_request import SCOPE_CODES, Listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,17 +20,25 @@ if TYPE_CHECKING:
     from ..model.records import Outcome, SitemapRef
     from .document_request import Document, Finished, Reread
 
+Event: TypeAlias = "Listed | Problem | Outcome"
+
 
 class Events:
     """Collects what take() returns, in the order in which it came up."""
 
     def __init__(self) -> None:
-        self._events: list[Problem | Outcome] = []
+        self._events: list[Event] = []
+        self.unanswered = 0  # Listed documents that were neither requested nor skipped
 
-    def take(self) -> list[Problem | Outcome]:
+    def take(self) -> list[Event]:
         """The events since the last call."""
         events, self._events = self._events, []
         return events
+
+    def list(self, document: Document) -> None:
+        """Has the caller decide whether a document is requested."""
+        self.unanswered += 1
+        self._events.append(Listed(document))
 
     def note(
         self,
@@ -64,7 +72,8 @@ class Events:
         outcome.url, outcome.final_url = document.original_url, document.url
         outcome.parents = document.parents = [*document.parents]
         outcome.why, outcome.status = document.why, received.status
-        outcome.etag, outcome.last_modified = received.etag, received.last_modified
+        outcome.etag = received.etag or outcome.etag
+        outcome.last_modified = received.last_modified or outcome.last_modified
         outcome.authorities = document.authorities
         outcome.lastmod, outcome.lastmod_precision = document.listed_lastmod or (None, None)
         outcome.complete = outcome.complete and not decided.is_incomplete
@@ -73,6 +82,7 @@ class Events:
 
     def report_end(self, document: Document) -> None:
         """Reports the end of a document that has its outcome."""
+        document.take("report")
         decided, outcome = document.report, document.report.outcome
         assert outcome is not None  # noqa: S101 - for the type checker
         outcome.skipped = decided.skipped

@@ -1,9 +1,10 @@
 """A site's sitemaps as a state machine, without a socket or a clock (as h11 is for HTTP).
 
 In: seeds, then the Answers to each DocumentRequest in order: its Head, each SitemapRef in the body, perhaps Arrived,
-and last Failed or Finished. Out: next_requests(), the requests that may be made now, and take(), the Problems and
-Outcomes of the crawl itself. Retries, redirects, robots.txt, politeness and limits are decided here. Of what is parsed,
-only Sitemap lines and rules of robots.txt, children of indexes and dates come back here.
+and last Failed or Finished. Out: next_requests(), the requests that may be made now, and take(), the events: Listed
+documents, which the caller requests or skips, and the Problems and Outcomes of the crawl itself. Nothing here calls the
+caller. Retries, redirects, robots.txt, politeness and limits are decided here. Of what is parsed, only Sitemap lines
+and rules of robots.txt, children of indexes and dates come back here.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from ..model.errors import UsageError
 from ..model.limits import advice
 from ..model.records import Outcome, SitemapRef, Why
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
@@ -35,7 +37,6 @@ from .host_queue import HostQueues, backoff
 from .links import Links, WaitingDocuments
 from .plan import Plan
 from .responses import REFUSED, Follow, Refuse, RulesByStatus, code_of, is_refusal, judge, with_remedy
-from .revalidation import Revalidator
 from .robots_policy import RobotsPolicy
 from .robots_rules import ALLOW_ALL, disallow_all
 
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from ..model.problems import Problem
+    from .document_request import Listed
+    from .events import Event
     from .host_queue import HostQueue
     from .seeds import Seed
 
@@ -54,14 +57,23 @@ __all__ = ["Frontier", "Plan"]
 _EFFORT_PER_CALL = 20_000_000
 _EFFORT_PER_REQUEST = 10_000
 _DECIDED_PER_CALL = 1_000
-_UNCHANGED_PER_CALL = 256
 _DATED_PER_CALL = 2_000
 _PROPAGATED_PER_CALL = 2_000
 
+# Answer -> the states of a document in which it can be received.
+_READING = frozenset({"reading", "arrived", "unchanged"})
+_ANSWERED_IN: dict[type, frozenset[str]] = {
+    Head: frozenset({"requested"}),
+    SitemapRef: _READING,
+    Arrived: frozenset({"reading", "arrived"}),
+    Finished: _READING,
+    Failed: frozenset({"requested", "reading", "arrived"}),
+}
+
 
 class Frontier:
-    """Decides which document to request next: `next_requests(now)` and `receive(request, answer, now, today)`, until
-    `done`.
+    """Decides which document to request next: until it is `done`, make each of next_requests(), receive() the answers,
+    and handle each event of take(); request() or skip() answers one that is Listed.
 
     `now` is the seconds of any clock that only grows; `today` the wall-clock time, for Retry-After dates. `pruned`
     counts the children that the caller's filters exclude, by reason.
@@ -72,7 +84,7 @@ class Frontier:
         self.sites = [SiteDiscovery(seed, plan.probe) for seed in seeds]
         self.in_flight = 0  # requests
         self.documents_done = 0
-        self._processing: set[Document] = set()  # that have arrived and are still being parsed
+        self._processing = 0  # documents that have arrived, or are unchanged, and have not ended
         self._limits = plan.limits
         self._jitter = jitter or random.SystemRandom().random  # its state costs nothing, and is not the caller's
         self._events = events = Events()
@@ -81,8 +93,7 @@ class Frontier:
         self.policy = policy = RobotsPolicy(plan, self.hosts, events, origins)
         self._documents = KnownDocuments()
         self._authorities = authorities = Authorities(plan.scope, self._documents)
-        self._revalidator = Revalidator(plan.cache, authorities)
-        self._links = Links(plan, self._documents, authorities, policy, self._revalidator, events)
+        self._links = Links(plan, self._documents, authorities, policy, events)
         self.pruned = self._links.pruned
         self._waiting = WaitingDocuments(plan, authorities, self._links, policy, events)
         self._bytes = 0
@@ -112,19 +123,14 @@ class Frontier:
 
     @property
     def awaits_answers(self) -> bool:
-        """Whether some requests have started and not ended."""
-        return bool(self.in_flight or self._processing)
+        """Whether the caller owes an answer: some requests have not ended, or Listed documents are not decided on."""
+        return bool(self.in_flight or self._processing or self._events.unanswered)
 
     def next_requests(self, now: float) -> list[DocumentRequest]:
         """The requests that may start now, within the limits of the plan; each must be answered."""
         for document, failed in self.hosts.pop_skipped(robots_only=self._awaits_robots):
             self._fail(document, failed)
-        for document, found in self._revalidator.unchanged(_UNCHANGED_PER_CALL):
-            if isinstance(found, SitemapRef):
-                self._links.add(document, found)
-            else:
-                self._finished(document, Finished(found))
-        for index in self._links.dates.go_on(_DATED_PER_CALL):
+        for index in self._links.decide_waiting(_DATED_PER_CALL):
             self._waiting.end(index)
         started = self._start(now)
         if self._is_idle and not self._waiting.is_empty:
@@ -133,16 +139,41 @@ class Frontier:
         return started
 
     def wait(self, now: float) -> float | None:
-        """Seconds until next_requests() may return some; None if only an answer can change that."""
-        if not self._is_decided or (self._is_idle and not self._waiting.is_empty):
+        """Seconds until next_requests() may return some; None if only an answer to a request can change that."""
+        if self._events.unanswered or not self._is_decided or (self._is_idle and not self._waiting.is_empty):
             return 0.0
         if self.in_flight >= self.plan.concurrency:
             return None
         return self.hosts.wait(now, robots_only=self._awaits_robots)
 
+    def request(self, listed: Listed) -> None:
+        """Has a Listed document requested, when its host allows it."""
+        self.policy.queue(listed.document, "request")
+        self._events.unanswered -= 1
+
+    def skip(self, listed: Listed) -> DocumentRequest:
+        """Skips a Listed document: what the caller has stored of it is received as the answer to the result.
+
+        That is each child, if it was an index, and Finished. Nothing is requested.
+        """
+        listed.document.take("skip")
+        self._events.unanswered -= 1
+        self._processing += 1
+        return listed.document.request
+
+    def authorities_of(self, document: Document) -> tuple[str, ...]:
+        """The URL prefixes that a document may list besides its own directory, by what is known now."""
+        return self._authorities.authorities_of(document)
+
     def receive(self, request: DocumentRequest, answer: Answer, now: float, today: datetime) -> bool:
-        """Takes an answer to a request. Returns, for a Head, whether to read the body; ignore it for others."""
+        """Takes an answer to a request. Returns, for a Head, whether more answers follow; ignore it for others.
+
+        Those are what the body lists, and Finished or Failed; after a conditional 304, what is stored of the document,
+        as for skip().
+        """
         document = request.document
+        if document.state not in _ANSWERED_IN[type(answer)]:
+            raise UsageError(f"{request.url} is {document.state}: no {type(answer).__name__} can be received for it")
         if isinstance(answer, SitemapRef):
             self._links.add(document, answer)
             return True
@@ -158,8 +189,8 @@ class Frontier:
             self._finished(document, answer)
         return False
 
-    def take(self) -> list[Problem | Outcome]:
-        """The events of the crawl itself since the last call."""
+    def take(self) -> list[Event]:
+        """The events since the last call."""
         return self._events.take()
 
     def note_withheld(self, request: DocumentRequest) -> None:
@@ -168,7 +199,7 @@ class Frontier:
         message = f"headers and credentials are not sent to {start}, which is not https; give it as TARGET to send them"
         self._events.note(request.document, "F16", message)
 
-    def abandon(self) -> list[Problem | Outcome]:
+    def abandon(self) -> list[Event]:
         """Ends the waiting documents as they are, when nothing more is requested; returns the last events."""
         for site in self.sites:
             robots = self.hosts.for_url(site.origin).robots_txt
@@ -203,7 +234,7 @@ class Frontier:
     @property
     def _is_decided(self) -> bool:
         """Whether nothing can be decided without another answer."""
-        is_decided = self._authorities.is_propagated and self._revalidator.is_idle and self._links.dates.is_idle
+        is_decided = self._authorities.is_propagated and self._links.dates.is_idle
         return is_decided and not self.hosts.has_skipped(robots_only=self._awaits_robots)
 
     @property
@@ -227,14 +258,15 @@ class Frontier:
             if self._permitted(host, document):
                 host.pace.started(now)
                 self.in_flight += 1
-                document.ask(tries=document.request.tries + 1, headers=self._revalidator.conditions(document))
+                document.take("start")
+                document.ask(tries=document.request.tries + 1)
                 started.append(document.request)
         return started
 
     def _add_candidate(self, url: str, why: Why, site: SiteDiscovery) -> None:
         document = Document(url, why)
         # It was a sitemap once, or is the probe that stands for all on a host with too long a Crawl-delay.
-        if url in self.plan.cache.names or self.hosts.for_url(url).delay_error:
+        if url in self.plan.former_sitemaps or self.hosts.for_url(url).delay_error:
             self._events.report_probe(document)
         site.add_candidate(document)
         self._links.add_document(document)
@@ -253,15 +285,19 @@ class Frontier:
     def _arrive(self, document: Document) -> None:
         """Frees the slot of a request whose document is still being parsed; of some per host: each is in memory."""
         host = self.hosts.for_url(document.url)
-        if document not in self._processing and host.processing < self.plan.per_host:
+        if document.state == "reading" and host.processing < self.plan.per_host:
             self._release(document)
-            self._processing.add(document)
+            document.take("arrive")
+            self._processing += 1
             host.processing += 1
 
     def _release(self, document: Document) -> None:
+        """Frees what a document holds that has come to its end: the slot of its request, or the one after that."""
         host = self.hosts.for_url(document.url)
-        if document in self._processing:
-            self._processing.remove(document)
+        if document.state == "unchanged":
+            self._processing -= 1
+        elif document.state == "arrived":
+            self._processing -= 1
             host.processing -= 1
         else:
             self.in_flight -= 1
@@ -279,6 +315,7 @@ class Frontier:
         else:
             document.received = attrs.evolve(before, status=head.status, sitemap_format=head.sitemap_format)
         if step == "read":
+            document.take("read")
             if document.is_robots and request.redirects:
                 self.policy.share(document)
             if request.resume is None:  # a resumed reading keeps its scope: its items are counted
@@ -287,8 +324,11 @@ class Frontier:
         self._release(document)
         document.ask(network_seconds=request.network_seconds + head.network_seconds)
         if step == "unchanged":
-            self._revalidator.confirm(document)
-        elif isinstance(step, Follow):
+            document.take("304")
+            self._processing += 1
+            document.authorities = self._authorities.authorities_of(document)
+            return True
+        if isinstance(step, Follow):
             self._redirect(document, step)
         elif isinstance(step, RulesByStatus):
             self._finish(document, Finished(self.policy.set_rules_by_status(document, step)))
@@ -371,6 +411,7 @@ class Frontier:
 
     def _make_alias(self, alias: Document, known: Document) -> None:
         """The alias ends when the known document does."""
+        alias.take("wait")
         alias.alias_of = known
         if known.outcome is None:
             known.aliases = known.aliases or []
@@ -412,6 +453,7 @@ class Frontier:
         self._finish(document, read)
 
     def _finish(self, document: Document, finished: Finished) -> None:
+        document.take("end")
         outcome, document.dates = finished.outcome, finished.dates
         self._bytes += outcome.bytes_decoded
         if document.request.reread:
@@ -433,6 +475,7 @@ class Frontier:
                     self._links.add(alias, ref)
                 rules = self.hosts.for_url(known.original_url).rules
                 self.policy.set_rules(alias, rules or ALLOW_ALL, known.robots_body)
+            alias.take("end")
             self._end(alias, _alias_outcome(outcome))
             due += alias.aliases
 

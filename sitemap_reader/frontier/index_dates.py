@@ -1,9 +1,9 @@
 """Whether the lastmods of an index are accurate enough to skip its children older than `since`.
 
-In: the children that would be skipped; at the end of each document, the dates in it. Out, when the index has ended: up
-to three of those children to be read as samples; then all others, to be read if a date found below the index
-contradicts it, to be skipped if none does. Each index is judged on its own, by all that is read below it. No child is
-skipped unless at least one sample could be read.
+In: the children that would be skipped; at the end of each document, the dates in it. Out, when the index has ended, as
+Decisions: up to three of those children to be read as samples; then all others, to be read if a date found below the
+index contradicts it, to be skipped if none does. Each index is judged on its own, by all that is read below it. No
+child is skipped unless at least one sample could be read.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from array import array
 from bisect import insort
 from collections import deque
 from datetime import timedelta
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal
 
 import attrs
 
@@ -40,14 +40,16 @@ _MAX_WAITING = 1_000_000
 _MICROSECOND = timedelta(microseconds=1)
 
 
-class ChildHandler(Protocol):
-    """Carries out what is decided on a waiting child; links.Links does."""
+@attrs.frozen
+class Decision:
+    """What to do with a waiting child of an index; or with the index, when none of its children waits any more: end.
 
-    def may_read(self, index: Document, ref: SitemapRef) -> bool: ...
-    def read(self, index: Document, ref: SitemapRef) -> None: ...
-    def read_sample(self, index: Document, ref: SitemapRef) -> Document | None: ...
-    def skip(self, index: Document, ref: SitemapRef) -> None: ...
-    def refuse(self, index: Document, ref: SitemapRef, message: str, remedy: str) -> None: ...
+    A sample that is read has to be passed to IndexDateChecks.expect() before the next decision is taken.
+    """
+
+    action: Literal["sample", "read", "skip", "end"]
+    index: Document
+    ref: SitemapRef | None = None
 
 
 class WaitingChildren:
@@ -137,17 +139,16 @@ class IndexCheck:
 
 
 class IndexDateChecks:
-    """add() children as they are listed, call ended() for each document, and go_on() until it is_idle.
+    """add() children as they are listed, call ended() for each document, and carry out decisions() until it is_idle.
 
     `checked` counts the samples that were read and confirmed the dates of their index.
     """
 
-    def __init__(self, plan: Plan, events: Events, children: ChildHandler) -> None:
+    def __init__(self, plan: Plan, events: Events) -> None:
         self.checked = 0
         self._window = plan.selection.window
         self.is_needed = self._window.since is not None and plan.trust_lastmod == "auto"
         self._events = events
-        self._children = children
         self._free = max(_MAX_WAITING, plan.limits.max_documents)
         self._checks: dict[Document, IndexCheck] = {}  # by index
         self._listed_by: dict[Document, IndexCheck] = {}  # child -> the check of the index that lists it
@@ -168,17 +169,15 @@ class IndexDateChecks:
             check = self._checks[index] = IndexCheck(index)
         return check
 
-    def add(self, index: Document, ref: SitemapRef) -> None:
-        """A child that would be skipped."""
+    def add(self, index: Document, ref: SitemapRef) -> bool:
+        """A child that would be skipped. False where too many wait: it is neither read nor skipped."""
         check = self._check_of(index)
         assert check is not None  # noqa: S101 - for the type checker
-        if self._free > 0:
-            self._free -= 1
-            check.waiting.add(ref)
-        else:
-            message = f"{ref.loc} and what is listed behind it is not read: too many sitemaps wait to be checked"
-            remedy = '--trust-lastmod (trust_lastmod="always") skips them'
-            self._children.refuse(index, ref, message, remedy)
+        if self._free <= 0:
+            return False
+        self._free -= 1
+        check.waiting.add(ref)
+        return True
 
     def expect(self, index: Document, child: Document) -> None:
         """A child is going to be read, for any reason."""
@@ -201,16 +200,18 @@ class IndexDateChecks:
             self._unreported[document] = None
         return document in self._unreported
 
-    def go_on(self, steps: int) -> Iterator[Document]:
-        """Decides on about so many waiting children; yields each index that has none left."""
+    def decisions(self, steps: int) -> Iterator[Decision]:
+        """Decides on about so many waiting children, and yields each index that has none left."""
         while self._due and steps > 0:
             check = self._due.popleft()
             check.is_due = False
-            steps -= 1 + self._carry_out(check, steps)
+            waiting = check.waiting.count
+            yield from self._decisions(check, steps)
+            steps -= 1 + waiting - check.waiting.count
             if check.has_ended and not check.waiting.count:
                 if check.index in self._unreported:
                     del self._unreported[check.index]
-                    yield check.index
+                    yield Decision("end", check.index)
                 if not (check.pending or check.is_over):
                     check.is_over = True
                     self._release(check.index)
@@ -266,53 +267,50 @@ class IndexDateChecks:
 
     # --- deciding ---
 
-    def _carry_out(self, check: IndexCheck, steps: int) -> int:
-        """Decides on up to so many children of an index, where that is possible by now; returns how many."""
+    def _decisions(self, check: IndexCheck, steps: int) -> Iterator[Decision]:
+        """Decides on up to so many children of an index, where that is possible by now."""
         if not check.has_ended:
-            return 0
+            return
+        if check.reads_all is None and check.waiting.count and check.contradiction is None:
+            yield from self._samples(check)
         if check.reads_all is None:
-            check.reads_all = self._decide(check)
+            check.reads_all = self._reads_all(check)
         if check.reads_all is None:
-            return 0
-        index, children = check.index, self._children
-        do = children.read if check.reads_all else children.skip
+            return
         taken = min(steps, check.waiting.count)
         self._free += taken
         for _ in range(taken):
-            do(index, check.waiting.pop(index.original_url))
+            ref = check.waiting.pop(check.index.original_url)
+            yield Decision("read" if check.reads_all else "skip", check.index, ref)
         if not check.waiting.count:
             check.waiting = WaitingChildren()
-        return taken
 
-    def _decide(self, check: IndexCheck) -> bool | None:
-        """True to read all waiting children, False to skip them, None where samples have to be read first."""
+    def _reads_all(self, check: IndexCheck) -> bool | None:
+        """True to read all waiting children, False to skip them, None where samples are still being read."""
         if not check.waiting.count:
             return False
         if check.contradiction is not None:
             self._report(check.index, check.contradiction)
             return True
-        if check.candidates is None:
-            check.candidates = check.waiting.candidates()
-            self._read_samples(check)
-        while not check.pending and check.checked < _SAMPLES and check.candidates:
-            self._read_samples(check)
         if check.pending:
             return None
-        if check.checked:
-            self.checked += check.checked
-            return False
-        return True
+        self.checked += check.checked
+        return not check.checked
 
-    def _read_samples(self, check: IndexCheck) -> None:
-        """Has as many candidates read as are missing from the number of samples."""
-        wanted, index = _SAMPLES - check.checked, check.index
-        while wanted and check.candidates:
-            position = check.candidates.pop(0)
-            ref = check.waiting.at(position, index.original_url)
-            if self._children.may_read(index, ref):
-                check.waiting.remove(position)
-                self._free += 1
-                wanted -= self._children.read_sample(index, ref) is not None
+    def _samples(self, check: IndexCheck) -> Iterator[Decision]:
+        """As many candidates as are missing from the number of samples; more where none of these can be read."""
+        is_first = check.candidates is None
+        if check.candidates is None:
+            check.candidates = check.waiting.candidates()
+        while check.candidates and (is_first or not check.pending) and check.checked < _SAMPLES:
+            is_first, wanted = False, _SAMPLES - check.checked
+            while wanted and check.candidates:
+                position, pending = check.candidates.pop(0), check.pending
+                yield Decision("sample", check.index, check.waiting.at(position, check.index.original_url))
+                if check.pending > pending:
+                    check.waiting.remove(position)
+                    self._free += 1
+                    wanted -= 1
 
     def _report(self, index: Document, found: DateContradiction) -> None:
         if found.newest is None:

@@ -22,13 +22,14 @@ from .index_dates import IndexDateChecks
 from .responses import code_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ..model.records import SitemapRef
     from ..parser.normalise.scope import DropReason
     from .authority import Authorities
     from .document_request import Finished, KnownDocuments
     from .events import Events
     from .plan import Plan
-    from .revalidation import Revalidator
     from .robots_policy import RobotsPolicy
 
 # How sitemaps are named; an HTML page at such a URL is an error page in place of one.
@@ -66,7 +67,6 @@ class Links:
     _documents: KnownDocuments
     _authorities: Authorities
     _policy: RobotsPolicy
-    _revalidator: Revalidator
     _events: Events
     pruned: Counter[str] = attrs.field(factory=Counter, init=False)
     dates: IndexDateChecks = attrs.field(init=False)
@@ -75,7 +75,7 @@ class Links:
     _robots: int = attrs.field(default=0, init=False)  # robots.txt files that documents list or redirect to
 
     def __attrs_post_init__(self) -> None:
-        self.dates = IndexDateChecks(self._plan, self._events, self)
+        self.dates = IndexDateChecks(self._plan, self._events)
 
     def add(self, document: Document, ref: SitemapRef) -> None:
         """A document lists another."""
@@ -89,13 +89,12 @@ class Links:
             self._add_child(document, ref)
 
     def add_document(self, document: Document) -> None:
-        """Queues a document that was not known, unless it is known to be unchanged."""
+        """Passes a document that was not known to the caller, who requests or skips it."""
         reason = self._pruned.pop(document.original_url, None)
         if reason is not None:
             self.pruned -= Counter({reason: 1})
         self._documents.add(document)
-        if not self._revalidator.skips(document):
-            self._policy.queue(document)
+        self._events.list(document)
 
     def add_lines_again(self, robots: Document) -> None:
         """Adds the Sitemap lines of a robots.txt that was read before, for one more site."""
@@ -205,7 +204,7 @@ class Links:
         elif self._plan.descend:
             decision = self._decide(index, ref)
             if decision.pruned == "since" and self.dates.is_needed:
-                self.dates.add(index, ref)
+                self._check_dates(index, ref)
             else:
                 self._carry_out(index, ref, decision)
         if self._recorded < _MAX_RECORDED and not index.lists(key):
@@ -260,34 +259,33 @@ class Links:
         if decision.read:
             self._read_child(index, ref, is_sample=is_sample)
 
-    # --- children that wait for the check of their index: index_dates.ChildHandler ---
+    # --- children that wait for the check of their index ---
 
-    def may_read(self, index: Document, ref: SitemapRef) -> bool:
-        """Whether a waiting child is not known yet, and in scope."""
-        return self._documents.get(ref.loc) is None and self._decide_by_place(index, ref).read
+    def _check_dates(self, index: Document, ref: SitemapRef) -> None:
+        if not self.dates.add(index, ref):
+            message = f"{ref.loc} and what is listed behind it is not read: too many sitemaps wait to be checked"
+            self._refuse(index, ref, message, '--trust-lastmod (trust_lastmod="always") skips them')
 
-    def read_sample(self, index: Document, ref: SitemapRef) -> Document | None:
-        """Reads a waiting child to check the dates of its index; None where no more documents may be read."""
-        self._carry_out(index, ref, self._decide_by_place(index, ref), is_sample=True)
-        return self._documents.get(ref.loc)
+    def decide_waiting(self, steps: int) -> Iterator[Document]:
+        """Reads or skips about so many of them; yields each index of which none waits any more."""
+        for decision in self.dates.decisions(steps):
+            index, ref = decision.index, decision.ref
+            if ref is None:
+                yield index
+                continue
+            known = self._documents.get(ref.loc)
+            place = self._decide_by_place(index, ref)
+            if decision.action == "sample":
+                if known is None and place.read:
+                    self._carry_out(index, ref, place, is_sample=True)
+            elif known is not None:
+                self._add_listing(index, ref, known)
+            elif decision.action == "read":
+                self._carry_out(index, ref, place)
+            else:
+                self._skip(index, ref, "since")
 
-    def read(self, index: Document, ref: SitemapRef) -> None:
-        """Reads a waiting child as if it had no lastmod."""
-        known = self._documents.get(ref.loc)
-        if known is not None:
-            self._add_listing(index, ref, known)
-        else:
-            self._carry_out(index, ref, self._decide_by_place(index, ref))
-
-    def skip(self, index: Document, ref: SitemapRef) -> None:
-        """Skips a waiting child, unless another document has had it read."""
-        known = self._documents.get(ref.loc)
-        if known is not None:
-            self._add_listing(index, ref, known)
-        else:
-            self._skip(index, ref, "since")
-
-    def refuse(self, index: Document, ref: SitemapRef, message: str, remedy: str) -> None:
+    def _refuse(self, index: Document, ref: SitemapRef, message: str, remedy: str) -> None:
         """A limit of the crawl keeps something from being read: reported once for each document that lists some."""
         if "S16" not in index.report.problems.counts:
             self._events.note(index, "S16", message, ref, incomplete=True, remedy=remedy)
@@ -313,7 +311,7 @@ class Links:
             self._drop(index, ref, decision)
         elif not self._policy.request_for_verification(ref.loc):
             what = f"{ref.loc} is not verified: the robots.txt of {limits.max_proof_hosts:,} other hosts"
-            self.refuse(index, ref, f"{what} has been requested already", advice("max_proof_hosts"))
+            self._refuse(index, ref, f"{what} has been requested already", advice("max_proof_hosts"))
 
     def _drop(self, index: Document, ref: SitemapRef, decision: LinkDecision) -> None:
         """Reports a child that is out of scope and was never verified."""
@@ -351,7 +349,7 @@ class Links:
         if self._documents.count + self._robots < limit:
             return True
         message = f"{ref.loc} and what is listed behind it is not read: there are more than {limit:,} documents"
-        self.refuse(document, ref, message, advice("max_documents"))
+        self._refuse(document, ref, message, advice("max_documents"))
         return False
 
 
@@ -420,6 +418,8 @@ class WaitingDocuments:
 
     def abandon(self) -> None:
         """Reports the end of all waiting documents as they are: nothing more is requested."""
+        for document in self._rereading:
+            document.take("end")
         for document in (*self._waiting, *self._rereading):
             self._end(document)
         self._waiting.clear()

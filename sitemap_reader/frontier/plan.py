@@ -8,13 +8,13 @@ import attrs
 
 from ..model.limits import Limits
 from .filters import Patterns, Selection
-from .revalidation import DocumentCache, Trust
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..model.records import SitemapRef
     from ..parser.normalise.scope import ScopeMode
+    from .revalidation import Trust
     from .seeds import Probe
 
 
@@ -38,5 +38,5 @@ class Plan:
     extras: bool = False  # elements without a field are kept
     sniff_only: bool = False  # a document is read until its format is known, and gives no records
     descend: bool = True  # False: the candidates only, not their children
-    cache: DocumentCache = attrs.field(factory=DocumentCache)  # of an earlier crawl
+    former_sitemaps: frozenset[str] = frozenset()  # URLs that an earlier crawl read: their failures are reported
     limits: Limits = attrs.field(factory=Limits)

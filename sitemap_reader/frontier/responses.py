@@ -103,7 +103,7 @@ def judge(request: DocumentRequest, head: Head, limits: Limits, today: datetime)
             return RulesByStatus(rules, _text(head), code_of(head.status))
     elif is_success(head.status) and head.status not in NO_DOCUMENT:
         return "read"
-    elif head.status == HTTPStatus.NOT_MODIFIED and request.headers:  # else the request was not conditional
+    elif head.status == HTTPStatus.NOT_MODIFIED and head.is_conditional:
         return "unchanged"
     if head.status in _BUSY:
         return _busy(request, head, limits, today)

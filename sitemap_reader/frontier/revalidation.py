@@ -1,16 +1,14 @@
 """Whether a document that an earlier crawl read has to be requested again, and with which conditions.
 
-In: a DocumentCache, the documents as they were read then. Out: the validators for a conditional request, or the
-decision to skip it; the children of an unchanged index are listed from the cache. Sources: RFC 9110 8.8 and 13.1
-(validators, conditional requests).
+In: the documents as they were read then, and what a Frontier has listed. Out, for its caller: the stored document that
+takes the place of a request, or the validators of a conditional one. Sources: RFC 9110 8.8 and 13.1 (validators,
+conditional requests).
 """
 
 from __future__ import annotations
 
-from collections import deque
 from datetime import UTC, datetime, timedelta
-from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import attrs
 
@@ -20,11 +18,10 @@ from ..parser.normalise.dates import period_end
 from .cookies import http_date
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from ..model.records import SitemapRef
-    from .authority import Authorities
-    from .document_request import Document
+    from .document_request import DocumentRequest, Listed
     from .lastmod_trust import Lastmod
 
 Trust = AutoMode
@@ -56,8 +53,38 @@ class CachedDocument:
     index_is_accurate: bool = False
     children: tuple[SitemapRef, ...] = ()
 
+    @property
+    def conditions(self) -> dict[str, str]:
+        """The headers of a conditional request: send the document only if it has changed."""
+        validators = {"If-None-Match": self.etag, "If-Modified-Since": self.last_modified}
+        return {name: value for name, value in validators.items() if value is not None}
 
-_NOT_READ = CachedDocument("")
+    @property
+    def outcome(self) -> Outcome:
+        """How it ends, in place of what a body would give."""
+        if self is NOT_READ:
+            return Outcome(complete=False)
+        return Outcome(
+            format=self.format, sha256=self.sha256, not_modified=True, etag=self.etag, last_modified=self.last_modified
+        )
+
+
+NOT_READ = CachedDocument("")  # one that was never read, and is not requested now
+
+
+class StoredDocuments(Protocol):
+    """What the caller of a frontier knows of the documents that it lists; a DocumentCache is one.
+
+    `authorities` are those of Frontier.authorities_of().
+    """
+
+    def skipped(self, listed: Listed, authorities: tuple[str, ...]) -> CachedDocument | None:
+        """The stored document that takes the place of a request; None to request it."""
+        ...
+
+    def confirmed(self, request: DocumentRequest, authorities: tuple[str, ...]) -> CachedDocument | None:
+        """The stored document that a 304 would confirm; None for a request without conditions."""
+        ...
 
 
 @attrs.frozen
@@ -66,10 +93,6 @@ class DocumentCache:
 
     `already_read` (URL -> format) are documents that this very crawl read before it was interrupted: they list no other
     document, and all their entries were yielded.
-
-    `is_due(url, listing, is_known)` decides whether a document is requested in this crawl; None requests all.
-    `is_known`: it is among the `documents`, with the same scope. One that is not due ends like one that is unchanged,
-    or if it is not known, without an entry and incomplete.
     """
 
     now: datetime = _NEVER
@@ -77,27 +100,26 @@ class DocumentCache:
     documents: Mapping[str, CachedDocument] = attrs.field(factory=dict)
     names: frozenset[str] = frozenset()
     already_read: Mapping[str, str] = attrs.field(factory=dict)
-    is_due: Callable[[str, SitemapRef | None, bool], bool] | None = None
 
     def known(self, url: str, authorities: tuple[str, ...]) -> CachedDocument | None:
         """The cached document, if its scope is the same as it was then."""
         known = self.documents.get(url)
         return known if known is not None and known.authorities == frozenset(authorities) else None
 
-    def skipped(self, url: str, listed: Lastmod | None, authorities: tuple[str, ...]) -> CachedDocument | None:
+    def skipped(self, listed: Listed, authorities: tuple[str, ...]) -> CachedDocument | None:
         """The cached document, if it is already read, or its listed lastmod is reason enough not to request it."""
-        if url in self.already_read:
-            return CachedDocument(self.already_read[url])
-        known = self.known(url, authorities) if listed is not None else None
-        if known is None or known.listed != listed:
+        if listed.url in self.already_read:
+            return CachedDocument(self.already_read[listed.url])
+        lastmod = listed.document.listed_lastmod
+        known = self.known(listed.url, authorities) if lastmod is not None else None
+        if known is None or known.listed != lastmod:
             return None
         return known if _TRUSTS[self.trust](known, self.now) else None
 
-
-def conditions(known: CachedDocument) -> dict[str, str]:
-    """The headers of a conditional request: send the document only if it has changed."""
-    validators = {"If-None-Match": known.etag, "If-Modified-Since": known.last_modified}
-    return {name: value for name, value in validators.items() if value is not None}
+    def confirmed(self, request: DocumentRequest, authorities: tuple[str, ...]) -> CachedDocument | None:
+        """The cached document, if the request may have conditions, and it has a validator."""
+        known = self.known(request.document.original_url, authorities) if request.may_be_conditional else None
+        return known if known is not None and known.conditions else None
 
 
 def is_strong(last_modified: str, read_at: datetime) -> bool:
@@ -119,69 +141,3 @@ _TRUSTS: dict[Trust, Callable[[CachedDocument, datetime], bool]] = {
     "always": lambda known, now: True,
     "never": lambda known, now: False,
 }
-
-
-@attrs.define(eq=False, repr=False)
-class Revalidator:
-    """Applies a DocumentCache to the documents of a crawl."""
-
-    _cache: DocumentCache
-    _authorities: Authorities
-    # Each with its children that have not been listed yet.
-    _unchanged: deque[tuple[Document, CachedDocument, Iterator[SitemapRef]]] = attrs.field(factory=deque)
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether unchanged() has nothing to do."""
-        return not self._unchanged
-
-    def conditions(self, document: Document) -> dict[str, str]:
-        """The conditions of a request; none where part of the document is here already: it is needed whole."""
-        request = document.request
-        if not self._cache.documents or document.is_robots or request.reread or request.resume:
-            return {}
-        known = self._cache.known(document.original_url, self._authorities.authorities_of(document))
-        return {} if known is None else conditions(known)
-
-    def skips(self, document: Document) -> bool:
-        """Whether a newly listed document need not be requested; it counts as unchanged then, or as not due."""
-        cache, url = self._cache, document.original_url
-        if not (cache.documents or cache.already_read or cache.is_due):
-            return False
-        authorities = self._authorities.authorities_of(document)
-        found = cache.skipped(url, document.listed_lastmod, authorities)
-        if found is None and cache.is_due is not None:
-            known = cache.known(url, authorities)
-            found = None if cache.is_due(url, document.listed, known is not None) else known or _NOT_READ
-        if found is not None:
-            self._add(document, found)
-        return found is not None
-
-    def confirm(self, document: Document) -> None:
-        """The server answers 304: the document is unchanged."""
-        document.authorities = self._authorities.authorities_of(document)
-        self._add(document, self._cache.documents[document.original_url])
-
-    def _add(self, document: Document, known: CachedDocument) -> None:
-        received = document.received
-        etag, last_modified = received.etag or known.etag, received.last_modified or known.last_modified
-        document.received = attrs.evolve(received, etag=etag, last_modified=last_modified)
-        self._unchanged.append((document, known, iter(known.children)))
-
-    def unchanged(self, steps: int) -> Iterator[tuple[Document, SitemapRef | Outcome]]:
-        """The unchanged documents, each with its cached children and then its outcome; about so many at a time."""
-        while self._unchanged and steps > 0:
-            document, known, children = self._unchanged[0]
-            for ref in islice(children, steps):
-                steps -= 1
-                yield document, ref
-            if steps > 0:
-                steps -= 1
-                self._unchanged.popleft()
-                yield document, _outcome(known)
-
-
-def _outcome(known: CachedDocument) -> Outcome:
-    if known is _NOT_READ:
-        return Outcome(complete=False)
-    return Outcome(format=known.format, sha256=known.sha256, not_modified=True)

@@ -7,7 +7,7 @@ each host's rules, Crawl-delay and refusals. The Sitemap lines are not read here
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import attrs
 
@@ -132,12 +132,13 @@ class RobotsPolicy:
         if robots.url.startswith(verified_prefixes(robots.original_url, robots.url)):
             host.robots_txt = robots
 
-    def queue(self, document: Document) -> None:
-        """Queues a document at its host.
+    def queue(self, document: Document, step: Literal["request", "queue"] = "queue") -> None:
+        """Queues a document at its host, by a step of its life.
 
         That host's robots.txt is requested first where it is obeyed, and always at the origins of the seeds, for its
         Sitemap lines.
         """
+        document.take(step)
         host = self._hosts.for_url(document.url)
         if host.skip_failure:
             if host.robots_txt is not None:  # which may have been requested for verification only, so far
@@ -153,6 +154,7 @@ class RobotsPolicy:
         """A bare host is tried over https, then http: https did not answer at all."""
         problem = report(failed.code, failed.message, sitemap=robots.original_url, remedy=failed.remedy)
         failure = Outcome(format=Format.ROBOTS.value, complete=False, problems={failed.code: 1}, samples=(problem,))
+        robots.take("end")
         self._events.set_outcome(robots, failure)
         # Documents listed at the first origin need its robots.txt: it is requested anew for them.
         host = self._hosts.for_url(robots.original_url)

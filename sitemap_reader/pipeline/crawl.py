@@ -13,11 +13,12 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from functools import partial
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 import attrs
 
-from ..frontier.document_request import Arrived, DocumentRequest, Failed, Finished, Head
+from ..frontier.document_request import Arrived, DocumentRequest, Failed, Finished, Head, Listed
 from ..frontier.responses import NO_ROBOTS
 from ..frontier.robots_rules import parse_rules
 from ..model.errors import DocumentChanged, FetchError
@@ -38,8 +39,10 @@ if TYPE_CHECKING:
     from ..fetch.client import Fetcher, Response
     from ..fetch.request_headers import RequestHeaders
     from ..frontier.document_request import Answer, Document
+    from ..frontier.events import Event
     from ..frontier.frontier import Frontier
     from ..frontier.host_queue import HostQueue
+    from ..frontier.revalidation import CachedDocument, StoredDocuments
     from ..frontier.robots_policy import CrawlDelay
     from ..model.problems import Problem
     from ..model.records import Outcome
@@ -67,7 +70,8 @@ class Crawl:
 
     `polite=False` is for replays: delays are skipped, in their order. `reported` items come first. `headers` decides
     which of the caller's headers a request gets: see fetch/request_headers.py. A `shared_executor` is the caller's, who
-    closes it. Crawls with one `pacing` share its slots.
+    closes it. Crawls with one `pacing` share its slots. What `stored` has takes the place of requests, or is confirmed
+    by a 304. `select_children` gets all children of an index at its end, and returns those to read.
 
     After Limits.site_seconds the crawl ends: requests are cancelled, their documents have no Outcome, and `over_time`
     is the Problem that says so, its last item. By stop() it ends in the same way, without a Problem: `is_stopped`.
@@ -82,6 +86,8 @@ class Crawl:
     _clock: Callable[[], float] = loop_seconds
     _shared_executor: ParseExecutor | None = None
     _pacing: Pacing | None = None
+    _stored: StoredDocuments | None = None
+    _select_children: Callable[[list[SitemapRef]], Iterable[SitemapRef]] | None = None
     bytes_wire: int = attrs.field(default=0, init=False)
     over_time: Problem | None = attrs.field(default=None, init=False)
     _stopping: asyncio.Event = attrs.field(factory=asyncio.Event, init=False)
@@ -94,6 +100,7 @@ class Crawl:
     _watch: Stopwatch = attrs.field(init=False)
     _most_seconds: float = attrs.field(init=False)
     _time_remedy: str = attrs.field(default=advice("site_seconds"), init=False)
+    _unselected: dict[Document, list[SitemapRef]] = attrs.field(factory=dict, init=False)
     _scope_problems: ScopeProblems = attrs.field(factory=ScopeProblems, init=False)
     _tasks: asyncio.TaskGroup = attrs.field(factory=asyncio.TaskGroup, init=False)
 
@@ -161,7 +168,7 @@ class Crawl:
                 self.over_time = report("S16", message, sitemap=target, remedy=self._time_remedy)
         finally:
             self._has_ended.set()
-        await self._emit_events()
+        await self._emit_reports(self.frontier.take())
         await self._emit([self.over_time] if self.over_time else ())
 
     async def _start_all(self) -> None:
@@ -170,7 +177,7 @@ class Crawl:
             self._timer.clear()
             now = self._timer.now()
             self._start_requests(now)
-            await self._emit_events()
+            await self._handle_events()
             if not frontier.done:
                 seconds = frontier.wait(now)
                 if seconds is None and not frontier.awaits_answers:
@@ -187,10 +194,32 @@ class Crawl:
 
     def abandon(self) -> Iterator[Batch]:
         """Ends the documents that wait, when nothing more is requested; the last items."""
-        return self._scope_problems.with_problems(self.frontier.abandon())
+        return self._scope_problems.with_problems(reports_of(self.frontier.abandon()))
 
-    async def _emit_events(self) -> None:
-        for batch in self._scope_problems.with_problems(self.frontier.take()):
+    async def _handle_events(self) -> None:
+        """Emits what the frontier reports, and has the documents that it lists requested, but for stored ones."""
+        while events := self.frontier.take():
+            for event in events:
+                if isinstance(event, Listed):
+                    await self._answer(event)
+            await self._emit_reports(events)
+
+    async def _answer(self, listed: Listed) -> None:
+        stored, known = self._stored, None
+        if stored is not None:
+            known = stored.skipped(listed, self.frontier.authorities_of(listed.document))
+        if known is None:
+            self.frontier.request(listed)
+        else:
+            await self._end_unchanged(self.frontier.skip(listed), known)
+
+    async def _end_unchanged(self, request: DocumentRequest, known: CachedDocument) -> None:
+        """Gives what is stored of a document to the frontier, in place of its body."""
+        await self._list(request, known.children)
+        self._notify_frontier(request, Finished(known.outcome))
+
+    async def _emit_reports(self, events: Iterable[Event]) -> None:
+        for batch in self._scope_problems.with_problems(reports_of(events)):
             await self._emit(batch)
 
     async def _emit_due(
@@ -227,15 +256,24 @@ class Crawl:
         started = self._clock()
         parser: DocumentParser | None = None
         answer: Failed | Finished
+        goes_on = True
         timeouts = DocumentTimeouts(
             request.network_seconds, self.frontier.plan.limits, self._clock, self._count_wire_bytes
         )
-        fetch = partial(self._fetcher.fetch, without_userinfo(request.url), self._headers_for(request))
+        stored, known = self._stored, None
+        if stored is not None:
+            known = stored.confirmed(request, self.frontier.authorities_of(request.document))
+        headers = self._headers_for(request, {} if known is None else known.conditions)
+        fetch = partial(self._fetcher.fetch, without_userinfo(request.url), headers)
         try:
             async with paced_response(fetch, timeouts, slot) as (response, chunks):
                 head = await self._head(request, response, chunks, timeouts)
-                if not self._notify_frontier(request, head):
+                goes_on = self._notify_frontier(request, attrs.evolve(head, is_conditional=known is not None))
+                if not goes_on:
                     return
+                if known is not None and head.status == HTTPStatus.NOT_MODIFIED:
+                    goes_on = False
+                    return await self._end_unchanged(request, known)
                 asks_fallback = self._feed_fallback is not None
                 parser = DocumentParser(request, self.frontier.plan, response.headers, asks_fallback=asks_fallback)
                 body = self._collected(request, parser, chunks) if _is_small(response) else chunks
@@ -246,6 +284,8 @@ class Crawl:
                 self._notify_frontier(request, Arrived())
             answer = await self._finished(request, parser)
         except FetchError as error:
+            if not goes_on:  # the answer is known: that leaving the response failed changes nothing
+                return
             answer = await self._failed(request, parser, failure_of(error, timeouts))
         except DocumentChanged as error:
             answer = Failed("F04", str(error), transient=False)
@@ -280,13 +320,14 @@ class Crawl:
             found = sitemap_format(bytes(start[:_ERROR_BYTES]), response.headers, is_cut=is_cut)
         return Head(response.status, response.headers, timeouts.seconds, found)
 
-    def _headers_for(self, request: DocumentRequest) -> Mapping[str, str]:
+    def _headers_for(self, request: DocumentRequest, conditions: Mapping[str, str]) -> Mapping[str, str]:
+        own = {**conditions, **request.cookies.header(request.url)}
         if self._headers is None:
-            return request.own_headers
+            return own
         if not self._has_noted_withheld and self._headers.withholds(request.url):
             self._has_noted_withheld = True
             self.frontier.note_withheld(request)
-        return self._headers.headers_for(request.url, request.own_headers)
+        return self._headers.headers_for(request.url, own)
 
     async def _collected(
         self, request: DocumentRequest, parser: DocumentParser, chunks: AsyncIterator[bytes]
@@ -312,14 +353,22 @@ class Crawl:
         self, request: DocumentRequest, parser: DocumentParser, batch: Batch, *, final: bool = False
     ) -> None:
         """Gives the links of a batch to the frontier, in slices, so that other tasks have their turn; emits items."""
-        refs = [item for item in batch if isinstance(item, SitemapRef)]
+        refs: Sequence[SitemapRef] = [item for item in batch if isinstance(item, SitemapRef)]
+        if self._select_children is not None and not request.document.is_robots:
+            held = self._unselected.setdefault(request.document, [])
+            held += refs
+            refs = [*self._select_children(self._unselected.pop(request.document))] if final else ()
+            self.frontier.pruned["filter"] += len(held) - len(refs) if final else 0
+        await self._list(request, refs)
+        await self._emit_due(request, parser, batch, final=final)
+
+    async def _list(self, request: DocumentRequest, refs: Sequence[SitemapRef]) -> None:
         for start in range(0, len(refs), _SLICE_ITEMS):
             now, today = self._timer.now(), datetime.now(UTC)
             for ref in refs[start : start + _SLICE_ITEMS]:
                 self.frontier.receive(request, ref, now, today)
             self._timer.wake()
             await asyncio.sleep(0)
-        await self._emit_due(request, parser, batch, final=final)
 
     async def _finished(self, request: DocumentRequest, parser: DocumentParser) -> Finished:
         await self._end(request, parser)
@@ -360,7 +409,7 @@ class Crawl:
         failed = Failed(problem.code, problem.message, transient=False)
         if parser is None:
             return failed
-        await self._emit_due(request, parser, [], final=True)
+        await self._pass_on(request, parser, [], final=True)
         return attrs.evolve(failed, read=parser.result)
 
 
@@ -465,6 +514,11 @@ class RequestTimer:
         with suppress(TimeoutError):  # the next request is due
             async with asyncio.timeout(seconds):
                 await self._wake.wait()
+
+
+def reports_of(events: Iterable[Event]) -> Iterator[Problem | Outcome]:
+    """The Problems and Outcomes among the events of a frontier."""
+    return (event for event in events if not isinstance(event, Listed))
 
 
 def failure_of(error: FetchError, timeouts: DocumentTimeouts) -> Failed:

@@ -221,7 +221,7 @@ class PageFetcher:
         head: Head | None = None
         body = _Body(limits.max_robots_bytes if document.is_robots else self.max_body_bytes)
         failure: Failed | None = None
-        headers = document.request.own_headers
+        headers = document.request.cookies.header(document.url)
         if self._headers is not None:
             headers = self._headers.headers_for(url, headers)
         fetch = partial(self._fetcher.fetch, url, headers)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -53,7 +54,7 @@ class SyncPlan:
     """The options of a sync, as in changes().
 
     `full`: all documents are read, without conditional requests. `dry_run` does not write the state. `clock` returns
-    the current time, aware. `is_due` is as in DocumentCache.
+    the current time, aware.
     """
 
     trust_lastmod: Trust = "auto"
@@ -62,7 +63,6 @@ class SyncPlan:
     on: On = "any"
     accept_removals: bool = False
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
-    is_due: Callable[[str, SitemapRef | None, bool], bool] | None = None
 
 
 class StateSync:
@@ -89,17 +89,13 @@ class StateSync:
         self._whole_changes = -1  # of the connection, when no document was stored in part
         self._all_read = True  # robots.txt files, and what is not on the web
         self._hidden_robots: list[str] = []  # robots.txt URLs that answered with a page
-        self.postponed: set[str] = set()  # documents that were not due
+        self.postponed: set[str] = set()  # documents that the caller has skipped without knowing what they list
         self._has_begun = False
         self._open: dict[str, tuple[DocumentRow, DocumentBuffer]] = {}
         self._shares = self._state.shared_by > 1
         self._spill = SpillBuffer(SPILL_MEMORY_BYTES // self._state.shared_by)
-        try:
-            with sqlite_errors(self._state.name):
-                self._begin(settings)
-        except BaseException:
-            self.close()
-            raise
+        with self.closed_on_error(), sqlite_errors(self._state.name):
+            self._begin(settings)
 
     def _begin(self, wanted: Mapping[str, Any]) -> None:
         db, site, plan, now = self._state.db, self._site, self._plan, micros(self._started)
@@ -139,21 +135,18 @@ class StateSync:
 
     def cache(self, *, knows_documents: bool = True) -> DocumentCache:
         """The cache of the crawl; without documents if all are to be read."""
+        with sqlite_errors(self._state.name):
+            cache = self._documents.cache(self._plan.trust_lastmod)
+        return cache if knows_documents and not self._plan.full else attrs.evolve(cache, documents={})
+
+    @contextmanager
+    def closed_on_error(self) -> Iterator[None]:
+        """A context that closes this if it ends by an exception."""
         try:
-            with sqlite_errors(self._state.name):
-                cache = self._documents.cache(self._plan.trust_lastmod)
+            yield
         except BaseException:
             self.close()
             raise
-        cache = attrs.evolve(cache, is_due=self._plan.is_due and self._is_due)
-        return cache if knows_documents and not self._plan.full else attrs.evolve(cache, documents={})
-
-    def _is_due(self, url: str, listing: SitemapRef | None, is_known: bool) -> bool:
-        assert self._plan.is_due is not None  # noqa: S101 - for the type checker
-        is_due = self._plan.is_due(url, listing, is_known)
-        if not is_due:
-            self.postponed.add(url)
-        return is_due
 
     # --- during the crawl ---
 

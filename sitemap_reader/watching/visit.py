@@ -14,7 +14,7 @@ from collections import Counter
 from contextlib import ExitStack, aclosing, asynccontextmanager
 from http import HTTPStatus
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
 
 import attrs
 
@@ -24,6 +24,7 @@ from ..fetch.replay import AsyncChunks
 from ..frontier.host_queue import retry_after
 from ..frontier.lastmod_trust import TRUSTED_SCORE
 from ..frontier.responses import NO_DOCUMENT, REFUSED, hides_sitemap_lines
+from ..frontier.revalidation import NOT_READ
 from ..model.errors import FetchError, StateError, UsageError
 from ..model.internal_errors import internal_error
 from ..model.problems import Problem
@@ -37,10 +38,12 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
     from datetime import datetime
 
-    from ..client.reader import SitemapReader
+    from ..client.reader import OpenSync, SitemapReader
     from ..client.streams import ChangeRun
     from ..client.targets import Target
     from ..fetch.client import Fetcher
+    from ..frontier.document_request import DocumentRequest, Listed
+    from ..frontier.revalidation import CachedDocument, DocumentCache
     from ..model.records import Item, SitemapRef
     from ..pipeline.document_parser import Batch
     from ..pipeline.executor import ParseExecutor, ThreadPool
@@ -50,6 +53,8 @@ if TYPE_CHECKING:
     from ..state.state import State
     from ..state.watch_data import WatchData
 
+# URL, its listing if there is one, whether it is stored with the same scope -> whether to request it now
+DueTest: TypeAlias = "Callable[[str, SitemapRef | None, bool], bool]"
 Params = ParamSpec("Params")
 Result = TypeVar("Result")
 
@@ -127,7 +132,7 @@ class Visit:
     _name: str
     _stores: Stores
     _clock: Callable[[], datetime]
-    _is_due: Callable[[str, SitemapRef | None, bool], bool]
+    _is_due: DueTest
     _on_request: Callable[[str], None]
     _options: Mapping[str, Any]
     _since: datetime = attrs.field(kw_only=True)
@@ -147,9 +152,16 @@ class Visit:
 
     async def run(self) -> None:
         """Makes the visit. StateFailed where the state cannot be written: then nothing of its last document is."""
-        make_run = await self._stores.run(self._begin)
-        run = make_run()  # in the event loop, as is_due() is called here
-        self.postponed = run.state_sync.postponed
+        sync, responses = await self._stores.run(self._open)
+        self.fetcher = VisitFetcher(self._reader.fetcher_of(sync.target), responses, self._clock, self._on_request)
+        self.postponed = sync.state_sync.postponed
+        run = self._reader.run_sync(
+            sync,
+            fetcher=self.fetcher,
+            stored=DueDocuments(sync.cache, self._is_due, self.postponed),
+            executor=self._stores.executor,
+            keeps_pauses=True,
+        )
         ending = ExitStack()
         ending.enter_context(run.reading())
         try:
@@ -171,22 +183,15 @@ class Visit:
 
     # --- in the thread of the state ---
 
-    def _begin(self) -> Callable[[], ChangeRun]:
+    def _open(self) -> tuple[OpenSync, dict[str, StoredResponse]]:
         now, responses = self._clock(), self._stores.data.responses(self._name, self._since)
         # A time in the future, of a clock that was wrong, would keep a robots.txt in use until then.
         stored = {url: response for url, response in responses.items() if response.at <= now}
-
-        def wrap(fetcher: Any) -> VisitFetcher:
-            self.fetcher = VisitFetcher(fetcher, stored, self._clock, self._on_request)
-            return self.fetcher
-
-        options: Any = {**self._options, "is_due": self._is_due, "clock": self._clock}
+        options: Any = {**self._options, "clock": self._clock}
         options |= {"on_document": self._end_document, "on_item": self._note_fault}
         with self._stores.log.transaction():
             # It commits the row of the site, which a later rollback must not take.
-            return self._reader.begin_sync(
-                self._target, self._stores.state, options, wrap=wrap, executor=self._stores.executor, keeps_pauses=True
-            )
+            return self._reader.open_sync(self._target, self._stores.state, options), stored
 
     def _apply(self, run: ChangeRun, batch: Batch) -> None:
         with self._stores.log.transaction():
@@ -228,6 +233,33 @@ class Visit:
     def _note_fault(self, item: Item) -> None:
         if isinstance(item, Problem) and item.severity != "info" and len(self.faults) < _MAX_FAULTS:
             self.faults.append(item)
+
+
+@attrs.frozen
+class DueDocuments:
+    """The stored documents of a site, and whether each document `is_due`: one that is not takes no request.
+
+    It ends like one that is unchanged; if it is not known, without an entry and incomplete. Those go to `postponed`.
+    """
+
+    _cache: DocumentCache
+    _is_due: DueTest
+    _postponed: set[str]
+
+    def skipped(self, listed: Listed, authorities: tuple[str, ...]) -> CachedDocument | None:
+        """As StoredDocuments.skipped()."""
+        found = self._cache.skipped(listed, authorities)
+        if found is not None:
+            return found
+        known = self._cache.known(listed.url, authorities)
+        if self._is_due(listed.url, listed.ref, known is not None):
+            return None
+        self._postponed.add(listed.url)
+        return known or NOT_READ
+
+    def confirmed(self, request: DocumentRequest, authorities: tuple[str, ...]) -> CachedDocument | None:
+        """As StoredDocuments.confirmed()."""
+        return self._cache.confirmed(request, authorities)
 
 
 @attrs.define

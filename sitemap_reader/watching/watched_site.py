@@ -384,7 +384,7 @@ class Signals:
     requested: set[str] = attrs.field(factory=set)
 
     def is_due(self, url: str, listing: SitemapRef | None, is_known: bool) -> bool:
-        """As in DocumentCache; reserves each request that is not among the `due` ones."""
+        """Whether to request a document; reserves each request that is not among the `due` ones."""
         is_due = self._is_due(url, listing, is_known)
         if is_due:
             self.wanted.add(url)

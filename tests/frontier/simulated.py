@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import attrs
@@ -12,12 +12,15 @@ from kit import index, urlset  # noqa: F401 - for the tests of the frontier
 
 from sitemap_reader import Outcome, Problem, SitemapParser, SitemapRef, UrlRecord
 from sitemap_reader.frontier import (
+    CachedDocument,
+    DocumentCache,
     DocumentRequest,
     Failed,
     Finished,
     Frontier,
     Head,
     LastmodEvidence,
+    Listed,
     Plan,
     parse_rules,
     parse_target,
@@ -45,6 +48,7 @@ class Walk:
     """A crawl that has ended, and what was seen during it."""
 
     frontier: Frontier
+    cache: DocumentCache | None = None
     requested: list[str] = attrs.field(factory=list)
     at: list[float] = attrs.field(factory=list)  # the time of each request
     most_in_flight: int = 0
@@ -76,21 +80,57 @@ class Walk:
         return found
 
 
+class RequestsAll(Frontier):
+    """A frontier with a caller who has all documents requested; take() returns the Problems and Outcomes."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        self._reports: list[Problem | Outcome] = []
+        super().__init__(*args, **options)
+
+    def _request_all(self) -> None:
+        for event in super().take():
+            if isinstance(event, Listed):
+                self.request(event)
+            else:
+                self._reports.append(event)
+
+    @property
+    def done(self) -> bool:
+        self._request_all()
+        return super().done
+
+    def next_requests(self, now: float) -> list[DocumentRequest]:
+        self._request_all()
+        return super().next_requests(now)
+
+    def wait(self, now: float) -> float | None:
+        self._request_all()
+        return super().wait(now)
+
+    def take(self) -> list[Any]:
+        self._request_all()
+        reports, self._reports = self._reports, []
+        return reports
+
+
 def walk(
     targets: str | list[str], pages: Mapping[str, Reply | list[Reply]], *, takes: float = 0.0,
-    chance: random.Random | None = None, **plan: object,
+    chance: random.Random | None = None, cache: DocumentCache | None = None, **plan: object,
 ) -> Walk:
     """Simulates the crawl to its end; each response `takes` so many seconds. Fails if it would wait forever.
 
     Responses come in the order of the requests, or in the random order of `chance`.
     """
     seeds = [parse_target(target) for target in ([targets] if isinstance(targets, str) else targets)]
-    frontier = Frontier(seeds, Plan(**plan), jitter=lambda: 0.5)  # type: ignore[arg-type]
+    names = cache.names if cache else frozenset()
+    made = Plan(**{"former_sitemaps": names, **plan})  # type: ignore[arg-type]
     replies = {url: list(reply) if isinstance(reply, list) else [reply] for url, reply in pages.items()}
-    seen = Walk(frontier)
+    seen = Walk(Frontier(seeds, made, jitter=lambda: 0.5), cache)
+    frontier = seen.frontier
     now = 0.0
     flying: list[DocumentRequest] = []
     while not frontier.done:
+        handle_events(seen, now)
         for request in frontier.next_requests(now):
             seen.requested.append(request.url)
             seen.at.append(now)
@@ -107,9 +147,29 @@ def walk(
             seconds = frontier.wait(now)
             assert seconds is not None, f"stuck after {seen.requested}"
             now += seconds
-        seen.reported += frontier.take()
         assert len(seen.requested) < 1000
+    handle_events(seen, now)
     return seen
+
+
+def handle_events(seen: Walk, now: float = 0.0) -> None:
+    """Collects what the frontier reports, and has what it lists requested, but for what the cache has."""
+    frontier = seen.frontier
+    for event in frontier.take():
+        if not isinstance(event, Listed):
+            seen.reported.append(event)
+            continue
+        known = seen.cache and seen.cache.skipped(event, frontier.authorities_of(event.document))
+        if known is None:
+            frontier.request(event)
+        else:
+            end_unchanged(frontier, frontier.skip(event), known, now)
+
+
+def end_unchanged(frontier: Frontier, request: DocumentRequest, known: CachedDocument, now: float = 0.0) -> None:
+    for ref in known.children:
+        frontier.receive(request, ref, now, TODAY)
+    frontier.receive(request, Finished(known.outcome), now, TODAY)
 
 
 def answer(seen: Walk, request: DocumentRequest, reply: Reply, now: float, *, seconds: float = 0.0) -> None:
@@ -119,7 +179,11 @@ def answer(seen: Walk, request: DocumentRequest, reply: Reply, now: float, *, se
         return
     body = reply.encode() if isinstance(reply, str) else reply if isinstance(reply, bytes) else b""
     status, headers = reply if isinstance(reply, tuple) else (reply if isinstance(reply, int) else 200, {})
-    if not frontier.receive(request, Head(status, headers, seconds), now, TODAY):
+    known = seen.cache and seen.cache.confirmed(request, frontier.authorities_of(request.document))
+    if not frontier.receive(request, Head(status, headers, seconds, is_conditional=bool(known)), now, TODAY):
+        return
+    if known and status == 304:
+        end_unchanged(frontier, request, known, now)
         return
     parser = SitemapParser(
         url=request.document.original_url, final_url=request.url, scope=frontier.plan.scope,

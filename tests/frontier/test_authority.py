@@ -15,6 +15,7 @@ from simulated import (
     TODAY,
     Pages,
     Reply,
+    RequestsAll,
     Walk,
     answer,
     index,
@@ -30,7 +31,6 @@ from sitemap_reader.frontier import (
     Authorities,
     DocumentRequest,
     Finished,
-    Frontier,
     Head,
     Listing,
     Plan,
@@ -74,7 +74,7 @@ WALKS: dict[str, tuple[str, Pages, dict[str, Any], list[str], list[str], list[st
     "the robots.txt of a host is reported once it verifies": (
         SITE, {ROBOTS: names(INDEX), INDEX: index(MAP, MOVED), MAP: index(), OURS: (301, {"location": TEXT}),
                TEXT: names(INDEX, rules="Crawl-delay: 999"), MOVED: urlset(f"{HOST}/x")}, {"is_recording": True},
-        [ROBOTS, INDEX, MAP, OURS, TEXT, MOVED], [f"{HOST}/x"], [f"F03 {OURS}", f"info F15 {OURS}"], {OURS: {}}),
+        [ROBOTS, INDEX, OURS, MAP, TEXT, MOVED], [f"{HOST}/x"], [f"F03 {OURS}", f"info F15 {OURS}"], {OURS: {}}),
     # Dates or pages may have changed: what was dropped before counts as it is now. What its first reading could have
     # given is not looked for.
     "changed before its second reading": (
@@ -173,7 +173,7 @@ def test_failed_second_reading_keeps_the_first_and_reports_the_loss(second: Repl
 
 
 def test_a_second_reading_has_its_own_time_of_the_network() -> None:
-    frontier = Frontier([parse_target(SITE)], Plan())
+    frontier = RequestsAll([parse_target(SITE)], Plan())
     pages: dict[str, Reply] = {**LATE, f"{HOST}/robots.txt": names(PROVEN)}
     spent: list[float] = []
     seen = Walk(frontier)
@@ -200,7 +200,7 @@ def test_scope_host_reads_once(scope: str) -> None:
 
 
 def test_a_document_that_is_listed_more_widely_while_it_is_read_is_read_once_more() -> None:
-    frontier = Frontier([parse_target(NARROW)], Plan())
+    frontier = RequestsAll([parse_target(NARROW)], Plan())
     (robots,) = frontier.next_requests(0.0)
     frontier.receive(robots, Head(404, {}), 0.0, TODAY)
     (top,) = frontier.next_requests(0.0)
@@ -300,7 +300,7 @@ def test_hosts_requested_for_verification_are_limited(more: int) -> None:
 
 def test_http_fallback_uses_a_robots_txt_that_was_read_before() -> None:
     http = "http://shop.example"
-    frontier = Frontier([parse_target("shop.example"), parse_target(f"{http}/x.xml")], Plan(), jitter=lambda: 0.5)
+    frontier = RequestsAll([parse_target("shop.example"), parse_target(f"{http}/x.xml")], Plan(), jitter=lambda: 0.5)
     https_robots, http_robots = sorted(frontier.next_requests(0.0), key=lambda request: request.url, reverse=True)
     frontier.receive(http_robots, Head(200, {}), 0.0, TODAY)
     frontier.receive(http_robots, SitemapRef(f"{http}/a.xml"), 0.0, TODAY)
@@ -332,18 +332,18 @@ def test_repeated_sitemap_lines_cost_as_much_as_one(
 # --- what one call costs ----------------------------------------------------------------------------------------
 
 
-def play(frontier: Frontier, visits: list[DocumentRequest], pages: Pages) -> None:
+def play(frontier: RequestsAll, visits: list[DocumentRequest], pages: Pages) -> None:
     for request in visits:
         reply = pages.get(request.url, 404)
         assert not isinstance(reply, list)
         answer(Walk(frontier), request, reply, 0.0)
 
 
-def propagating(children: int) -> tuple[Frontier, list[str]]:
+def propagating(children: int) -> tuple[RequestsAll, list[str]]:
     """A crawl in which an index has gained an authority; none of its many children has been read."""
     listed = [f"{HOST}/n/{number}.xml" for number in range(children)]
     pages: Pages = {ROBOTS: names(NARROW), f"{HOST}/robots.txt": names(PROVEN), PROVEN: index(NARROW)}
-    frontier = Frontier([parse_target(SITE)], Plan(concurrency=1))
+    frontier = RequestsAll([parse_target(SITE)], Plan(concurrency=1))
     for _ in range(4):
         play(frontier, frontier.next_requests(0.0), {**pages, NARROW: index(PROVEN, *listed)})
     return frontier, listed
@@ -368,7 +368,7 @@ def test_gained_authority_reaches_children_before_their_requests() -> None:
 def test_dropped_urls_wait_until_authorities_are_propagated() -> None:
     """The children have been read and no host is waited for, but authorities are not propagated yet."""
     listed = [f"{HOST}/n/{number}.xml" for number in range(3_000)]
-    frontier = Frontier([parse_target(SITE)], Plan(concurrency=9_999, per_host=9_999))
+    frontier = RequestsAll([parse_target(SITE)], Plan(concurrency=9_999, per_host=9_999))
     play(frontier, frontier.next_requests(0.0), {ROBOTS: names(NARROW)})
     play(frontier, frontier.next_requests(0.0), {f"{HOST}/robots.txt": names(PROVEN)})
     play(frontier, frontier.next_requests(0.0), {NARROW: index(PROVEN, *listed)})
@@ -405,7 +405,7 @@ def test_children_listed_during_propagation_gain_the_authority() -> None:
     """The index is still being read when a propagation step ends."""
     listed = [f"{HOST}/n/{number}.xml" for number in range(5_000)]
     late = f"{HOST}/n/late.xml"
-    frontier = Frontier([parse_target(SITE)], Plan(concurrency=2))
+    frontier = RequestsAll([parse_target(SITE)], Plan(concurrency=2))
     play(frontier, frontier.next_requests(0.0), {ROBOTS: names(NARROW)})
     play(frontier, frontier.next_requests(0.0), {f"{HOST}/robots.txt": names(PROVEN)})
     (narrow,) = frontier.next_requests(0.0)
@@ -429,7 +429,7 @@ def test_children_listed_during_propagation_gain_the_authority() -> None:
 @pytest.mark.slow
 def test_unverified_children_are_reported_in_batches() -> None:
     children = [f"https://other.example/{number}.xml" for number in range(2_500)]
-    frontier, reported = Frontier([parse_target(INDEX)], Plan()), []
+    frontier, reported = RequestsAll([parse_target(INDEX)], Plan()), []
     for page in (names(), index(*children), names()):
         (request,) = frontier.next_requests(0.0)
         answer(Walk(frontier), request, page, 0.0)

@@ -17,6 +17,7 @@ from simulated import (
     TODAY,
     Pages,
     Reply,
+    RequestsAll,
     Walk,
     answer,
     index,
@@ -34,7 +35,6 @@ from sitemap_reader.frontier import (
     Arrived,
     Failed,
     Finished,
-    Frontier,
     Head,
     Plan,
     Selection,
@@ -96,7 +96,7 @@ WALKS: dict[str, tuple[str | list[str], Pages, dict[str, object], list[str], str
     "without a Sitemap line": (SITE, {ROBOTS: names(), MAP: ONE}, {}, [MAP], "1", ["F09 robots.txt"]),
     "that names itself": (
         SITE, {ROBOTS: names(ROBOTS, A, "http://me:x@shop.example/robots.txt"), A: ONE}, {},
-        [A, f"{HTTP}/robots.txt"], "1", ["S05 robots.txt robots.txt"]),
+        [f"{HTTP}/robots.txt", A], "1", ["S05 robots.txt robots.txt"]),
     "that names itself alone": (SITE, {ROBOTS: names(ROBOTS)}, {"probe": "never"}, [], "",
                                 ["S05 robots.txt robots.txt", "F09 robots.txt"]),
     "that names another": (SITE, {ROBOTS: names(of(WWW)[0]), of(WWW)[0]: names(of(WWW)[1]),
@@ -213,7 +213,7 @@ def test_what_is_requested_and_read(
 
 
 def test_documents_wait_until_robots_txt_has_been_read() -> None:
-    frontier = Frontier([parse_target(MAP)], Plan())
+    frontier = RequestsAll([parse_target(MAP)], Plan())
     (robots,) = frontier.next_requests(0.0)
     assert robots.url == ROBOTS
     assert frontier.next_requests(5.0) == []
@@ -285,7 +285,7 @@ def test_advice_depends_on_the_reason() -> None:
 
 def test_an_answer_that_breaks_off_is_no_reason_for_http() -> None:
 
-    frontier = Frontier([parse_target("shop.example")], Plan(), jitter=lambda: 0.5)
+    frontier = RequestsAll([parse_target("shop.example")], Plan(), jitter=lambda: 0.5)
     (robots,) = frontier.next_requests(0.0)
     assert frontier.receive(robots, Head(200, {}), 0.0, TODAY)
     frontier.receive(robots, Failed("F04", "reset"), 0.0, TODAY)
@@ -662,7 +662,7 @@ def test_permanent_failures_are_not_retried(reply: Reply) -> None:
 @pytest.mark.parametrize("url", [MAP, ROBOTS])
 def test_a_part_of_a_document_is_no_answer(url: str) -> None:
     """A 206 to a request without Range may hold any part."""
-    frontier = Frontier([parse_target(url)], Plan(), jitter=lambda: 0.5)
+    frontier = RequestsAll([parse_target(url)], Plan(), jitter=lambda: 0.5)
     (request,) = frontier.next_requests(0.0)
     if url == MAP:
         frontier.receive(request, Head(404, {}), 0.0, TODAY)
@@ -782,7 +782,7 @@ def test_a_host_with_a_longer_crawl_delay_is_skipped(delay: str, limit: float, r
 
 def test_duration_of_a_crawl_delay_is_known() -> None:
     children = [f"{SITE}/{number}.xml" for number in range(4)]
-    frontier = Frontier([parse_target(SITE)], Plan())
+    frontier = RequestsAll([parse_target(SITE)], Plan())
     (robots,) = frontier.next_requests(0.0)
     assert frontier.policy.longest_delay() is None
     assert frontier.receive(robots, Head(200, {}), 0.0, TODAY)
@@ -790,6 +790,7 @@ def test_duration_of_a_crawl_delay_is_known() -> None:
         frontier.receive(robots, SitemapRef(child, sitemap=ROBOTS), 0.0, TODAY)
     rules = parse_rules("User-agent: *\nCrawl-delay: 10", "bot")
     frontier.receive(robots, Finished(Outcome(format="robots"), rules), 0.0, TODAY)
+    assert len(frontier.take()) == 1
     delay = frontier.policy.longest_delay()
     assert delay is not None
     assert (delay.host, delay.delay_seconds, delay.documents, delay.seconds_left) == (SITE, 10.0, 4, 40.0)
@@ -817,7 +818,7 @@ def test_four_a_host_and_sixteen_in_all_are_the_defaults() -> None:
 
 def test_received_document_frees_its_slot_within_a_bound() -> None:
     children = [f"{SITE}/{number}.xml" for number in range(6)]
-    frontier = Frontier([parse_target(SITE)], Plan(per_host=2, probe="never"))
+    frontier = RequestsAll([parse_target(SITE)], Plan(per_host=2, probe="never"))
     (robots,) = frontier.next_requests(0.0)
     frontier.receive(robots, Head(200, {}), 0.0, TODAY)
     for child in children:
@@ -846,7 +847,7 @@ def test_received_document_frees_its_slot_within_a_bound() -> None:
 
 
 def test_validators_and_status_are_in_the_outcome() -> None:
-    frontier = Frontier([parse_target(MAP)], Plan())
+    frontier = RequestsAll([parse_target(MAP)], Plan())
     (robots,) = frontier.next_requests(0.0)
     frontier.receive(robots, Head(404, {}), 0.0, TODAY)
     (request,) = frontier.next_requests(0.0)
@@ -1003,7 +1004,7 @@ def test_forbidden_documents_are_reported_in_batches() -> None:
     children = [f"{SITE}/no/{number}.xml" for number in range(5_000)]
     seen = walk(INDEX, {ROBOTS: names(rules="Disallow: /no/"), INDEX: index(*children)})
     assert len(problems(seen, "F02")) == len(children)
-    frontier, reported = Frontier([parse_target(INDEX)], Plan()), []
+    frontier, reported = RequestsAll([parse_target(INDEX)], Plan()), []
     for page in (names(rules="Disallow: /no/"), index(*children)):
         (request,) = frontier.next_requests(0.0)
         answer(Walk(frontier), request, page, 0.0)
@@ -1020,7 +1021,7 @@ def test_forbidden_documents_are_reported_in_batches() -> None:
 def test_expensive_rules_are_matched_for_a_few_documents_in_one_call(length: int) -> None:
     rules = "\n".join(f"Disallow: /*aaaaab{number:x}$" for number in range(18_000))
     children = [f"{SITE}/{'a' * length}{number}.xml" for number in range(30)]
-    frontier = Frontier([parse_target(INDEX)], Plan(per_host=1000, concurrency=1000))
+    frontier = RequestsAll([parse_target(INDEX)], Plan(per_host=1000, concurrency=1000))
     for page in (names(rules=rules), index(*children)):
         (request,) = frontier.next_requests(0.0)
         answer(Walk(frontier), request, page, 0.0)
@@ -1034,7 +1035,7 @@ def test_expensive_rules_are_matched_for_a_few_documents_in_one_call(length: int
 @pytest.mark.slow
 def test_waiting_documents_end_in_batches() -> None:
     children = [f"{SITE}/{number}.xml" for number in range(2_500)]
-    frontier, seen = Frontier([parse_target(INDEX)], Plan(concurrency=9999, per_host=9999)), []
+    frontier, seen = RequestsAll([parse_target(INDEX)], Plan(concurrency=9999, per_host=9999)), []
     for page in (names(), index(*children)):
         (request,) = frontier.next_requests(0.0)
         answer(Walk(frontier), request, page, 0.0)

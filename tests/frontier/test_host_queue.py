@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from calls import calls_of
-from simulated import INDEX, TODAY
+from simulated import INDEX, TODAY, RequestsAll
 
 from sitemap_reader import Limits, Outcome, SitemapRef
 from sitemap_reader.frontier import (
@@ -16,7 +16,6 @@ from sitemap_reader.frontier import (
     DocumentRequest,
     Failed,
     Finished,
-    Frontier,
     Head,
     HostQueues,
     Plan,
@@ -93,7 +92,7 @@ def test_work_is_linear_in_the_requests(make: Callable[[int], HostQueues]) -> No
     assert calls(2_000) < 2.5 * calls(1_000)
 
 
-def leisurely(frontier: Frontier, hosts: int, rules: Rules) -> Counter[str]:
+def leisurely(frontier: RequestsAll, hosts: int, rules: Rules) -> Counter[str]:
     """A crawl of an index with two sitemaps on each of many hosts; a response takes a hundredth of a second."""
     requested: Counter[str] = Counter()
     flying: list[DocumentRequest] = []
@@ -127,7 +126,7 @@ def test_crawl_delays_of_many_hosts_cost_linear_work(delay: int) -> None:
     rules = parse_rules(f"User-agent: *\nCrawl-delay: {delay}", "bot")
 
     def calls(hosts: int) -> int:
-        frontier = Frontier([parse_target(INDEX)], Plan(scope="any", limits=Limits(max_crawl_delay_seconds=60.0)))
+        frontier = RequestsAll([parse_target(INDEX)], Plan(scope="any", limits=Limits(max_crawl_delay_seconds=60.0)))
         seen: list[Counter[str]] = []
         count = calls_of(lambda: seen.append(leisurely(frontier, hosts, rules)))
         assert len(seen[0]) == seen[0].total() == 2 + 3 * hosts

@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 from dated_sites import ACCURATE, INDEX, SITE, STALE, TODAY, at_random, partly_stale, some_world
-from simulated import Pages, Walk, index, names, reports, urlset, walk
+from simulated import Pages, RequestsAll, Walk, index, names, reports, urlset, walk
 
 from sitemap_reader import Limits, Outcome, SitemapRef
 from sitemap_reader.frontier import (
     Finished,
-    Frontier,
     Head,
     Plan,
     Selection,
@@ -249,7 +248,7 @@ def test_children_are_decided_on_in_batches() -> None:
 
 
 def test_left_crawl_reports_an_index_with_waiting_children() -> None:
-    frontier = Frontier([parse_target(INDEX)], Plan(selection=since(), obey_robots=False))
+    frontier = RequestsAll([parse_target(INDEX)], Plan(selection=since(), obey_robots=False))
     (robots,) = frontier.next_requests(0.0)
     frontier.receive(robots, Head(404, {}), 0.0, TODAY)
     (request,) = frontier.next_requests(0.0)

@@ -3,22 +3,24 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import attrs
 import pytest
 from simulated import INDEX, MAP, ROBOTS, SITE, TODAY, Pages, index, names, urlset, walk
 
-from sitemap_reader import SitemapRef
+from sitemap_reader import Outcome, SitemapRef, UsageError
 from sitemap_reader.frontier import (
+    Arrived,
     CachedDocument,
+    Document,
     DocumentCache,
+    Finished,
     Frontier,
     Head,
+    Listed,
     Plan,
-    conditions,
     is_strong,
-    make_patterns,
     parse_target,
 )
 
@@ -38,6 +40,10 @@ READ = CachedDocument(
 
 def memory(known: CachedDocument = READ, trust: str = "auto", **more: object) -> DocumentCache:
     return DocumentCache(TODAY, trust, {MAP: known}, frozenset({MAP}), **more)  # type: ignore[arg-type]
+
+
+def listed(lastmod: tuple[datetime | None, str | None]) -> Listed:
+    return Listed(Document(MAP, "index", listed=SitemapRef(MAP, *lastmod)))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("change", "trust", "expected"), [
@@ -62,19 +68,18 @@ def memory(known: CachedDocument = READ, trust: str = "auto", **more: object) ->
 ])
 def test_when_a_document_is_not_requested(change: dict[str, object], trust: str, expected: bool) -> None:
     known = attrs.evolve(READ, **change)  # type: ignore[arg-type]
-    skipped = memory(known, trust).skipped(MAP, STATED, HOST)  # type: ignore[arg-type]
-    assert (skipped is known) is expected
+    assert (memory(known, trust).skipped(listed(STATED), HOST) is known) is expected
 
 
 def test_a_day_counts_to_its_end() -> None:
     day = (TODAY.replace(hour=0) - 5 * DAY, "day")
     for hours, expected in ((36, False), (37, True)):
         known = attrs.evolve(READ, listed=day, read_at=day[0] + timedelta(hours=hours))
-        assert (memory(known).skipped(MAP, day, HOST) is known) is expected  # type: ignore[arg-type]
+        assert (memory(known).skipped(listed(day), HOST) is known) is expected
 
 
 def test_undated_child_is_requested() -> None:
-    assert memory(trust="always").skipped(MAP, None, HOST) is None
+    assert memory(trust="always").skipped(listed((None, None)), HOST) is None
 
 
 @pytest.mark.parametrize(("known", "headers"), [
@@ -84,7 +89,7 @@ def test_undated_child_is_requested() -> None:
     (attrs.evolve(READ, etag=None), {}),
 ])
 def test_conditions(known: CachedDocument, headers: dict[str, str]) -> None:
-    assert conditions(known) == headers
+    assert known.conditions == headers
 
 
 @pytest.mark.parametrize(("text", "expected"), [
@@ -120,19 +125,39 @@ def test_children_of_an_unchanged_index_are_read() -> None:
     assert not seen.codes
 
 
-def test_children_of_an_unchanged_index_are_queued_in_batches() -> None:
-    children = [f"{SITE}/{number}.xml" for number in range(1_000)]
-    known = DocumentCache(TODAY, "auto", {INDEX: known_index(*children)}, frozenset({INDEX}))
-    frontier = Frontier([parse_target(INDEX)], Plan(cache=known, no_follow=make_patterns("", r"/\d+\.xml")))
-    for head in (404, 304):
-        (request,) = frontier.next_requests(0.0)
-        frontier.receive(request, Head(head, {}), 0.0, TODAY)
-    assert frontier.wait(0.0) == 0.0
-    assert frontier.next_requests(0.0) == []
-    assert 0 < frontier.pruned["no-follow"] < len(children)
-    while not frontier.done:
-        assert frontier.next_requests(0.0) == []
-    assert frontier.pruned["no-follow"] == len(children)
+def test_what_is_skipped_is_answered_from_what_the_caller_has() -> None:
+    frontier = Frontier([parse_target(INDEX)], Plan(obey_robots=False, probe="never"))
+    (given,) = frontier.take()
+    request = frontier.skip(given)
+    assert frontier.awaits_answers
+    frontier.receive(request, SitemapRef(MAP, sitemap=INDEX), 0.0, TODAY)
+    frontier.receive(request, Finished(known_index(MAP).outcome), 0.0, TODAY)
+    child, outcome = frontier.take()
+    assert (child.url, child.ref.sitemap, outcome.url, outcome.not_modified) == (MAP, INDEX, INDEX, True)
+    assert not frontier.done
+    frontier.request(child)
+    assert [request.url for request in frontier.next_requests(0.0)] == [ROBOTS]
+
+
+def test_steps_and_answers_that_do_not_fit_are_refused() -> None:
+    frontier = Frontier([parse_target(MAP)], Plan(obey_robots=False, probe="never"))
+    (given,) = frontier.take()
+    frontier.request(given)
+    for decide in (frontier.request, frontier.skip):
+        with pytest.raises(UsageError, match=f"{MAP} is queued"):
+            decide(given)
+    (robots,) = frontier.next_requests(0.0)
+    frontier.receive(robots, Head(404, {}), 0.0, TODAY)
+    (request,) = frontier.next_requests(0.0)
+    unchanged = Finished(Outcome(format="urlset"))
+    for answer in (unchanged, Arrived(), SitemapRef(MAP)):
+        with pytest.raises(UsageError, match=f"{MAP} is requested: no {type(answer).__name__} can be received"):
+            frontier.receive(request, answer, 0.0, TODAY)
+    assert frontier.receive(request, Head(200, {}), 0.0, TODAY)
+    frontier.receive(request, unchanged, 0.0, TODAY)
+    with pytest.raises(UsageError, match=f"{MAP} is reported: no Finished"):
+        frontier.receive(request, unchanged, 0.0, TODAY)
+    assert frontier.done
 
 
 def test_child_that_is_not_requested_ends_as_unchanged() -> None:

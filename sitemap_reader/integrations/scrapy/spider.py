@@ -31,7 +31,7 @@ from ...model.problems import Problem
 from ...model.records import SitemapRef, UrlRecord
 from ...parser.normalise.urls import is_web_url
 from .downloader import DownloaderFetcher, SitemapDownloads
-from .items import RECORD, FilteredFrontier, entry_of
+from .items import RECORD, entry_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Sequence
@@ -179,8 +179,7 @@ class SitemapReaderSpider(SitemapSpider):
         )
         seeds = tuple(parse_target(name) for name in names)
         target = Target(", ".join(seed.target for seed in seeds), seeds)
-        choose = partial(self._children, reporter=reporter)
-        return reader.crawl_run(target, query, frontier=partial(FilteredFrontier, choose=choose))
+        return reader.crawl_run(target, query, select_children=partial(self._children, reporter=reporter))
 
     async def _records(self, run: CrawlRun, ended: list[str | None]) -> AsyncGenerator[Iterable[UrlRecord], None]:
         """Records as they come; all of a document at once, at its end, if `sitemap_filter` is overridden."""
