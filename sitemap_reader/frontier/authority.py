@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from ..parser.normalise.scope import Scope, verified_prefixes
 from ..parser.normalise.urls import directory, without_userinfo
-from .document_request import Reread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,16 +77,10 @@ class Authorities:
         reason = Scope(self._mode, authorities).reason(ref.loc)
         return None if reason in _ON_ITS_HOST or self.granted_by_robots(ref.loc) else reason
 
-    def plan_reread(self, document: Document) -> Reread | None:
-        """A second reading, if an authority gained since the first one may cover some of what that dropped.
-
-        An authority can regain only URLs that were dropped for the reason for which it lies outside the former scope
-        itself: one on another host regains nothing if only paths were dropped.
-        """
-        former, first = Scope(self._mode, (*document.authorities, directory(document.url))), document.outcome
-        if first is None or not any(former.reason(each) in first.dropped for each in self.authorities_of(document)):
-            return None
-        return Reread(former, first)
+    def scope_of(self, document: Document, authorities: tuple[str, ...] | None = None) -> Scope:
+        """The scope of a document, by what is known now, or with the authorities of an earlier time."""
+        own = self.authorities_of(document) if authorities is None else authorities
+        return Scope(self._mode, (*own, directory(document.url)))
 
     # --- gains ---
 

@@ -9,7 +9,7 @@ the frontier, or by one answer of the caller; any other step is an error of the 
 
     listed ──request──> queued ──start──> requested ──read──> reading ──arrive──> arrived
       │                   ^                   │                   │                  │
-      skip                └─queue (redirect, retry, second reading)                  │
+      skip                └─────queue (redirect, retry)                              │
       v                                       │                   │                  │
     unchanged <──────────304──────────────────┤                   │                  │
       └──end────> ended <─────end─────────────┴───────────────────┴──────────────────┘
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from ..model.problems import Severity
     from ..parser.content.decoder import ReadPrefix
     from ..parser.dialects.robots import RobotsBody
-    from ..parser.normalise.scope import Scope
     from .lastmod_trust import Lastmod, LastmodSummary
     from .robots_rules import Rules
 
@@ -59,13 +58,11 @@ _LIFE: dict[State, dict[Step, State]] = {
     "arrived": {"queue": "queued", "end": "ended"},
     "unchanged": {"end": "ended"},
     "alias": {"queue": "queued", "end": "ended"},
-    "ended": {"queue": "queued", "report": "reported"},  # queued for a second reading
+    "ended": {"report": "reported"},
     "reported": {},
 }
 
 _SCOPE_REASONS = frozenset(get_args(DropReason))
-# The problems of URLs that are dropped for one of these reasons.
-SCOPE_CODES = frozenset({"U04", "U05"})
 # Parents that are examined for a cycle. Sites have a handful.
 _MAX_ANCESTORS = 64
 
@@ -99,14 +96,13 @@ class Finished:
 
     `rules` are those of a robots.txt: see robots_rules.parse_rules(); `robots_body` is what its body is. `dates` are
     those of its entries, if requested.
-    `regained` counts the records that a second reading yielded, by the reason for which the first one dropped them.
-    `dropped_origins`: their URLs were dropped as on a host out of scope; their robots.txt may name the document.
+    `dropped_origins`: their URLs were dropped as on a host out of scope; their robots.txt may name the document. Where
+    URLs were dropped as out of scope, its Outcome comes when its scope grows no more: see Frontier.scope_of().
     """
 
     outcome: Outcome
     rules: Rules | None = None
     dates: LastmodSummary | None = None
-    regained: Counter[str] | None = None
     dropped_origins: tuple[str, ...] = ()
     robots_body: RobotsBody | None = None
 
@@ -167,39 +163,12 @@ NOTHING_RECEIVED = Received()
 # --- what is requested ---
 
 
-@attrs.frozen
-class Reread:
-    """A second reading of a document whose scope has grown since, for the records that the first one dropped.
-
-    `former` is the scope of the first reading, `first` its outcome. A second reading adds no child and repeats no
-    record.
-    """
-
-    former: Scope
-    first: Outcome
-
-    def is_replaced_by(self, second: Outcome) -> bool:
-        """Whether what the second reading found out of scope replaces what the first did."""
-        return second.complete or second.sha256 == self.first.sha256
-
-    def merge(self, second: Finished) -> Outcome:
-        """The outcome of both readings: the second if the bytes were the same, else the first plus `regained`."""
-        first, regained = self.first, second.regained or Counter[str]()
-        if second.outcome.sha256 == first.sha256:
-            return second.outcome
-        first.kept += regained.total()
-        first.dropped = dict(Counter(first.dropped) - regained)
-        first.complete = first.complete and second.outcome.complete
-        return first
-
-
 @attrs.frozen(eq=False)
 class DocumentRequest:
     """One request to make: a document, and the URL to request now.
 
     `redirects` are the URLs that redirected here, `tries` and `network_seconds` (waited for the network) count earlier
-    tries too. With `reread`, only what the first reading dropped is wanted. A retry, a redirect and a second reading
-    each have a request of their own. `cookies` are those that its redirects have set.
+    tries too. A retry and a redirect have requests of their own. `cookies` are those that its redirects have set.
     """
 
     document: Document = attrs.field(repr=False)
@@ -210,12 +179,11 @@ class DocumentRequest:
     not_before: float = 0.0
     network_seconds: float = 0.0
     resume: ResumePoint | None = None
-    reread: Reread | None = None
 
     @property
     def may_be_conditional(self) -> bool:
         """Whether a 304 would do: not where part of the document is here already, as it is needed whole."""
-        return not (self.document.is_robots or self.reread or self.resume)
+        return not (self.document.is_robots or self.resume)
 
 
 @attrs.frozen(eq=False)

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ..model.problems import Problem, report
 from ..parser.content.sniff import SITEMAP_FORMATS
 from ..parser.normalise.urls import origin
-from .document_request import SCOPE_CODES, Listed
+from .document_request import Listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ..model.problems import Problems, Severity
+    from ..model.problems import Severity
     from ..model.records import Outcome, SitemapRef
-    from .document_request import Document, Finished, Reread
+    from .document_request import Document
 
 Event: TypeAlias = "Listed | Problem | Outcome"
 
@@ -95,15 +95,6 @@ class Events:
         decided.probe_problems = []
         document.forget()
 
-    def report_reread_end(self, document: Document, reread: Reread, second: Finished) -> None:
-        """Reports the end of a document that was read twice and has the outcome of the first reading."""
-        merged, found = reread.merge(second), second.outcome
-        if merged is found:
-            self.set_outcome(document, found)
-        elif reread.is_replaced_by(found):
-            _replace_scope_problems(merged, found, document.report.problems)
-        self.report_end(document)
-
     def report_probe(self, document: Document) -> None:
         """Reports a probe like any other document from now on, as something lists or needs it; even if it has ended."""
         if document.is_probe:
@@ -115,18 +106,6 @@ class Events:
     def report_first_failure(self, outcome: Outcome) -> None:
         """Reports the end of a failed robots.txt whose successor, at another origin, has a message for both."""
         self._events.append(outcome)
-
-
-def _replace_scope_problems(outcome: Outcome, second: Outcome, own: Problems) -> None:
-    """Puts the problems of scope of a second reading, and those of the frontier, in place of the first reading's."""
-    outcome.problems = {code: count for code, count in outcome.problems.items() if code not in SCOPE_CODES}
-    outcome.samples = tuple(sample for sample in outcome.samples if sample.code not in SCOPE_CODES)
-    for counts, samples in ((second.problems, second.samples), (own.counts, own.samples)):
-        _add_problems(
-            outcome,
-            {code: count for code, count in counts.items() if code in SCOPE_CODES},
-            [sample for sample in samples if sample.code in SCOPE_CODES],
-        )
 
 
 def _add_problems(outcome: Outcome, counts: Mapping[str, int], samples: Sequence[Problem]) -> None:

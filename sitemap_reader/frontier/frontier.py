@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from ..model.problems import Problem
+    from ..parser.normalise.scope import Scope
     from .document_request import Listed
     from .events import Event
     from .host_queue import HostQueue
@@ -165,6 +166,13 @@ class Frontier:
         """The URL prefixes that a document may list besides its own directory, by what is known now."""
         return self._authorities.authorities_of(document)
 
+    def scope_of(self, document: Document, authorities: tuple[str, ...] | None = None) -> Scope:
+        """The URLs that a document may list, by what is known now, or with the authorities of an earlier time.
+
+        When its Outcome comes it grows no more: what was dropped as out of scope may be in scope by then.
+        """
+        return self._authorities.scope_of(document, authorities)
+
     def receive(self, request: DocumentRequest, answer: Answer, now: float, today: datetime) -> bool:
         """Takes an answer to a request. Returns, for a Head, whether more answers follow; ignore it for others.
 
@@ -249,7 +257,7 @@ class Frontier:
     def _start(self, now: float) -> list[DocumentRequest]:
         started: list[DocumentRequest] = []
         if not self._links.propagate(_PROPAGATED_PER_CALL):
-            return started  # a document that has not all its authorities yet would be read twice
+            return started  # each document is read with all its authorities
         effort = 0
         ready = self.hosts.pop_ready(now, robots_only=self._awaits_robots)
         while self.in_flight < self.plan.concurrency and effort < _EFFORT_PER_CALL and (found := next(ready, None)):
@@ -426,7 +434,7 @@ class Frontier:
     def _finished(self, document: Document, finished: Finished) -> None:
         if document.is_robots:
             self.policy.set_rules(document, finished.rules or ALLOW_ALL, finished.robots_body)
-        elif document.is_index and not document.request.reread and self._documents.is_in_index(document):
+        elif document.is_index and self._documents.is_in_index(document):
             self._events.note(document, "S04", "an index within an index; the protocol allows none")
         self._finish(document, finished)
 
@@ -456,9 +464,6 @@ class Frontier:
         document.take("end")
         outcome, document.dates = finished.outcome, finished.dates
         self._bytes += outcome.bytes_decoded
-        if document.request.reread:
-            self._waiting.end_reread(document, finished)
-            return
         self.policy.request_for_drops(document, finished.dropped_origins)
         self._end(document, outcome)
         for alias in document.aliases:

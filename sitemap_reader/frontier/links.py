@@ -17,7 +17,7 @@ import attrs
 from ..model.limits import advice
 from ..parser.content.sniff import Format
 from ..parser.normalise.urls import directory, origin, without_userinfo
-from .document_request import Document, DocumentRequest, has_scope_drops
+from .document_request import Document, has_scope_drops
 from .index_dates import IndexDateChecks
 from .responses import code_of
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..model.records import SitemapRef
     from ..parser.normalise.scope import DropReason
     from .authority import Authorities
-    from .document_request import Finished, KnownDocuments
+    from .document_request import KnownDocuments
     from .events import Events
     from .plan import Plan
     from .robots_policy import RobotsPolicy
@@ -357,8 +357,7 @@ class Links:
 class WaitingDocuments:
     """Documents that have ended, but whose scope another site's robots.txt may still extend.
 
-    end() takes each document, and decide() decides, when all have been read, until it is_empty: the end is reported,
-    or the document is queued to be read once more.
+    end() takes each document, and decide(), when all have been read, reports their ends, until it is_empty.
     """
 
     _plan: Plan
@@ -367,11 +366,10 @@ class WaitingDocuments:
     _policy: RobotsPolicy
     _events: Events
     _waiting: deque[Document] = attrs.field(factory=deque, init=False)
-    _rereading: dict[Document, None] = attrs.field(factory=dict, init=False)
 
     @property
     def is_empty(self) -> bool:
-        """Whether no document waits; some may be read for the second time."""
+        """Whether no document waits."""
         return not self._waiting
 
     def end(self, document: Document) -> None:
@@ -384,43 +382,22 @@ class WaitingDocuments:
             self._events.report_end(document)
 
     def decide(self, steps: int) -> None:
-        """Decides on about so many waiting documents and children; call it when no verification can follow.
-
-        A document is read twice at most, however often it gained authorities: by now it has all of them.
-        """
+        """Decides on about so many waiting documents and children; call it when no verification can follow."""
         while self._waiting and steps > 0:
             document = self._waiting[0]
             steps -= 1 + self._links.drop_unverified(document, steps)
             if self._authorities.has_unverified(document):
                 return
             self._waiting.popleft()
-            reread = self._authorities.plan_reread(document)
-            if reread:
-                request = document.request
-                document.request = DocumentRequest(
-                    document, request.url, redirects=request.redirects, cookies=request.cookies, reread=reread
-                )
-                self._rereading[document] = None
-                self._policy.queue(document)
-            else:
-                self._end(document)
+            self._end(document)
 
     def _end(self, document: Document) -> None:
         if self._links.may_list_pages(document):
             self._links.note_pages(document)
         self._events.report_end(document)
 
-    def end_reread(self, document: Document, finished: Finished) -> None:
-        """Reports the end of a document after its second reading."""
-        assert document.request.reread is not None  # noqa: S101 - for the type checker
-        del self._rereading[document]
-        self._events.report_reread_end(document, document.request.reread, finished)
-
     def abandon(self) -> None:
         """Reports the end of all waiting documents as they are: nothing more is requested."""
-        for document in self._rereading:
-            document.take("end")
-        for document in (*self._waiting, *self._rereading):
+        for document in self._waiting:
             self._end(document)
         self._waiting.clear()
-        self._rereading.clear()

@@ -9,7 +9,9 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from itertools import chain, groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import attrs
 
 from .columns import CHANGEFREQS, EPOCH, PRECISIONS, SUBSECOND, UrlColumns, lastmod_number
 from .problems import Problem
@@ -188,24 +190,38 @@ def _origin(loc: str) -> str:
 
 # --- items -----------------------------------------------------------------------------------------------------------
 
+
+@attrs.frozen
+class OutOfScope:
+    """A URL that its document may not list, by what is known when that is read; a robots.txt may verify it later.
+
+    `problem`, one of the record's, says so; None where the entry has too many.
+    """
+
+    record: UrlRecord
+    problem: Problem | None
+
+
 BatchItem = UrlBatch | SitemapRef | Problem | Outcome
+ParserItem = BatchItem | OutOfScope  # as the parser of a crawl returns them
+AnyItem = TypeVar("AnyItem", BatchItem, ParserItem)
 
 
-def items_of(items: Iterable[BatchItem]) -> Iterator[Item]:
+def items_of(items: Iterable[ParserItem]) -> Iterator[Item]:
     """The items with records in place of each UrlBatch."""
     for item in items:
         if isinstance(item, UrlBatch):
             yield from item.records()
-        else:
+        elif not isinstance(item, OutOfScope):
             yield item
 
 
-def joined(items: Iterable[BatchItem]) -> list[BatchItem]:
+def joined(items: Iterable[AnyItem]) -> list[AnyItem]:
     """The items with one UrlBatch in place of consecutive ones of a store, behind the Problems between them."""
-    found: list[BatchItem] = []
+    found: list[AnyItem] = []
     for item in items:
         last = found[-1] if found else None
-        if isinstance(last, UrlBatch) and isinstance(item, Problem):
+        if isinstance(last, UrlBatch) and isinstance(item, Problem | OutOfScope):
             found.insert(-1, item)
         elif isinstance(last, UrlBatch) and isinstance(item, UrlBatch) and last.is_before(item):
             found[-1] = UrlBatch(last.sitemap, last.store, last.start, item.stop)

@@ -15,8 +15,8 @@ import attrs
 
 from ..model.problems import Problem, report
 from ..model.records import UrlRecord
-from ..model.url_batch import UrlBatch
-from .compiled import scanner
+from ..model.url_batch import OutOfScope, UrlBatch
+from .compiled import new_columns, scanner
 from .dialects.extensions import missing_values
 from .normalise.entry import RawEntry
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from ..model.limits import Limits
     from ..model.records import Item
-    from ..model.url_batch import BatchItem
+    from ..model.url_batch import ParserItem
     from .normalise.entry import EntryKind, Normaliser, Relative
     from .normalise.scope import Scope
     from .scanner import ScannedEntries, Scanner, ShownRepair
@@ -238,14 +238,14 @@ class BlockNormaliser:
     def __init__(
         self,
         normaliser: Normaliser,
-        clean: Callable[[RawEntry], list[Item]],
+        clean: Callable[[RawEntry], list[Item | OutOfScope]],
         count_problem: Callable[[Problem], None],
     ) -> None:
         self._normaliser = normaliser
         self._clean = clean
         self._count_problem = count_problem
 
-    def items(self, block: ScannedEntries, max_entries: int, store: Any) -> Iterator[BatchItem]:
+    def items(self, block: ScannedEntries, max_entries: int, store: Any) -> Iterator[ParserItem]:
         """Yields the items of at most `max_entries` entries in document order, each after its Problems.
 
         Their URLs are added to the store.
@@ -260,6 +260,8 @@ class BlockNormaliser:
                 for item in self._cleaned(block, start, problems):
                     if isinstance(item, UrlRecord):
                         store.append_entry(item, block, start)
+                    elif isinstance(item, OutOfScope):
+                        yield self._with_extensions(item, block, start)
                     else:
                         yield item
             else:
@@ -281,7 +283,13 @@ class BlockNormaliser:
             if len(store) > index:
                 yield UrlBatch(sitemap, store, index)
 
-    def _cleaned(self, block: ScannedEntries, at: int, problems: list[Problem]) -> list[Item]:
+    def _with_extensions(self, found: OutOfScope, block: ScannedEntries, at: int) -> OutOfScope:
+        store = new_columns()
+        store.append_entry(found.record, block, at)
+        (record,) = store.records(0, 1, self._normaliser.sitemap)
+        return attrs.evolve(found, record=record)
+
+    def _cleaned(self, block: ScannedEntries, at: int, problems: list[Problem]) -> list[Item | OutOfScope]:
         """The items of an entry that has problems, or may have some, without its extensions."""
         loc, lastmod, changefreq, priority = block.texts(at)
         return self._clean(

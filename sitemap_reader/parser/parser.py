@@ -7,7 +7,7 @@ Outcome; they do not depend on how the bytes were cut. Never opens or fetches an
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 
 import attrs
@@ -17,7 +17,7 @@ from ..model.internal_errors import FORESEEN, internal_problem
 from ..model.limits import PROTOCOL_MAX_ENTRIES, Limits, checked_limits, over_limit
 from ..model.problems import Problem, Problems, counted, placed, report
 from ..model.records import Outcome, UrlRecord
-from ..model.url_batch import BatchItem, UrlBatch, items_of
+from ..model.url_batch import BatchItem, OutOfScope, ParserItem, UrlBatch, items_of
 from .compiled import new_columns
 from .content.codings import EXTRA, needs_extra
 from .content.decoder import Decoder, ReadPrefix
@@ -90,6 +90,7 @@ class SitemapParser:
         prefix: ReadPrefix | None = None,
         _scans: bool = True,  # False: expat reads every entry, which gives the same
         _is_due: Callable[[], bool] = lambda: False,  # whether a piece ends here, although it is not full
+        _keeps_out_of_scope: bool = False,  # URLs that are dropped as out of scope come as OutOfScope from batches()
         _reports_robots_page: bool = True,  # False: the caller decides what an HTML page in place of robots.txt means
     ) -> None:
         child_scope = child_scope or scope
@@ -113,7 +114,7 @@ class SitemapParser:
         self._deferred_problem: Problem | None = None
         self._is_aborted = False
         self._has_failed = False  # with an internal error
-        self._out: list[BatchItem] = []  # read, and not yet returned
+        self._out: list[ParserItem] = []  # read, and not yet returned
         self._urls: UrlColumns = new_columns()  # those of the UrlBatches in it
         self._problems = Problems()
         self._scans, self._is_due = _scans, _is_due
@@ -134,6 +135,7 @@ class SitemapParser:
             child_scope=Scope(child_scope, (*authorities, *own)),
             max_problems=limits.max_entry_problems,
             extras=extras,
+            keeps_out_of_scope=_keeps_out_of_scope,
         )
         self._blocks = BlockNormaliser(self._normaliser, self._cleaned, self._count)
 
@@ -200,7 +202,7 @@ class SitemapParser:
         taken, self._out = self._out, []
         if len(self._urls):
             self._urls = new_columns()
-        return taken
+        return cast("list[BatchItem]", taken)  # and OutOfScope, for a caller who keeps these
 
     def close(self, *, cut: bool = False) -> list[Item]:
         """The remaining items and the problems that only the end reveals; calls the feed fallback if there is no entry.
@@ -393,7 +395,7 @@ class SitemapParser:
         else:
             self._out.append(self._reported(problem))
 
-    def _add_items(self, items: Iterable[BatchItem]) -> None:
+    def _add_items(self, items: Iterable[ParserItem]) -> None:
         """Adds items one by one: those before an internal error are kept."""
         for item in items:
             last = self._out[-1] if self._out else None
@@ -402,7 +404,7 @@ class SitemapParser:
             else:
                 self._out.append(item)
 
-    def _normalised(self, raw: RawEntry) -> Iterator[BatchItem]:
+    def _normalised(self, raw: RawEntry) -> Iterator[ParserItem]:
         for item in self._cleaned(raw):
             if isinstance(item, UrlRecord):
                 self._urls.append(item)
@@ -410,12 +412,13 @@ class SitemapParser:
             else:
                 yield item
 
-    def _cleaned(self, raw: RawEntry) -> list[Item]:
+    def _cleaned(self, raw: RawEntry) -> list[Item | OutOfScope]:
         self._budget.count(ENTRY_STEPS)
-        items: list[Item] = [*self._normaliser.clean(raw)]
+        items: list[Item | OutOfScope] = [*self._normaliser.clean(raw)]
         for item in items:
-            if isinstance(item, Problem):
-                self._problems.add(item)
+            problem = item.problem if isinstance(item, OutOfScope) else item
+            if isinstance(problem, Problem):
+                self._problems.add(problem)
         return items
 
     def _reported(self, problem: Problem) -> Problem:
@@ -477,7 +480,7 @@ class SitemapParser:
 _ENDS = frozenset({"S16", "F05", "S09"})
 
 
-def _ends_document(item: BatchItem) -> bool:
+def _ends_document(item: ParserItem) -> bool:
     """Whether it is a Problem at which reading stops, so that nothing behind it counts."""
     return isinstance(item, Problem) and item.code in _ENDS and item.severity == "error"
 

@@ -27,9 +27,9 @@ from ..model.limits import advice
 from ..model.problems import report
 from ..model.records import SitemapRef
 from ..parser.normalise.urls import without_userinfo
-from .document_parser import Batch, DocumentParser, sitemap_format
+from .document_parser import Batch, DocumentParser, ParserItems, sitemap_format
 from .executor import ParseExecutor, run_fallback
-from .scope_problems import ScopeProblems
+from .out_of_scope import OutOfScopeUrls
 from .timeouts import DocumentTimeouts, Stopwatch, loop_seconds
 
 if TYPE_CHECKING:
@@ -101,11 +101,12 @@ class Crawl:
     _most_seconds: float = attrs.field(init=False)
     _time_remedy: str = attrs.field(default=advice("site_seconds"), init=False)
     _unselected: dict[Document, list[SitemapRef]] = attrs.field(factory=dict, init=False)
-    _scope_problems: ScopeProblems = attrs.field(factory=ScopeProblems, init=False)
+    _out_of_scope: OutOfScopeUrls = attrs.field(init=False)
     _tasks: asyncio.TaskGroup = attrs.field(factory=asyncio.TaskGroup, init=False)
 
     def __attrs_post_init__(self) -> None:
         self._executor = self._shared_executor or ParseExecutor()
+        self._out_of_scope = OutOfScopeUrls(self.frontier)
         self._timer = RequestTimer(self._clock, skips_delays=not self._polite)
         self._watch = Stopwatch(self._clock)
         self._most_seconds = self.frontier.plan.limits.site_seconds
@@ -194,7 +195,8 @@ class Crawl:
 
     def abandon(self) -> Iterator[Batch]:
         """Ends the documents that wait, when nothing more is requested; the last items."""
-        return self._scope_problems.with_problems(reports_of(self.frontier.abandon()))
+        yield from self._out_of_scope.with_kept(reports_of(self.frontier.abandon()), regains=False)
+        self._out_of_scope.close()
 
     async def _handle_events(self) -> None:
         """Emits what the frontier reports, and has the documents that it lists requested, but for stored ones."""
@@ -219,13 +221,13 @@ class Crawl:
         self._notify_frontier(request, Finished(known.outcome))
 
     async def _emit_reports(self, events: Iterable[Event]) -> None:
-        for batch in self._scope_problems.with_problems(reports_of(events)):
+        for batch in self._out_of_scope.with_kept(reports_of(events)):
             await self._emit(batch)
 
     async def _emit_due(
-        self, request: DocumentRequest, parser: DocumentParser, batch: Batch, *, final: bool = False
+        self, request: DocumentRequest, parser: DocumentParser, batch: ParserItems, *, final: bool = False
     ) -> None:
-        await self._emit(self._scope_problems.keep(request, parser.due(batch, final=final), final=final))
+        await self._emit(self._out_of_scope.keep(request.document, parser.due(batch, final=final)))
 
     async def _emit(self, items: Iterable[BatchItem]) -> None:
         if batch := [*items]:
@@ -299,8 +301,6 @@ class Crawl:
         read = answer.read if isinstance(answer, Failed) else answer
         if read:
             read.outcome.seconds = round(self._clock() - started, 3)
-        if request.reread:
-            self._scope_problems.end_second(request, answer)
         self._notify_frontier(request, answer)
 
     async def _head(
@@ -350,7 +350,7 @@ class Crawl:
         yield body
 
     async def _pass_on(
-        self, request: DocumentRequest, parser: DocumentParser, batch: Batch, *, final: bool = False
+        self, request: DocumentRequest, parser: DocumentParser, batch: ParserItems, *, final: bool = False
     ) -> None:
         """Gives the links of a batch to the frontier, in slices, so that other tasks have their turn; emits items."""
         refs: Sequence[SitemapRef] = [item for item in batch if isinstance(item, SitemapRef)]

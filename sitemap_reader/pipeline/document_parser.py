@@ -10,17 +10,16 @@ import re
 import time
 from collections import Counter
 from functools import cached_property, partial
-from itertools import compress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..frontier.document_request import SCOPE_CODES, Finished, ResumePoint
+from ..frontier.document_request import Finished, ResumePoint
 from ..frontier.filters import Selection
 from ..frontier.lastmod_trust import LastmodEvidence
 from ..model.errors import SitemapReaderError
 from ..model.limits import Limits
 from ..model.problems import Problem
 from ..model.records import SitemapRef
-from ..model.url_batch import BatchItem, UrlBatch, joined
+from ..model.url_batch import BatchItem, OutOfScope, ParserItem, UrlBatch, joined
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
 from ..parser.parser import SitemapParser
 
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from ..parser.dialects.robots import RobotsBody
 
 Batch: TypeAlias = list[BatchItem]
+ParserItems: TypeAlias = list[ParserItem]
 _PAGES = SITEMAP_FORMATS - {Format.INDEX}
 # How many problems may wait for the first entry of their document.
 _DEFERRED_ITEMS = 64
@@ -46,8 +46,7 @@ class DocumentParser:
 
     These calls run in threads, one at a time: see ParseExecutor. due() then says which of their items to pass on now.
 
-    The items of an earlier try, which ended at the `resume` point of the request, are not returned again; with `reread`
-    only what that reading dropped is.
+    The items of an earlier try, which ended at the `resume` point of the request, are not returned again.
     `asks_fallback`: a feed fallback will be called if needed.
 
     `is_last`: the next chunk ends the body and is parsed to its end: `has_ended`. `late_at`: the time (monotonic) after
@@ -59,23 +58,21 @@ class DocumentParser:
     def __init__(
         self, request: DocumentRequest, plan: Plan, headers: Mapping[str, str], *, asks_fallback: bool = False
     ) -> None:
-        document, resume, reread = request.document, request.resume, request.reread
+        document, resume = request.document, request.resume
         self._request, self._plan, self._headers, self._asks_fallback = request, plan, headers, asks_fallback
         self._document = document
         self._selection = plan.selection
         self._skipped = resume.items if resume else 0  # items that are to come, and were returned before
-        self._former = reread.former if reread else None
         self._sniff_only = plan.sniff_only and not document.is_robots
-        self._takes_all = plan.selection == Selection() and reread is None and not self._sniff_only
+        self._takes_all = plan.selection == Selection() and not self._sniff_only
         self._closing: Iterator[list[BatchItem]] = iter(())
         self._answer: FallbackAnswer | None = None
         self._filtered: Counter[str] = Counter()
-        self._regained = Counter((resume and resume.read.regained) or ())
         self._dates = None if plan.selection.window.since is None else LastmodEvidence()
-        self._deferred: Batch = []  # until the first entry; of a probe, until it is a sitemap
+        self._deferred: ParserItems = []  # until the first entry; of a probe, until it is a sitemap
         self.items = 0
         self.has_yielded = False
-        self.has_emitted = resume is not None or reread is not None
+        self.has_emitted = resume is not None
         self.fallback_request: tuple[bytes, str | None] | None = None
         self.is_last = self.has_ended = False
         self.late_at = math.inf
@@ -99,6 +96,7 @@ class DocumentParser:
             feed_fallback=self._stored_answer if self._asks_fallback else None,
             prefix=request.resume.prefix if request.resume else None,
             _is_due=lambda: time.monotonic() >= self.late_at,
+            _keeps_out_of_scope=not self._sniff_only,
             _reports_robots_page=False,  # the frontier does: it knows what else was found
         )
 
@@ -151,9 +149,9 @@ class DocumentParser:
         if self._is_page:
             outcome.format, outcome.complete = None, False
         dates = None if self._dates is None else self._dates.summary()
-        return Finished(outcome, dates=dates, regained=self._regained, dropped_origins=self._parser.dropped_origins)
+        return Finished(outcome, dates=dates, dropped_origins=self._parser.dropped_origins)
 
-    def parse(self, chunk: bytes) -> Iterator[tuple[Batch, bool]]:
+    def parse(self, chunk: bytes) -> Iterator[tuple[ParserItems, bool]]:
         """Yields the selected items of a chunk, in batches, each with whether it is the last one.
 
         The last one of a body has those of end(), too.
@@ -168,7 +166,7 @@ class DocumentParser:
                 return
         yield [], True
 
-    def end(self, *, cut: bool = False) -> Batch:
+    def end(self, *, cut: bool = False) -> ParserItems:
         """Returns the last items, without those that wait for a `fallback_request`; `cut`: the bytes broke off."""
         self.has_ended = True
         if self._has_sniffed:
@@ -178,12 +176,12 @@ class DocumentParser:
         self.fallback_request = self._parser.fallback_question
         return batch if self.fallback_request else batch + self._rest()
 
-    def finish(self, answer: FallbackAnswer) -> Batch:
+    def finish(self, answer: FallbackAnswer) -> ParserItems:
         """Returns the items that depend on the feed fallback."""
         self._answer, self.fallback_request = answer, None
         return self._rest()
 
-    def due(self, batch: Batch, *, final: bool = False) -> Batch:
+    def due(self, batch: ParserItems, *, final: bool = False) -> ParserItems:
         """The items to pass on now: problems that a retry might repeat are deferred until there is a first entry."""
         self.has_emitted = self.has_emitted or self.has_yielded
         self._deferred += batch
@@ -193,7 +191,7 @@ class DocumentParser:
             return []
         due, self._deferred = self._deferred, []
         if self._is_page:
-            due = [item for item in due if isinstance(item, Problem)]
+            due = [item for item in due if isinstance(item, Problem | OutOfScope)]
         self.has_emitted = self.has_emitted or bool(due)
         return due
 
@@ -221,7 +219,7 @@ class DocumentParser:
     def _has_sniffed(self) -> bool:
         return self._sniff_only and self._parser.format is not None
 
-    def _rest(self) -> Batch:
+    def _rest(self) -> ParserItems:
         return self._select(next(self._closing, []))
 
     def _stored_answer(self, body: bytes, url: str | None, /, *, limits: Limits) -> FallbackLinks:
@@ -234,9 +232,9 @@ class DocumentParser:
 
     # --- selection ---
 
-    def _select(self, items: Iterable[BatchItem]) -> Batch:
+    def _select(self, items: Iterable[ParserItem]) -> ParserItems:
         """The selected ones of some items that follow each other in the document."""
-        selected: Batch = []
+        selected: ParserItems = []
         for item in items:
             count = len(item) if isinstance(item, UrlBatch) else 1
             repeated, self._skipped = min(self._skipped, count), max(self._skipped - count, 0)
@@ -248,11 +246,11 @@ class DocumentParser:
                 selected += self._selected_urls(item, repeated)
                 continue
             self.has_yielded = self.has_yielded or isinstance(item, SitemapRef)
-            if not repeated and (self._former is None or (isinstance(item, Problem) and item.code in SCOPE_CODES)):
+            if not repeated and not (self._sniff_only and isinstance(item, OutOfScope)):
                 selected.append(item)
         return joined(selected)
 
-    def _selected_urls(self, urls: UrlBatch, repeated: int) -> Iterator[BatchItem]:
+    def _selected_urls(self, urls: UrlBatch, repeated: int) -> Iterator[ParserItem]:
         """The selected URLs of a batch, of which the first ones are `repeated`: an earlier try has returned them."""
         if self._takes_all and not repeated:
             yield urls
@@ -260,12 +258,6 @@ class DocumentParser:
         reasons = self._selection.reasons(urls)
         self._filtered.update(filter(None, reasons))
         mask = [reason is None and index >= repeated for index, reason in enumerate(reasons)]
-        if self._former is not None:  # only what an earlier reading dropped
-            dropped = [*map(self._former.reason, urls.locs)]
-            mask = [is_wanted and reason is not None for is_wanted, reason in zip(mask, dropped, strict=True)]
-            self._regained.update(reason for reason in compress(dropped, mask) if reason)
-            for index, problems in urls.problems.items():
-                yield from (problem for problem in problems if mask[index] and not _was_reported(problem))
         if not self._sniff_only and (selected := urls.only(mask)):
             yield selected
 
@@ -293,8 +285,3 @@ def sitemap_format(start: bytes, headers: Mapping[str, str], *, is_cut: bool) ->
     outcome = parser.outcome
     is_message = parser.format == Format.TEXT and not outcome.entries == outcome.kept > 1
     return None if is_message else parser.format.value
-
-
-def _was_reported(problem: Problem) -> bool:
-    """Whether a problem of an entry was reported when its URL was dropped: those of its markup and its loc were."""
-    return problem.field == "loc" or problem.code.startswith("S")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ..model.limits import Limits
     from ..parser.dialects.feed_fallback import FeedFallback
-    from .document_parser import Batch, DocumentParser, FallbackAnswer
+    from .document_parser import DocumentParser, FallbackAnswer, ParserItems
 
 Params = ParamSpec("Params")
 Result = TypeVar("Result")
@@ -80,7 +80,7 @@ class ParseExecutor:
         self._first = ThreadPool("sitemap-reader-parse-first")
         self._others = ThreadPool("sitemap-reader-parse", min(_cores(), _MAX_THREADS))
 
-    async def parse(self, parser: DocumentParser, chunks: AsyncIterator[bytes]) -> AsyncGenerator[Batch, None]:
+    async def parse(self, parser: DocumentParser, chunks: AsyncIterator[bytes]) -> AsyncGenerator[ParserItems, None]:
         """Yields the items of a body, until the bytes end or no more are needed."""
         async for chunk in chunks:
             parser.is_large = parser.call is not None

@@ -6,7 +6,6 @@ from .diff_rules import change_pieces as change_pieces
 from .diff_rules import counted_places as counted_places
 from .diff_rules import new_pieces as new_pieces
 from .document_buffer import DocumentBuffer as DocumentBuffer
-from .document_buffer import SpillBuffer as SpillBuffer
 from .documents import DocumentRow as DocumentRow
 from .documents import StoredDocument as StoredDocument
 from .documents import stored_authorities as stored_authorities

@@ -25,7 +25,8 @@ from sitemap_reader.frontier import (
     parse_rules,
     parse_target,
 )
-from sitemap_reader.model import CATALOGUE, lastmod_columns
+from sitemap_reader.model import CATALOGUE, items_of, lastmod_columns
+from sitemap_reader.pipeline import OutOfScopeUrls
 
 if TYPE_CHECKING:
     import random
@@ -54,7 +55,9 @@ class Walk:
     most_in_flight: int = 0
     most_a_host: int = 0
     records: list[UrlRecord] = attrs.field(factory=list)
+    regained: int = 0  # of these, the ones that were in scope only at the end of their document
     reported: list[Problem | Outcome] = attrs.field(factory=list)
+    out_of_scope: OutOfScopeUrls = attrs.Factory(lambda self: OutOfScopeUrls(self.frontier), takes_self=True)
 
     @property
     def documents(self) -> list[str]:
@@ -157,7 +160,12 @@ def handle_events(seen: Walk, now: float = 0.0) -> None:
     frontier = seen.frontier
     for event in frontier.take():
         if not isinstance(event, Listed):
-            seen.reported.append(event)
+            for item in items_of(item for batch in seen.out_of_scope.with_kept([event]) for item in batch):
+                if isinstance(item, UrlRecord):
+                    seen.regained += 1
+                    seen.records.append(item)
+                elif item is event:
+                    seen.reported.append(item)
             continue
         known = seen.cache and seen.cache.skipped(event, frontier.authorities_of(event.document))
         if known is None:
@@ -188,25 +196,20 @@ def answer(seen: Walk, request: DocumentRequest, reply: Reply, now: float, *, se
     parser = SitemapParser(
         url=request.document.original_url, final_url=request.url, scope=frontier.plan.scope,
         authorities=request.document.authorities, child_scope="any", limits=frontier.plan.limits,
-        _reports_robots_page=False,
+        _keeps_out_of_scope=True, _reports_robots_page=False,
     )
-    dates, regained = LastmodEvidence(), Counter[str]()
-    for item in [*parser.feed(body), *parser.close()]:
+    dates = LastmodEvidence()
+    batches = [*parser.batches(body), *parser.closing()]
+    for item in items_of(seen.out_of_scope.keep(request.document, [each for batch in batches for each in batch])):
         if isinstance(item, UrlRecord):
             lastmod, precision = lastmod_columns(item.lastmod, item.lastmod_precision)
             dates.add([lastmod], [precision])
-        if request.reread:
-            reason = request.reread.former.reason(item.loc) if isinstance(item, UrlRecord) else None
-            if isinstance(item, UrlRecord) and reason:
-                regained[reason] += 1
-                seen.records.append(item)
+            seen.records.append(item)
         elif isinstance(item, SitemapRef):
             frontier.receive(request, item, now, TODAY)
-        elif isinstance(item, UrlRecord):
-            seen.records.append(item)
     rules = parse_rules(parser.robots_text, frontier.plan.user_agent) if request.document.is_robots else None
     finished = Finished(
-        parser.outcome, rules, dates.summary(), regained, parser.dropped_origins, robots_body=parser.robots_body
+        parser.outcome, rules, dates.summary(), parser.dropped_origins, robots_body=parser.robots_body
     )
     frontier.receive(request, finished, now, TODAY)
 

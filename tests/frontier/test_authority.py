@@ -1,4 +1,4 @@
-"""Late robots.txt verification: second readings, children that wait for a robots.txt, and limits of both."""
+"""Late robots.txt verification: URLs and children that wait for a robots.txt, and the limits of that."""
 
 from __future__ import annotations
 
@@ -54,19 +54,15 @@ LATE: Pages = {
 }
 
 
-def late(second: Reply | None = None, **plan: object) -> Walk:
-    """The crawl of LATE; `second` is the second response of the sitemap."""
-    pages = dict(LATE)
-    if second is not None:
-        pages[SHARED] = [urlset(*LOCS), second]
-    return walk(SITE, pages, **plan)
+def late(**plan: object) -> Walk:
+    return walk(SITE, LATE, **plan)
 
 
 OURS, A, B = f"{HOST}/robots.txt", f"{SITE}/a.xml", f"{SITE}/b.xml"
 CHILD, OTHER, THERE = (f"https://other.example/{name}" for name in ("s.xml", "robots.txt", "index.xml"))
 MOVED, TEXT, BETWEEN = f"{HOST}/x/moved.xml", f"{HOST}/moved.txt", f"{HOST}/n/more.xml"
 SLOW, FORBIDS = names(CHILD, rules="Crawl-delay: 999"), names(CHILD, rules="Disallow: /")
-TWICE, ABOVE = [ROBOTS, OURS, NARROW, SHARED, PROVEN], [f"S13 {NARROW} {each}" for each in (SHARED, PROVEN)]
+IN_ORDER, ABOVE = [ROBOTS, OURS, NARROW, SHARED, PROVEN], [f"S13 {NARROW} {each}" for each in (SHARED, PROVEN)]
 OTHERS = [f"https://other.example/{number}.xml" for number in range(3)]
 # The target, its pages, the options; then what is requested, the pages returned, what is reported, and some outcomes.
 WALKS: dict[str, tuple[str, Pages, dict[str, Any], list[str], list[str], list[str], dict[str, dict[str, Any]]]] = {
@@ -75,29 +71,16 @@ WALKS: dict[str, tuple[str, Pages, dict[str, Any], list[str], list[str], list[st
         SITE, {ROBOTS: names(INDEX), INDEX: index(MAP, MOVED), MAP: index(), OURS: (301, {"location": TEXT}),
                TEXT: names(INDEX, rules="Crawl-delay: 999"), MOVED: urlset(f"{HOST}/x")}, {"is_recording": True},
         [ROBOTS, INDEX, OURS, MAP, TEXT, MOVED], [f"{HOST}/x"], [f"F03 {OURS}", f"info F15 {OURS}"], {OURS: {}}),
-    # Dates or pages may have changed: what was dropped before counts as it is now. What its first reading could have
-    # given is not looked for.
-    "changed before its second reading": (
-        SITE, {**LATE, SHARED: [urlset(*LOCS), urlset(LOCS[0], LOCS[2], f"{HOST}/new", f"{HOST}/x/new")]}, {},
-        [*TWICE, SHARED], [*LOCS[:3], f"{HOST}/new"], [*ABOVE, f"S04 {PROVEN}"],
-        {SHARED: {"kept": 4, "dropped": {"host": 1}}}),
-    "a second reading has its own tries": (
-        SITE, {**LATE, SHARED: [urlset(*LOCS), 500, 500, urlset(*LOCS)]}, {"limits": Limits(tries=3)},
-        [*TWICE, *[SHARED] * 3], [*LOCS[:4]], [*ABOVE, f"S04 {PROVEN}"], {}),
-    "a second reading of what was redirected": (
+    "a sitemap that was redirected": (
         SITE, {**LATE, NARROW: index(SHARED, BETWEEN), BETWEEN: index(PROVEN), SHARED: (301, {"location": MOVED}),
                MOVED: urlset(*LOCS)}, {},
-        [*TWICE[:4], BETWEEN, MOVED, PROVEN, MOVED], [*LOCS[:4]],
+        [*IN_ORDER[:4], BETWEEN, MOVED, PROVEN], [*LOCS[:4]],
         [ABOVE[0], f"F03 {SHARED}", f"S13 {BETWEEN} {PROVEN}", f"S04 {BETWEEN}", f"S04 {PROVEN}"],
         {SHARED: {"kept": 4}}),
-    "an index read twice, with a child that is not verified": (
+    "an index with a page, and a child that is not verified": (
         SITE, {**LATE, SHARED: index(CHILD, f"<url><loc>{HOST}/3</loc></url>")}, {},
-        [*TWICE, OTHER, SHARED], [f"{HOST}/3"], [*ABOVE, f"S04 {SHARED}", f"S04 {PROVEN}", f"U04 {SHARED} {CHILD}"],
+        [*IN_ORDER, OTHER], [f"{HOST}/3"], [*ABOVE, f"S04 {SHARED}", f"S04 {PROVEN}", f"U04 {SHARED} {CHILD}"],
         {SHARED: {"kept": 1, "dropped": {"host": 1}, "problems": {"S04": 1, "U04": 1}}}),
-    "a redirect in place of the second reading": (
-        SITE, {**LATE, SHARED: [urlset(f"{HOST}/3"), (301, {"location": PROVEN})]}, {},
-        [*TWICE, SHARED], [], [*ABOVE, f"S04 {PROVEN}", f"F03 {SHARED}", f"S05 {SHARED}"],
-        {SHARED: {"dropped": {"path": 1}, "format": "urlset"}}),
     "a robots.txt that verifies a child": (  # which is elsewhere, not above: no S13
         INDEX, {INDEX: index(CHILD), OTHER: SLOW, CHILD: urlset()}, {"is_recording": True},
         [ROBOTS, INDEX, OTHER, CHILD], [], [f"info F15 {OTHER}"],
@@ -135,16 +118,17 @@ def test_what_authorities_let_a_crawl_read(case: str) -> None:
     assert seen.frontier.done
 
 
-# --- second readings --------------------------------------------------------------------------------------------
+# --- URLs that are in scope by a later listing ----------------------------------------------
 
 
-def test_second_reading_yields_only_what_was_dropped() -> None:
+def test_what_was_dropped_is_returned_when_a_robots_txt_verifies_it() -> None:
     seen = late()
-    assert seen.documents == [NARROW, SHARED, PROVEN, SHARED]
-    assert seen.locs == [*LOCS[:2], *LOCS[2:4]]
+    assert seen.documents == [NARROW, SHARED, PROVEN]
+    assert seen.locs == [*LOCS[:4]]
     outcome = seen.outcomes[SHARED]
     assert (outcome.kept, outcome.dropped, outcome.complete) == (4, {"host": 1}, True)
-    assert outcome.problems == {"U04": 1}, "of the last reading, with all that is known"
+    assert outcome.problems == {"U04": 1}, "with all that is known in the end"
+    assert [sample.raw for sample in outcome.samples] == [LOCS[4]]
     assert outcome.parents == [NARROW, PROVEN]
     assert seen.frontier.documents_done == seen.frontier.documents_known == 3
 
@@ -161,45 +145,7 @@ def test_documents_that_dropped_nothing_end_at_once() -> None:
     assert reported.index(MAP) < reported.index(SHARED)
 
 
-@pytest.mark.parametrize("second", [404, 410, (302, {"location": "ftp://host.example/"})])
-def test_failed_second_reading_keeps_the_first_and_reports_the_loss(second: Reply) -> None:
-    seen = late(second)
-    outcome = seen.outcomes[SHARED]
-    assert seen.locs == [*LOCS[:2]]
-    assert (outcome.kept, outcome.dropped, outcome.complete) == (2, {"path": 2, "host": 1}, False)
-    assert (outcome.status, outcome.format) == (200, "urlset")
-    (code,) = {"F01", "F04"} & outcome.problems.keys()
-    assert outcome.problems[code] == len(problems(seen, code)) == 1
-
-
-def test_a_second_reading_has_its_own_time_of_the_network() -> None:
-    frontier = RequestsAll([parse_target(SITE)], Plan())
-    pages: dict[str, Reply] = {**LATE, f"{HOST}/robots.txt": names(PROVEN)}
-    spent: list[float] = []
-    seen = Walk(frontier)
-    while not frontier.done:
-        for request in frontier.next_requests(0.0):
-            if request.url == SHARED:
-                spent.append(request.network_seconds)
-            answer(seen, request, pages.get(request.url, 404), 0.0, seconds=200.0)
-    assert spent == [0.0, 0.0]
-
-
-def test_the_byte_limit_of_a_site_counts_both_readings() -> None:
-    whole = sum(len(page) for page in LATE.values())
-    assert late(limits=Limits(max_site_bytes=whole)).outcomes[SHARED].complete
-    short = late(limits=Limits(max_site_bytes=whole - 1))
-    assert len(short.locs) == 2
-    assert "max_site_bytes" in short.problem("S16").message
-    assert not short.outcomes[SHARED].complete
-
-
-@pytest.mark.parametrize("scope", ["host", "domain", "any"])
-def test_scope_host_reads_once(scope: str) -> None:
-    assert late(scope=scope).documents == [NARROW, SHARED, PROVEN]
-
-
-def test_a_document_that_is_listed_more_widely_while_it_is_read_is_read_once_more() -> None:
+def test_the_scope_of_a_document_that_is_listed_more_widely_grows_until_its_end() -> None:
     frontier = RequestsAll([parse_target(NARROW)], Plan())
     (robots,) = frontier.next_requests(0.0)
     frontier.receive(robots, Head(404, {}), 0.0, TODAY)
@@ -220,20 +166,18 @@ def test_a_document_that_is_listed_more_widely_while_it_is_read_is_read_once_mor
     frontier.receive(reading, Finished(Outcome(format="urlset", dropped={"path": 1}, sha256="1")), 0.0, TODAY)
     assert frontier.next_requests(0.0) == []
     frontier.receive(wide, Finished(Outcome(format="sitemapindex")), 0.0, TODAY)
+    assert SHARED not in [each.url for each in frontier.take() if isinstance(each, Outcome)]
     assert not frontier.done
-    (again,) = frontier.next_requests(0.0)
-    assert again.document is reading.document
-    frontier.receive(again, Head(200, {}), 0.0, TODAY)
-    assert f"{HOST}/" in again.document.authorities
-    frontier.receive(again, Finished(Outcome(format="urlset", kept=1, sha256="1")), 0.0, TODAY)
+    assert frontier.next_requests(0.0) == []
     assert frontier.done
-    (outcome,) = [reported for reported in frontier.take() if isinstance(reported, Outcome) and reported.url == SHARED]
-    assert (outcome.kept, outcome.dropped) == (1, {})
+    assert SHARED in [each.url for each in frontier.take() if isinstance(each, Outcome)]
+    assert f"{HOST}/" in frontier.authorities_of(reading.document)
+    assert frontier.scope_of(reading.document).reason(f"{HOST}/x") is None
+    assert frontier.scope_of(reading.document, reading.document.authorities).reason(f"{HOST}/x") == "path"
 
 
-def test_indexes_that_widen_step_by_step_lead_to_one_second_reading() -> None:
-    """Each index lists the sitemap and the next index above; the sitemap is read first, and again when all are known.
-    """
+def test_indexes_may_widen_a_scope_step_by_step() -> None:
+    """Each index lists the sitemap, which is read first, and the next index above."""
     folders = ["/".join("abcdef"[:depth]) for depth in range(6, 0, -1)]
     tops = [f"{HOST}/{folder}/index.xml" for folder in folders]
     deep = f"{HOST}/x/y/s.xml"
@@ -241,7 +185,7 @@ def test_indexes_that_widen_step_by_step_lead_to_one_second_reading() -> None:
     for top, above in zip(tops, [*tops[1:], deep], strict=True):
         pages[top] = index(deep, above)
     seen = walk(SITE, pages)
-    assert seen.documents == [tops[0], deep, *tops[1:], deep]
+    assert seen.documents == [tops[0], deep, *tops[1:]]
     assert len(seen.locs) == len(set(seen.locs)) == 6
     assert seen.outcomes[deep].dropped == {}
 
@@ -381,14 +325,10 @@ def test_dropped_urls_wait_until_authorities_are_propagated() -> None:
     frontier.take()
     assert (frontier.next_requests(0.0), frontier.take()) == ([], [])
     assert (frontier.done, frontier.wait(0.0)) == (False, 0.0)
-    again = set()
     while not frontier.done:
-        for request in frontier.next_requests(0.0):
-            assert frontier.receive(request, Head(200, {}), 0.0, TODAY)
-            again.add(request.url)
-            frontier.receive(request, Finished(Outcome(format="urlset", kept=1, sha256="1")), 0.0, TODAY)
-    assert again == {*listed}
-    assert all(reported.dropped == {} for reported in frontier.take() if isinstance(reported, Outcome))
+        assert frontier.next_requests(0.0) == []
+    assert {each.url for each in frontier.take() if isinstance(each, Outcome)} >= {*listed}
+    assert {frontier.scope_of(request.document).reason(f"{HOST}/x") for request in children} == {None}
 
 
 @pytest.mark.slow

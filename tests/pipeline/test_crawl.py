@@ -15,7 +15,6 @@ from kit import pieces
 from scripted_fetcher import (
     HOST,
     MAP,
-    PROVEN,
     ROBOTS,
     SHARED,
     SITE,
@@ -40,9 +39,9 @@ from scripted_fetcher import (
 
 import sitemap_reader as sr
 from sitemap_reader import FetchError, Limits, Outcome, Problem, SitemapRef, UrlRecord
-from sitemap_reader.frontier import Document, Selection, Window
-from sitemap_reader.model import UrlBatch, items_of, report
-from sitemap_reader.pipeline import ScopeProblems, Stopwatch
+from sitemap_reader.frontier import Selection, Window
+from sitemap_reader.model import UrlBatch, items_of
+from sitemap_reader.pipeline import Stopwatch
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
@@ -546,23 +545,21 @@ def test_the_seconds_of_a_document_are_in_its_outcome() -> None:
     assert outcome_of(MAP, items).seconds == 1.25
 
 
-# --- second readings ------------------------------------------------------------------------------------------
+# --- URLs that a robots.txt verifies later ------------------------------------------------------------------
 
 
-def test_second_reading_gives_dropped_urls_and_no_child_again() -> None:
+def test_urls_that_are_verified_late_come_at_the_end_of_their_document() -> None:
     body = mixed(100).replace(b"</urlset>", b"<sitemap><loc>/x/t.xml</loc></sitemap></urlset>")
     items, fetcher = read(SITE, proven_late(Page([body])), per_host=1)
-    assert fetcher.requested[-1] == SHARED
-    assert fetcher.requested.count(SHARED) == 2
+    assert fetcher.requested.count(SHARED) == 1
     lines = [record.line for record in of(UrlRecord, items)]
     assert lines == [*range(3, 102, 2), *range(2, 101, 2)]
-    assert [ref.loc for ref in of(SitemapRef, items)].count(f"{HOST}/x/t.xml") == 1
     outcome = outcome_of(SHARED, items)
     assert (outcome.kept, outcome.dropped, outcome.entries) == (101, {}, 101)
 
 
-def test_second_reading_reports_problems_of_urls_dropped_before() -> None:
-    """For dropped URLs only the loc was checked, not the dates."""
+def test_problems_of_urls_that_are_verified_late_are_reported_once() -> None:
+    """For a URL out of scope only what is wrong with its loc and its markup is reported."""
     entry = b"<url><loc>%s</loc><lastmod>Mon</lastmod><cat/><priority>9</priority></url>"
     locs = [f"{HOST}/x/1#a".encode(), f"{HOST}/2#b".encode(), b"https://other.example/3"]
     body = b"<urlset>" + b"\n".join(entry % loc for loc in locs) + b"</urlset>"
@@ -570,8 +567,6 @@ def test_second_reading_reports_problems_of_urls_dropped_before() -> None:
     reported = Counter((problem.code, problem.line) for problem in of(Problem, items) if problem.sitemap == SHARED)
     once = [("S02", None), ("S10", 3), ("U04", 3)]  # and no U05 of line 2, which is kept in the end
     assert reported == Counter([*once, *((code, line) for code in ("U08", "S10", "D01", "H02") for line in (1, 2))])
-    expected = {"S02": 1, "U08": 2, "S10": 3, "D01": 2, "H02": 2, "U04": 1}
-    assert outcome_of(SHARED, items).problems == expected, "as it is in the end"
 
 
 def scope_problems(items: list[Any]) -> Counter[str]:
@@ -582,13 +577,10 @@ def in_outcome(outcome: Outcome) -> Counter[str]:
     return Counter({code: outcome.problems[code] for code in ("U04", "U05") if code in outcome.problems})
 
 
-@pytest.mark.parametrize("changes", [False, True], ids=["same bytes", "other bytes"])
-def test_a_url_that_is_kept_later_was_never_a_problem(changes: bool) -> None:
-    """As many problems are reported as the outcome counts, also where a comment has the time of each response."""
+def test_a_url_that_is_kept_later_was_never_a_problem() -> None:
     outside = "".join(f"<url><loc>https://other.example/{number}</loc></url>" for number in range(700))
     body = mixed(1_000).replace(b"</urlset>", outside.encode() + b"</urlset>")
-    second = body.replace(b"</urlset>", b"</urlset><!-- 2 -->") if changes else body
-    items, _ = read(SITE, proven_late(Page([body]), Page([second])), per_host=1)
+    items, _ = read(SITE, proven_late(Page([body])), per_host=1)
     outcome = outcome_of(SHARED, items)
     assert (outcome.kept, outcome.dropped) == (1_000, {"host": 700})
     assert scope_problems(items) == in_outcome(outcome) == {"U04": 700}
@@ -602,50 +594,37 @@ def test_problems_of_scope_come_before_their_outcome() -> None:
     assert [type(each).__name__ for each in ends][-2:] == ["Problem", "Outcome"]
 
 
-@pytest.mark.parametrize(("memory_bytes", "at_once"), [(1, True), (1 << 20, False)])
-def test_more_problems_of_scope_than_are_kept_are_reported_at_once(memory_bytes: int, at_once: bool) -> None:
-    found = [report("U04", "dropped", sitemap=MAP, line=line) for line in range(1_000)]
-    request = Document(MAP, "given").request
-    kept = ScopeProblems(memory_bytes)
-    passed_on: list[Any] = []
-    for at in range(0, 1_000, 100):
-        passed_on += kept.keep(request, found[at : at + 100], final=False)
-    assert bool(passed_on) is at_once
-    ends = [item for batch in kept.with_problems([Outcome(url=MAP)]) for item in batch]
-    assert sorted([*passed_on, *ends[:-1]], key=lambda each: each.line) == found
-    assert isinstance(ends[-1], Outcome)
-
-
 MIXED, IN_ORDER = mixed(3000), [*range(3, 3002, 2), *range(2, 3001, 2)]
 LATE = Page([MIXED[:100_000]], error=RESET)
-# The answers for a sitemap that is read twice, as its authority is verified late; the lines of its URLs, of which only
-# every second is in scope the first time (None: a part of them), and how often it is requested.
-SECOND_READINGS: dict[str, tuple[list[Page], list[int] | None, int]] = {
-    "whole": ([Page([MIXED])], IN_ORDER, 2),
-    "packed": ([Page([packed(MIXED)])], IN_ORDER, 2),
-    # Returned items are counted, and wider authorities would give other items: it ends with those that it began with.
-    "the first breaks off": ([LATE, Page([MIXED])], IN_ORDER, 3),
-    "the second breaks off": ([Page([MIXED]), LATE, Page([MIXED])], IN_ORDER, 3),
-    "each second breaks off": ([Page([MIXED]), LATE], None, 4),
-    "no second": ([Page([MIXED]), Page(status=404)], [*range(3, 3002, 2)], 2),
-}
 
 
-@pytest.mark.parametrize("case", SECOND_READINGS)
-def test_second_readings_give_what_the_first_has_dropped(case: str) -> None:
-    answers, lines, requests = SECOND_READINGS[case]
+@pytest.mark.parametrize(("answers", "requests"), [
+    ([Page([MIXED])], 1),
+    ([Page([packed(MIXED)])], 1),
+    ([LATE, Page([MIXED])], 2),
+], ids=["whole", "packed", "broken off"])
+@pytest.mark.parametrize("memory_bytes", [0, 1 << 30], ids=["on disk", "in memory"])
+def test_urls_that_wait_are_kept_over_tries_and_on_disk(
+    answers: list[Page], requests: int, memory_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sitemap_reader.pipeline.out_of_scope._MEMORY_BYTES", memory_bytes)
     items, fetcher = read(SITE, proven_late(*answers), per_host=1)
-    found, outcome = [record.line for record in of(UrlRecord, items)], outcome_of(SHARED, items)
-    assert found == lines if lines else 1500 < len(set(found)) == len(found) < 3000
-    left = 3000 - len(found)
-    assert (outcome.kept, outcome.dropped, outcome.complete) == (len(found), {"path": left} if left else {}, not left)
-    assert scope_problems(items) == in_outcome(outcome)
-    assert outcome.problems.get("U05", 0) == (1500 if left else 0)  # a reading that fails withdraws none
-    assert outcome.problems.get("F04", 0) == (lines is None)
-    assert fetcher.requested[-requests - 1 :] == [SHARED, PROVEN, *[SHARED] * (requests - 1)]
+    outcome = outcome_of(SHARED, items)
+    assert [record.line for record in of(UrlRecord, items)] == IN_ORDER
+    assert (outcome.kept, outcome.dropped, outcome.complete) == (3000, {}, True)
+    assert not scope_problems(items)
+    assert not in_outcome(outcome)
+    assert fetcher.requested.count(SHARED) == requests
 
 
-def test_second_reading_obeys_the_date_filter() -> None:
+def test_urls_of_a_broken_document_are_verified_late_too() -> None:
+    items, _ = read(SITE, proven_late(LATE), per_host=1)
+    lines, outcome = [record.line for record in of(UrlRecord, items)], outcome_of(SHARED, items)
+    assert 1000 < len(set(lines)) == len(lines) < 3000
+    assert (outcome.kept, outcome.dropped, outcome.complete) == (len(lines), {}, False)
+
+
+def test_urls_that_are_verified_late_obey_the_date_filter() -> None:
     entries = urlset(f"{HOST}/x/new", f"{HOST}/new") + b""
     old = urlset(f"{HOST}/x/old", f"{HOST}/old", lastmod="2020-01-01")
     body = entries.replace(b"</urlset>", b"") + old.partition(b">\n")[2]

@@ -32,6 +32,7 @@ from sitemap_reader.model import (
     micros,
 )
 from sitemap_reader.parser import batch_of, scanner
+from sitemap_reader.pipeline import SpillBuffer
 from sitemap_reader.serialize import STATED, encode_urls
 from sitemap_reader.state import (
     DocumentBuffer,
@@ -40,7 +41,6 @@ from sitemap_reader.state import (
     Listing,
     Rows,
     SiteUrls,
-    SpillBuffer,
     StoredDocument,
     StoredRows,
     moment,

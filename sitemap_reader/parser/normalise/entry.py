@@ -15,6 +15,7 @@ import attrs
 from ...model.limits import advice
 from ...model.problems import MAX_RAW_CHARACTERS, Problem, placed, report
 from ...model.records import ChangeFreq, SitemapRef, UrlRecord
+from ...model.url_batch import OutOfScope
 from ..dialects.extensions import EntryContext, read_date, read_extensions
 from .urls import clean_url, is_clean, listed_url, origin
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
     from ...model.records import Extra
-    from .scope import Scope
+    from .scope import DropReason, Scope
 
 EntryKind = Literal["url", "sitemap"]
 Relative = Literal["rejected", "reported", "allowed"]
@@ -42,6 +43,8 @@ _DROPS = {
     "path": ("U05", "is above the sitemap's directory"),
 }
 
+# The problems of pages that are out of scope.
+SCOPE_CODES = frozenset(code for code, _ in _DROPS.values())
 _MAX_DROPPED_ORIGINS = 1_000
 
 
@@ -75,7 +78,8 @@ class Normaliser:
     `sitemap` is the requested URL of the document, `base` the final one. `scope` limits its pages, `child_scope` its
     child sitemaps, which inherit the URL prefixes. `extras`: collect elements without a field, too. `max_problems` per
     entry are reported; `unreported` counts the others by code. `entries`, `kept` and `dropped` (by reason) are counts.
-    `dropped_origins` are the first origins whose pages were dropped as on a host out of scope.
+    `dropped_origins` are the first origins whose pages were dropped as on a host out of scope. `keeps_out_of_scope`:
+    a page that is dropped comes as an OutOfScope in place of the Problem.
     `scopes` has both scopes by kind, `child_prefixes` are the authorities of child sitemaps.
     """
 
@@ -88,6 +92,7 @@ class Normaliser:
         child_scope: Scope,
         max_problems: int,
         extras: bool = False,
+        keeps_out_of_scope: bool = False,
     ) -> None:
         self.entries = 0
         self.kept = 0
@@ -98,10 +103,11 @@ class Normaliser:
         self._base = base
         self.scopes = {"url": scope, "sitemap": child_scope}
         self._extras = extras
+        self._keeps_out_of_scope = keeps_out_of_scope
         self._problems = _EntryProblems(sitemap, max_problems, self.unreported)
         self.child_prefixes = tuple(dict.fromkeys(child_scope.prefixes))
 
-    def clean(self, raw: RawEntry) -> list[UrlRecord | SitemapRef | Problem]:
+    def clean(self, raw: RawEntry) -> list[UrlRecord | SitemapRef | Problem | OutOfScope]:
         """The entry's problems in the order of its fields, then its record, if it has one."""
         self.entries += 1
         problems = self._problems
@@ -110,6 +116,10 @@ class Normaliser:
         loc = self._loc(raw, base, problems)
         if loc is None:
             return [*problems.finish(None)]
+        reason = self.scopes[raw.kind].reason(loc)
+        # sitemaps.org: pages are below their sitemap's directory, the sitemaps of an index only on its host.
+        if reason is not None and not (reason == "path" and raw.kind == "sitemap"):
+            return self._dropped(raw, loc, base, reason)
         self.kept += 1
         record = self._record(raw, loc, base, problems)
         if not problems.found:
@@ -118,8 +128,29 @@ class Normaliser:
         record.problems = tuple(found)
         return [*found, record]
 
+    def _dropped(
+        self, raw: RawEntry, loc: str, base: str | None, reason: DropReason
+    ) -> list[UrlRecord | SitemapRef | Problem | OutOfScope]:
+        """What an entry out of scope gives; what is wrong with its other values concerns only an entry in scope."""
+        self.dropped[reason] += 1
+        if reason == "host" and len(self.dropped_origins) < _MAX_DROPPED_ORIGINS:
+            self.dropped_origins[origin(loc)] = None
+        problems = self._problems
+        problems.add(*_drop(reason, loc), "loc", raw.loc, loc)
+        found = problems.finish(None)
+        if raw.kind != "url" or not self._keeps_out_of_scope:
+            return [*found]
+        others = [problem for problem in found if problem.code not in SCOPE_CODES]
+        own = [problem for problem in found if problem.code in SCOPE_CODES]
+        problems.restart()
+        record = self._record(raw, loc, base, problems)
+        assert isinstance(record, UrlRecord)  # noqa: S101 - for the type checker: it is a page
+        before = (placed(each, sitemap=self.sitemap, url=loc) for each in others)
+        record.problems = (*before, *own, *problems.finish(loc))
+        return [*others, OutOfScope(record, own[0] if own else None)]
+
     def _loc(self, raw: RawEntry, base: str | None, problems: _EntryProblems) -> str | None:
-        """The canonical URL of the entry; None, with a problem, if it has none or is out of scope."""
+        """The canonical URL of the entry; None, with a problem, if it has none."""
         text = raw.loc
         if not text:
             problems.add("S11", "an entry without a location", "loc")
@@ -134,18 +165,7 @@ class Normaliser:
             url = loc.url
             for code, message in loc.faults(may_be_relative=raw.relative == "allowed"):
                 problems.add(code, message, "loc", text)
-        if url is None:
-            return None
-        reason = self.scopes[raw.kind].reason(url)
-        # sitemaps.org: pages are below their sitemap's directory, the sitemaps of an index only on its host.
-        if reason is None or (reason == "path" and raw.kind == "sitemap"):
-            return url
-        self.dropped[reason] += 1
-        if reason == "host" and len(self.dropped_origins) < _MAX_DROPPED_ORIGINS:
-            self.dropped_origins[origin(url)] = None
-        code, message = _DROPS[reason]
-        problems.add(code, f"{url[:MAX_RAW_CHARACTERS]} {message}: dropped", "loc", text, url)
-        return None
+        return url
 
     def _record(self, raw: RawEntry, loc: str, base: str | None, problems: _EntryProblems) -> UrlRecord | SitemapRef:
         date = read_date(raw.lastmod, "lastmod", raw.date_dialect, problems.add) if raw.lastmod else None
@@ -163,6 +183,20 @@ class Normaliser:
             for field, value in read_extensions(raw.extensions, context).items():
                 setattr(record, field, value)
         return record
+
+
+def _drop(reason: DropReason, url: str) -> tuple[str, str]:
+    """Code and message for a page that is out of scope."""
+    code, message = _DROPS[reason]
+    return code, f"{url[:MAX_RAW_CHARACTERS]} {message}: dropped"
+
+
+def scope_problem(reason: DropReason, former: Problem) -> Problem:
+    """The problem of a page that is out of scope for this reason, in place of one for another."""
+    code, message = _drop(reason, former.url or "")
+    return report(
+        code, message, sitemap=former.sitemap, line=former.line, field=former.field, raw=former.raw, url=former.url
+    )
 
 
 def _resolved(base: str | None, bases: tuple[str, ...]) -> str | None:
@@ -184,12 +218,16 @@ class _EntryProblems:
 
     def start(self, raw: RawEntry) -> None:
         """Begins an entry; its first problems are those that the dialect found."""
-        self.found: list[Problem] = []
         self._line = raw.line
-        self._unreported = 0
+        self.restart()
         for problem in raw.problems:
             if self._count(problem.code):
                 self.found.append(problem)
+
+    def restart(self) -> None:
+        """Forgets what was found in the entry."""
+        self.found: list[Problem] = []
+        self._unreported = 0
 
     def add(
         self, code: str, message: str, field: str | None = None, text: str | None = None, url: str | None = None
