@@ -28,7 +28,7 @@ ROOT = Path(__file__).parent.parent
 PAGES = (
     "README.md", "docs/index.md", "docs/tutorial-seo.md", "docs/tutorial-analyst.md", "docs/tutorial-crawler.md",
     "docs/tutorial-data.md", "docs/python.md", "docs/analysis.md", "docs/recipes.md", "docs/integrations.md",
-    "docs/scale.md", "docs/watch.md", "docs/sinks.md",
+    "docs/scale.md", "docs/watch.md", "docs/sinks.md", "docs/frontier.md",
 )  # fmt: skip
 RUNNABLE = ("console", "sh", "python")
 # Optional programs and packages; without one its examples are skipped. Packages are recognised by imports, or by this
@@ -229,6 +229,7 @@ class Runner:
             "PYTHONPATH": str(folder / "network"),
             docs_network.PORT: str(site.port),
             "SSL_CERT_FILE": str(folder / "certificate.pem"),
+            "REQUESTS_CA_BUNDLE": str(folder / "certificate.pem"),
             "CURL_HOME": str(folder),
             "HOME": str(folder),
             "COLUMNS": "100",

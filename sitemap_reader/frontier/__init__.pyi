@@ -1,5 +1,6 @@
 from .authority import Authorities as Authorities
 from .authority import Listing as Listing
+from .document_request import Answer as Answer
 from .document_request import Arrived as Arrived
 from .document_request import Document as Document
 from .document_request import DocumentRequest as DocumentRequest
