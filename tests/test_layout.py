@@ -213,13 +213,6 @@ def test_the_architecture_names_every_module():
     assert {path.stem for path in MODULES} - {"__init__"} - named == set()
 
 
-def test_modules_have_at_most_600_lines():
-    def too_long(path: Path) -> bool:
-        return len(path.read_text("utf-8").splitlines()) > 600
-
-    assert failing(too_long) == {}, "what is its second purpose?"
-
-
 def test_pure_folders_use_no_io_and_no_clock():
     def outside(path: Path) -> set[str]:
         modules = {name for package, *name_of in imports_of(path) if not package for name in name_of}

@@ -21,12 +21,10 @@ from ..model.errors import UsageError
 from ..scale.hosts import read_hosts
 from ..serialize.dumps import STDIN, is_dump_name
 from ..watching.api import make_watcher
-from ..watching.dead_letters import DeadLetters, redeliver
-from ..watching.file_sink import Rotation
+from ..watching.delivery import DeadLetters, redeliver
 from ..watching.server import TOKEN_VARIABLE
 from ..watching.service import ServerPlan, SinkPlan, run_watch
-from ..watching.sink_targets import names_file, sink_for
-from ..watching.webhook import WebhookSink
+from ..watching.sinks import Rotation, WebhookSink, names_file, sink_for
 from .exits import Exit
 from .messages import Console, bytes_on_stdin
 from .options import parse_size

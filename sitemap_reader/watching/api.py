@@ -28,8 +28,7 @@ from ..state.sync import settings_difference
 from .budget import Budget
 from .options import PlanOptions, WatchOptions
 from .service import SinkPlan, run_watch
-from .sink_targets import sinks_of
-from .sinks import DeliveryFailed
+from .sinks import DeliveryFailed, sinks_of
 from .tasks import first_of
 from .watcher import KEEP_LOG, Watcher, WatchPlan
 

@@ -22,7 +22,7 @@ from .tasks import end
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
-    from .dead_letters import DeadLetters
+    from .delivery import DeadLetters
     from .pings import Accept
     from .sinks import Sink
     from .watcher import Watcher

@@ -23,10 +23,10 @@ from sitemap_reader.watching import (
     Rotation,
     Sink,
     StdoutSink,
-    file_sink,
     lines_behind,
     remove_incomplete_line,
     sink_for,
+    sinks,
 )
 
 LINE_BYTES = len(entry_of(1).lines)
@@ -168,7 +168,7 @@ async def test_writes_that_fail_anywhere_lose_and_repeat_nothing(
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return write_bytes(descriptor, data[:90])
 
-    monkeypatch.setattr(file_sink.os, "write", some)
+    monkeypatch.setattr(sinks.os, "write", some)
     sink = FileSink(path)
     for entry in (entry_of(1, 2), entry_of(3), entry_of(4, 4)):
         while True:
@@ -308,7 +308,7 @@ async def test_stdout_that_fails_goes_on_behind_the_last_byte(monkeypatch: pytes
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return write_bytes(number, data[:70])
 
-    monkeypatch.setattr(file_sink.os, "write", some)
+    monkeypatch.setattr(sinks.os, "write", some)
     sink = StdoutSink(descriptor)
     for _ in range(2):
         with pytest.raises(DeliveryFailed, match="cannot write stdout: No space left on device"):
