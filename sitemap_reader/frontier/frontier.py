@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from .document_request import Listed
     from .events import Event
     from .host_queue import HostQueue
+    from .robots_rules import Rules
     from .seeds import Seed
 
 __all__ = ["Frontier", "Plan"]
@@ -161,6 +162,18 @@ class Frontier:
         self._events.unanswered -= 1
         self._processing += 1
         return listed.document.request
+
+    def add(self, url: str) -> Document:
+        """The document at a URL that was found elsewhere; if it was not known, it is Listed."""
+        known = self._documents.get(url)
+        if known is None:
+            known = Document(url, "given")
+            self._links.add_document(known)
+        return known
+
+    def set_rules(self, origin: str, rules: Rules, now: float) -> None:
+        """Sets the rules of a robots.txt that another crawl has read, which ends now: it is not requested again."""
+        self.policy.set_known_rules(self.hosts.for_url(origin), rules, now)
 
     def authorities_of(self, document: Document) -> tuple[str, ...]:
         """The URL prefixes that a document may list besides its own directory, by what is known now."""

@@ -239,6 +239,13 @@ class RobotsPolicy:
         if body is not None and not robots.awaits_verdict:
             self.report_body(robots)
 
+    def set_known_rules(self, host: HostQueue, rules: Rules, now: float) -> None:
+        """Sets the rules of a host whose robots.txt was read by another crawl, which ends now."""
+        if host.robots_txt is None:
+            host.robots_txt = Document(f"{host.origin}/robots.txt", "well-known", is_robots=True, state="reported")
+            self.set_rules(host.robots_txt, rules)
+            host.pace.last_start = now
+
     def _delay_error(self, robots: Document, delay: float | None) -> str | None:
         """Reports a Crawl-delay over the limit, and returns the message; a recording is read all the same."""
         limit = self._plan.limits.max_crawl_delay_seconds

@@ -1,12 +1,10 @@
 """Fetches pages politely on asyncio: URLs in, a PageResponse for each out, as they end.
 
-Sends one GET for each URL, not counting retries: a HEAD before it would double the requests for HTML pages, and some
+Pages are documents of a frontier that are not parsed: its robots.txt, queues, delays, redirects and retries hold. One
+GET is sent for each URL, not counting retries: a HEAD before it would double the requests for HTML pages, and some
 servers answer HEAD differently. Only HTML with a 2xx status is read, up to `max_body_bytes`; of other bodies no more
 than keeps the connection. A redirect is reported, and followed within the site for its last status; each URL on the way
 is requested once, however many pages lead there.
-
-The queues, delays, retries and rules are those of frontier/. The Frontier itself does not serve here: to it, each URL
-is a sitemap, which it reports on and keeps in memory to the end.
 """
 
 from __future__ import annotations
@@ -16,19 +14,21 @@ from datetime import UTC, datetime
 from functools import partial
 from http import HTTPStatus
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import attrs
 
 from ..fetch.request_headers import domain_of
-from ..frontier.document_request import Document, Failed, Head
-from ..frontier.host_queue import HostQueues, backoff
-from ..frontier.responses import Follow, Refuse, RulesByStatus, is_html, is_success, judge
-from ..frontier.robots_rules import ALLOW_ALL, disallow_all, parse_rules
+from ..frontier.document_request import Failed, Finished, Head, Listed
+from ..frontier.frontier import Frontier
+from ..frontier.responses import Follow, is_html, is_success, judge
+from ..frontier.robots_rules import parse_rules
 from ..model.errors import FetchError
-from ..model.limits import KIB, Limits, advice
+from ..model.limits import KIB, Limits
+from ..model.records import Outcome
 from ..parser.content.codings import Decompressor
-from ..parser.normalise.urls import without_userinfo
+from ..parser.content.sniff import Format
+from ..parser.normalise.urls import origin, without_userinfo
 from .crawl import RequestTimer, failure_of, in_use, paced_response, slot_for
 from .timeouts import DocumentTimeouts, loop_seconds
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from ..fetch.client import Fetcher, Response
     from ..fetch.request_headers import RequestHeaders
-    from ..frontier.host_queue import HostQueue
+    from ..frontier.document_request import Answer, Document, DocumentRequest
     from ..frontier.plan import Plan
     from ..frontier.robots_rules import Rules
     from ..parser.content.gzip import DecodeFault
@@ -47,8 +47,7 @@ MAX_BODY_BYTES = 256 * KIB
 MAX_HOPS = 5
 # The rest of a short body is read, so that its connection can be used again.
 _DRAINED_BYTES = 64 * KIB
-_WAITING_URLS = 5_000  # in the queues of hosts
-_EFFORT_PER_TURN = 20_000_000  # as Rules.effort() counts
+_WAITING_PAGES = 5_000  # in the frontier
 
 
 @attrs.frozen
@@ -78,25 +77,6 @@ class PageResponse:
     final_status: int | None = None
 
 
-@attrs.define
-class _Node:
-    """A URL that was queued; `is_done` once its answer, or the lack of one, is final."""
-
-    is_page: bool  # its response is to be returned
-    is_done: bool = False
-    status: int | None = None
-    target: str | None = None
-
-
-@attrs.define
-class _Redirected:
-    """A page whose redirects are being followed: at `url`, after `hops`."""
-
-    response: PageResponse
-    url: str
-    hops: tuple[str, ...] = ()
-
-
 @attrs.define(eq=False, repr=False, slots=False)
 class PageFetcher:
     """Fetches pages with run(), once. `rules_of` returns the rules of a URL's host if its robots.txt was read before.
@@ -113,229 +93,163 @@ class PageFetcher:
     _pacing: Pacing | None = None
     max_body_bytes: int = MAX_BODY_BYTES
     _clock: Callable[[], float] = loop_seconds
-    _hosts: HostQueues = attrs.field(init=False)
-    _nodes: dict[str, _Node] = attrs.field(factory=dict, init=False)
-    _waiting: dict[str, list[_Redirected]] = attrs.field(factory=dict, init=False)
-    _queued: int = attrs.field(default=0, init=False)
-    _in_flight: int = attrs.field(default=0, init=False)
+    _frontier: Frontier = attrs.field(init=False)
+    _pages: frozenset[str] = attrs.field(default=frozenset(), init=False)
+    _answers: dict[str, PageResponse] = attrs.field(factory=dict, init=False)  # by the URL that was requested
+    _failures: dict[Document, Failed] = attrs.field(factory=dict, init=False)  # without an answer
+    _waiting: dict[Document, list[str]] = attrs.field(factory=dict, init=False)  # pages, by their document
     _timer: RequestTimer = attrs.field(init=False)
     _tasks: asyncio.TaskGroup = attrs.field(factory=asyncio.TaskGroup, init=False)
-    _pages: frozenset[str] = attrs.field(default=frozenset(), init=False)
     _put: Callable[[PageResponse], Awaitable[None]] = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._hosts = HostQueues(self._plan.per_host, self._plan.delay_seconds)
+        limits = attrs.evolve(self._plan.limits, max_redirects=MAX_HOPS)
+        self._frontier = Frontier((), attrs.evolve(self._plan, descend=False, limits=limits))
         self._timer = RequestTimer(self._clock, skips_delays=not self._polite)
 
     async def run(self, urls: Sequence[str], put: Callable[[PageResponse], Awaitable[None]]) -> None:
         """Fetches the URLs, in their order on each host; `put` takes the responses. Cancelling cancels requests."""
         self._put = put
         self._pages = frozenset(urls)
-        rest = iter(urls)
+        rest, frontier = iter(dict.fromkeys(urls)), self._frontier
         with in_use(self._pacing):
             async with self._tasks:
                 while True:
                     self._timer.clear()
                     now = self._timer.now()
-                    for url in islice(rest, max(_WAITING_URLS - self._queued, 0)):
-                        self._queue(url, now)
-                    await self._start(now)
-                    if self._in_flight == 0 and self._hosts.is_idle and not self._queued:
+                    added = [*islice(rest, max(_WAITING_PAGES - len(self._waiting), 0))]
+                    for url in added:
+                        await self._add(url, now)
+                    await self._handle_events()
+                    for request in frontier.next_requests(now):
+                        self._tasks.create_task(self._request(request))
+                    await self._handle_events()
+                    if not frontier.done:
+                        await self._timer.wait(frontier.wait(now), awaits_answers=frontier.awaits_answers)
+                    elif not added:
                         break
-                    is_full = self._in_flight >= self._plan.concurrency
-                    seconds = None if is_full else self._hosts.wait(now, robots_only=False)
-                    await self._timer.wait(seconds, awaits_answers=bool(self._in_flight))
 
-    # --- queues ---
+    async def _add(self, url: str, now: float) -> None:
+        rules = self._rules_of(f"{origin(url)}/") if self._plan.obey_robots else None
+        if rules is not None:
+            self._frontier.set_rules(origin(url), rules, now)  # its sitemaps were read just before
+        document = self._frontier.add(url)
+        if document.state == "reported":  # redirects have led there
+            await self._end(document, url, None)
+        else:
+            self._waiting.setdefault(document, []).append(url)
 
-    def _queue(self, url: str, now: float) -> None:
-        """Queues a URL once; its host's robots.txt before it, unless its rules are known."""
-        if url in self._nodes:
-            return
-        self._nodes[url] = _Node(url in self._pages)
-        self._queued += 1
-        place = self._hosts.for_url(url)
-        if place.rules is None and place.robots_txt is None and not place.skip_failure:
-            self._find_rules(place, now)
-        self._hosts.add(Document(url, "given"))
-
-    def _find_rules(self, place: HostQueue, now: float) -> None:
-        known = self._rules_of(f"{place.origin}/") if self._plan.obey_robots else ALLOW_ALL
-        if known is None:
-            place.robots_txt = Document(f"{place.origin}/robots.txt", "well-known", is_robots=True)
-            self._hosts.add(place.robots_txt)
-            return
-        place.pace.last_start = now  # its sitemaps were read just before
-        self._set_rules(place, known)
-
-    def _set_rules(self, place: HostQueue, rules: Rules) -> None:
-        place.rules = rules
-        delay, limit = rules.delay_seconds, self._plan.limits.max_crawl_delay_seconds
-        if delay and delay > limit and not self._plan.is_recording:
-            message = f"Crawl-delay of {delay:,g} s is over {limit:,g} s"
-            self._hosts.skip(place, Failed("F15", message, remedy=advice("max_crawl_delay_seconds", "wait for it")))
-        elif delay:
-            self._hosts.slow_down(place, delay)
-        self._hosts.wake(place)
-
-    async def _start(self, now: float) -> None:
-        """Starts the requests that may start now; ends those that may not be made at all."""
+    async def _handle_events(self) -> None:
         if self._pacing is not None:
-            self._pacing.learn(self._hosts.take_changed())
-        effort = 0
-        ready = self._hosts.pop_ready(now, robots_only=False)
-        while self._in_flight < self._plan.concurrency and effort < _EFFORT_PER_TURN and (found := next(ready, None)):
-            place, document = found
-            rules = place.rules
-            if not document.is_robots and rules is not None:
-                effort += rules.effort(document.url)
-                reason = rules.refusal(document.url)
-                if reason is not None:
-                    message = f"forbidden by {place.origin}/robots.txt" + (f" ({reason})" if reason else "")
-                    # A robots.txt that could not be read forbids for now, and states nothing about the page.
-                    await self._end(document, failure=Failed("F14" if reason else "F02", message, transient=False))
-                    continue
-            place.pace.started(now)
-            self._in_flight += 1
-            document.ask(tries=document.request.tries + 1)
-            self._tasks.create_task(self._request(place, document))
-        if effort >= _EFFORT_PER_TURN:
-            self._timer.wake()
-            await asyncio.sleep(0)
-        for document, failed in self._hosts.pop_skipped(robots_only=False):
-            if document.is_robots:
-                self._end_robots(document, None, _Body(0), failed)
-            else:
-                await self._end(document, failure=failed)
+            self._pacing.learn(self._frontier.hosts.take_changed())
+        for event in self._frontier.take():
+            if isinstance(event, Listed):
+                self._frontier.request(event)
+            elif isinstance(event, Outcome) and event.format != Format.ROBOTS:
+                document = self._frontier.add(event.url or "")
+                for url in self._waiting.pop(document, ()):
+                    await self._end(document, url, event)
 
     # --- requests ---
 
-    async def _request(self, place: HostQueue, document: Document) -> None:
-        async with slot_for(self._pacing, place, document) as slot:
-            await self._send(place, document, slot)
+    async def _request(self, request: DocumentRequest) -> None:
+        host = self._frontier.hosts.for_url(request.url)
+        async with slot_for(self._pacing, host, request.document) as slot:
+            await self._send(request, slot)
 
-    async def _send(self, place: HostQueue, document: Document, slot: Slot | None) -> None:
-        limits, url = self._plan.limits, without_userinfo(document.url)
+    async def _send(self, request: DocumentRequest, slot: Slot | None) -> None:
+        limits, url, is_robots = self._plan.limits, without_userinfo(request.url), request.document.is_robots
         started = self._clock()
-        timeouts = DocumentTimeouts(document.request.network_seconds, limits, self._clock, lambda wire_bytes: None)
+        timeouts = DocumentTimeouts(request.network_seconds, limits, self._clock, lambda wire_bytes: None)
         head: Head | None = None
-        body = _Body(limits.max_robots_bytes if document.is_robots else self.max_body_bytes)
+        body = _Body(limits.max_robots_bytes if is_robots else self.max_body_bytes)
         failure: Failed | None = None
-        headers = document.request.cookies.header(document.url)
+        headers: Mapping[str, str] = request.cookies.header(request.url)
         if self._headers is not None:
             headers = self._headers.headers_for(url, headers)
         fetch = partial(self._fetcher.fetch, url, headers)
         try:
             async with paced_response(fetch, timeouts, slot) as (response, chunks):
                 head = Head(response.status, response.headers, timeouts.seconds)
-                is_page = is_success(response.status) and is_html(response.headers)
-                is_wanted = document.is_robots or (self._nodes[document.url].is_page and is_page)
-                await body.read(response, chunks, is_wanted=is_wanted)
+                is_page = url in self._pages and is_success(response.status) and is_html(response.headers)
+                await body.read(response, chunks, is_wanted=is_robots or is_page)
         except FetchError as error:
             failure = failure_of(error, timeouts)
-        finally:
-            self._in_flight -= 1
-            place.pace.finished()
-            self._hosts.wake(place)
-            self._timer.wake()
-        document.ask(network_seconds=document.request.network_seconds + timeouts.seconds)
-        await self._decide(place, document, head, body, failure, self._clock() - started)
-
-    async def _decide(
-        self, place: HostQueue, document: Document, head: Head | None, body: _Body, failure: Failed | None, spent: float
-    ) -> None:
-        now, limits = self._timer.now(), self._plan.limits
-        step = None if head is None else judge(document.request, head, limits, datetime.now(UTC))
-        if head is not None and isinstance(step, Refuse):
-            failure = step.failed
-            if step.skip_host:
-                failure = attrs.evolve(failure, code="F01")  # it answers, but the page was not seen
-                self._hosts.skip(place, failure)
-            self._hosts.pause(place, now + step.pause_seconds, head.status)
-        if failure is not None and failure.of_proxy:
-            failure = attrs.evolve(failure, code="F04")  # no page of any host can be seen
-            self._hosts.skip_all(failure)
-        can_retry = failure is not None and failure.transient and document.request.tries < limits.tries
-        if can_retry and not place.skip_failure:
-            document.ask(not_before=now + backoff(document.request.tries, 0.5))
-            self._hosts.add(document)
-        elif document.is_robots:
-            self._end_robots(document, step, body, failure)
-        elif head is None or head.status == HTTPStatus.TOO_MANY_REQUESTS or place.skip_failure:
-            await self._end(document, failure=failure, seconds=spent)
-        else:
-            target = step.target if isinstance(step, Follow) else None
-            await self._end(document, head=head, body=body, target=target, seconds=spent)
-
-    def _end_robots(self, document: Document, step: Any, body: _Body, failure: Failed | None) -> None:
-        if isinstance(step, Follow):
-            redirects = (*document.request.redirects, document.url)
-            document.ask(url=step.target, redirects=redirects, cookies=step.cookies, tries=0)
-            self._hosts.add(document)
+        if head is None or (failure is not None and (is_robots or self._frontier.tries_again(request, failure))):
+            assert failure is not None  # noqa: S101 - for the type checker
+            self._failures[request.document] = failure
+            self._answer(request, failure)
             return
-        if isinstance(step, RulesByStatus):
-            rules = step.rules
-        elif failure is not None:
-            rules = disallow_all(f"robots.txt: {failure.message}")  # RFC 9309 2.3.1.4
-        else:
-            rules = parse_rules(body.content.decode("utf-8", "replace"), self._plan.user_agent)
-        self._set_rules(self._hosts.for_url(document.original_url), rules)
+        step = judge(request, head, self._frontier.plan.limits, datetime.now(UTC))
+        target = step.target if isinstance(step, Follow) else None
+        if not is_robots:
+            self._answers[request.url] = _response(request.url, head, body, target, self._clock() - started)
+        if target is not None and not is_robots and domain_of(target) != domain_of(request.url):
+            self._answer(request, Failed("F03", "redirected to another site", transient=False))
+        elif self._answer(request, head):
+            rules, outcome = None, Outcome()
+            if is_robots:
+                rules = parse_rules(body.content.decode("utf-8", "replace"), self._plan.user_agent)
+                outcome = Outcome(format=Format.ROBOTS.value)
+            self._answer(request, Finished(outcome, rules))
+
+    def _answer(self, request: DocumentRequest, answer: Answer) -> bool:
+        self._timer.wake()
+        return self._frontier.receive(request, answer, self._timer.now(), datetime.now(UTC))
 
     # --- ends ---
 
-    async def _end(
-        self,
-        document: Document,
-        *,
-        head: Head | None = None,
-        body: _Body | None = None,
-        target: str | None = None,
-        failure: Failed | None = None,
-        seconds: float = 0.0,
-    ) -> None:
-        url = document.original_url
-        node = self._nodes[url]
-        node.is_done, node.target = True, target
-        self._queued -= 1
-        ended = self._waiting.pop(url, [])
-        if head is not None:
-            node.status = head.status
-        if node.is_page:
-            response = PageResponse(url, node.status, seconds=seconds, failure=failure, target=target)
-            if head is not None and body is not None:
-                response = attrs.evolve(
-                    response,
-                    headers=head.headers,
-                    body=body.content,
-                    is_whole=body.is_whole,
-                    undecodable=body.undecodable,
-                    body_bytes=body.received,
-                )
-            ended.append(_Redirected(response, url))
-        for page in ended:
-            await self._follow(page)
-        self._timer.wake()
+    async def _end(self, document: Document, url: str, outcome: Outcome | None) -> None:
+        """Returns the response for a page whose document has ended."""
+        answer = self._answers.get(url)
+        host = self._frontier.hosts.for_url(url)
+        if answer is None or answer.status == HTTPStatus.TOO_MANY_REQUESTS or host.skip_failure:
+            await self._put(PageResponse(url, failure=self._failure(document, outcome), final_url=url))
+            return
+        final, status = self._last(answer)
+        self._answers[url] = attrs.evolve(answer, headers={}, body=b"")  # pages that redirect there need no more
+        await self._put(attrs.evolve(answer, final_url=final, final_status=status))
 
-    async def _follow(self, page: _Redirected) -> None:
-        """Returns a page whose redirects have ended; else it waits for the next of them."""
-        while True:
-            node = self._nodes.get(page.url)
-            if node is None:
-                self._queue(page.url, self._timer.now())
-            if node is None or not node.is_done:
-                self._waiting.setdefault(page.url, []).append(page)
-                self._timer.wake()
-                return
-            target = node.target
-            is_end = target is None or target in page.hops or len(page.hops) >= MAX_HOPS
-            if target is None or is_end:
-                await self._put(attrs.evolve(page.response, final_url=page.url, final_status=node.status))
-                return
-            if domain_of(target) != domain_of(page.response.url):
-                await self._put(attrs.evolve(page.response, final_url=target))
-                return
-            page.hops = (*page.hops, page.url)
-            page.url = target
+    def _last(self, answer: PageResponse) -> tuple[str, int | None]:
+        """The URL at which the redirects of a page end, and its status; None where that was not requested."""
+        way = [answer.url]
+        while answer.target is not None and answer.target not in way and len(way) <= MAX_HOPS:
+            way.append(answer.target)
+            found = self._answers.get(answer.target)
+            if found is None:
+                return answer.target, None
+            answer = found
+        return answer.url, answer.status
+
+    def _failure(self, document: Document, outcome: Outcome | None) -> Failed:
+        """Why a page has no answer, with the code by which the audit judges it."""
+        problem = next((each for each in outcome.samples if each.severity != "warning"), None) if outcome else None
+        failed = self._failures.pop(document, None)
+        if problem is not None and failed is None:
+            failed = Failed(problem.code, problem.message, transient=False, remedy="")
+        failed = failed or Failed("F04", "no answer", transient=False)
+        skipped = self._frontier.hosts.for_url(document.url).skip_failure
+        if self._frontier.hosts.skips_all is not None:
+            return attrs.evolve(failed, code="F04")  # no page of any host can be seen
+        if skipped is not None:
+            return attrs.evolve(failed, code="F01")  # the host answers, but the page was not seen
+        is_unknown = failed.code == "F02" and problem is not None and problem.severity == "info"
+        # A robots.txt that could not be read forbids for now, and states nothing about the page.
+        return attrs.evolve(failed, code="F14") if is_unknown else failed
+
+
+def _response(url: str, head: Head, body: _Body, target: str | None, seconds: float) -> PageResponse:
+    return PageResponse(
+        url,
+        head.status,
+        head.headers,
+        body.content,
+        body.is_whole,
+        body.undecodable,
+        body.received,
+        seconds,
+        target=target,
+    )
 
 
 @attrs.define

@@ -198,7 +198,8 @@ def test_what_could_not_be_checked_is_requested_again(serve: Callable[..., SiteS
     server, file = serve({"/a": busy}), tmp_path / "checks.jsonl"
     report = checked(server, save_checks=file)
     assert report.url_checks.checked == 0
-    assert "1 URL not checked: 429 Too Many Requests, Retry-After 999 s is over 60 s" in report.notes
+    why = f"{server.url} is skipped: 429 Too Many Requests, Retry-After 999 s is over 60 s"
+    assert f"1 URL not checked: {why}; raise max_wait_seconds (--max-wait) to wait for it" in report.notes
     assert not file.exists()
     server.pages["/a"] = html("")
     assert checked(server, save_checks=file).url_checks.checked == 1
