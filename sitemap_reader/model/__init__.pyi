@@ -53,6 +53,7 @@ from .records import TvShow as TvShow
 from .records import Uploader as Uploader
 from .records import VideoId as VideoId
 from .records import Why as Why
+from .url_batch import OutOfScope as OutOfScope
 from .url_batch import UrlBatch as UrlBatch
 from .url_batch import changefreq_of as changefreq_of
 from .url_batch import items_of as items_of

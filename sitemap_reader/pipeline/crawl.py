@@ -227,7 +227,7 @@ class Crawl:
     async def _emit_due(
         self, request: DocumentRequest, parser: DocumentParser, batch: ParserItems, *, final: bool = False
     ) -> None:
-        await self._emit(self._out_of_scope.keep(request.document, parser.due(batch, final=final)))
+        await self._emit(self._out_of_scope.keep(request.document, parser.due(batch, final=final), final=final))
 
     async def _emit(self, items: Iterable[BatchItem]) -> None:
         if batch := [*items]:

@@ -191,7 +191,8 @@ class DocumentParser:
             return []
         due, self._deferred = self._deferred, []
         if self._is_page:
-            due = [item for item in due if isinstance(item, Problem | OutOfScope)]
+            problems = (item.problem if isinstance(item, OutOfScope) else item for item in due)
+            due = [problem for problem in problems if isinstance(problem, Problem)]
         self.has_emitted = self.has_emitted or bool(due)
         return due
 

@@ -48,29 +48,28 @@ class _Kept:
 
 @attrs.define(eq=False)
 class OutOfScopeUrls:
-    """Those of all documents of a crawl that have not ended."""
+    """The URLs out of scope of all documents of a crawl that have not ended."""
 
     _frontier: Frontier
     _spill: SpillBuffer = attrs.field(factory=lambda: SpillBuffer(_MEMORY_BYTES), init=False)
     _kept: dict[str, _Kept] = attrs.field(factory=dict, init=False)
 
-    def keep(self, document: Document, batch: ParserItems) -> Batch:
-        """Returns the batch without the URLs that are kept."""
-        found = [item.record for item in batch if isinstance(item, OutOfScope)]
-        others = [item for item in batch if not isinstance(item, OutOfScope)]
-        if not found:
-            return others
-        url = document.original_url
-        kept = self._kept.setdefault(url, _Kept(document, self._frontier.scope_of(document, document.authorities)))
-        for record in found:
-            kept.last.append(record)
-        if len(kept.last) >= _PACK_URLS:
-            self._pack(kept)
+    def keep(self, document: Document, batch: ParserItems, *, final: bool = False) -> Batch:
+        """Returns the batch without the URLs that are kept; `final`: it is the last of its document."""
+        others: Batch = []
+        kept = self._kept.get(document.original_url)
+        for item in batch:
+            if not isinstance(item, OutOfScope):
+                others.append(item)
+                continue
+            if kept is None:
+                scope = self._frontier.scope_of(document, document.authorities)
+                kept = self._kept[document.original_url] = _Kept(document, scope)
+            kept.last.append(item.record)
+        if kept is not None and len(kept.last) >= (1 if final else _PACK_URLS):
+            kept.packs.append(self._spill.put(kept.last))
+            kept.last = new_columns()
         return others
-
-    def _pack(self, kept: _Kept) -> None:
-        kept.packs.append(self._spill.put(kept.last))
-        kept.last = new_columns()
 
     def with_kept(self, events: Iterable[Problem | Outcome], *, regains: bool = True) -> Iterator[Batch]:
         """The events, each Outcome behind what was kept for it; with `regains` the URLs that are in scope by now."""
@@ -103,19 +102,22 @@ class OutOfScopeUrls:
             dropped.subtract(filter(None, map(kept.scope.reason, urls.locs)))
             dropped.update(filter(None, reasons))
             problems = [scope_problem(each, found[at]) for at, each in enumerate(reasons) if each and at in found]
-            for problem in problems:
-                after.add(problem)
             regained = urls.only([reason is None for reason in reasons])
             filtered = selection.reasons(regained)
             dropped.update(filter(None, filtered))
             regained = regained.only([reason is None for reason in filtered])
             outcome.kept += len(regained)
             problems += [each for of_url in regained.problems.values() for each in of_url if not _was_reported(each)]
+            for problem in problems:
+                after.add(problem)
             yield [*problems, *([regained] if len(regained) else [])]
         outcome.dropped = {reason: count for reason, count in dropped.items() if count > 0}
         outcome.problems = dict(Counter(outcome.problems) - before + after.counts)
         others = (each for each in outcome.samples if not (each.code in SCOPE_CODES and each.field == "loc"))
-        outcome.samples = (*others, *after.samples)
+        samples = Problems()
+        for sample in (*others, *after.samples):
+            samples.add(sample)
+        outcome.samples = tuple(samples.samples)
         outcome.authorities = self._frontier.authorities_of(kept.document)
 
     def _stored(self, kept: _Kept, sitemap: str | None) -> Iterator[UrlBatch]:

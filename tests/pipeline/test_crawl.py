@@ -567,6 +567,8 @@ def test_problems_of_urls_that_are_verified_late_are_reported_once() -> None:
     reported = Counter((problem.code, problem.line) for problem in of(Problem, items) if problem.sitemap == SHARED)
     once = [("S02", None), ("S10", 3), ("U04", 3)]  # and no U05 of line 2, which is kept in the end
     assert reported == Counter([*once, *((code, line) for code in ("U08", "S10", "D01", "H02") for line in (1, 2))])
+    expected = {"S02": 1, "U08": 2, "S10": 3, "D01": 2, "H02": 2, "U04": 1}
+    assert outcome_of(SHARED, items).problems == expected, "as it is in the end"
 
 
 def scope_problems(items: list[Any]) -> Counter[str]:
