@@ -1,11 +1,10 @@
 from .dedupe import UrlSet as UrlSet
 from .keywords import FOREIGN_KEYWORDS as FOREIGN_KEYWORDS
+from .keywords import UrlQuery as UrlQuery
 from .local_sites import likely_base as likely_base
-from .parallel import SitesReader as SitesReader
 from .progressbar import BarState as BarState
 from .progressbar import ProgressBar as ProgressBar
 from .progressbar import size_of as size_of
-from .query import UrlQuery as UrlQuery
 from .reader import SitemapReader as SitemapReader
 from .sitemap_tree import SitemapTree as SitemapTree
 from .sitemap_tree import TreeRow as TreeRow

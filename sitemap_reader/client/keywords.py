@@ -1,8 +1,9 @@
-"""Keywords of the functions that read a site, checked and listed in help(); a suggestion for unknown ones.
+"""Keywords of the functions that read a site, checked and listed in help(); those of urls() as a UrlQuery.
 
 In: a function and the TypedDict of its keywords. Out: the function with its keywords in its docstring, raising
 UnknownKeyword for any other, with a suggestion: names of other libraries come from a table, misspelt ones are matched
-by similarity. UsageError for values that are not allowed.
+by similarity. UsageError for values that are not allowed. A UrlQuery gives the fields of a crawl plan and a
+SummaryBuilder; the caller's callbacks are wrapped, so that their exceptions reach it unchanged.
 """
 
 from __future__ import annotations
@@ -12,23 +13,29 @@ from difflib import get_close_matches
 from functools import cache, partial, wraps
 from inspect import Parameter, cleandoc, isasyncgenfunction, isawaitable, iscoroutine, iscoroutinefunction, signature
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack
 
 import attrs
 
+from ..frontier.filters import make_patterns, make_selection
 from ..model.errors import UnknownKeyword, UsageError
 from ..model.limits import Limits
-from ..model.options import options_of
-from .options import SessionOptions
+from ..model.options import options_of, with_defaults
+from ..pipeline.crawl import CallbackError
+from .dedupe import UrlSet
+from .options import PatternOptions, QueryOptions, SessionOptions
+from .summary import SummaryBuilder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
+    from datetime import datetime
 
     from ..model.options import Declared
+    from ..model.records import SitemapRef
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
+Argument = TypeVar("Argument")
 
 # What to write here -> the keywords of other libraries for it; {} is the given value, {next} the next integer.
 _OTHER_NAMES = {
@@ -206,3 +213,103 @@ def _suggestion(name: str, value: object) -> str | None:
 def _value_text(value: object) -> str:
     text = repr(value) if isinstance(value, int | float | str) else "…"
     return text if len(text) <= _MAX_VALUE_CHARACTERS else "…"
+
+
+# --- the keywords of urls() ---
+
+
+def wrap_callback(function: Callable[[Argument], R]) -> Callable[[Argument], R]:
+    """The callback, whose exceptions become CallbackErrors.
+
+    Unwrapped, a KeyboardInterrupt would end the event loop before anything is closed, a CancelledError would end a task
+    that was not cancelled, and a FetchError would be taken for one of the network.
+    """
+
+    def call(argument: Argument) -> R:
+        try:
+            return function(argument)
+        except BaseException as error:
+            raise CallbackError(error) from error
+
+    return call
+
+
+@attrs.define
+class CallbackGuard:
+    """Stops calling the callbacks of a query once one of them has raised.
+
+    The run still records its last items then, and the caller sees the first exception.
+    """
+
+    has_raised: bool = False
+
+    def guarded(self, function: Callable[[Argument], None]) -> Callable[[Argument], None]:
+        """The callback, which does nothing once a callback of this guard has raised."""
+
+        def call(argument: Argument) -> None:
+            if self.has_raised:
+                return
+            try:
+                function(argument)
+            except BaseException:
+                self.has_raised = True
+                raise
+
+        return call
+
+
+class UrlQuery:
+    """Which URLs and sitemaps a caller wants, and its callbacks: `options` has all keywords of urls().
+
+    UsageError for values that are not allowed.
+    """
+
+    def __init__(self, **options: Unpack[QueryOptions]) -> None:
+        self.options = with_defaults(QueryOptions, options)
+        unique = self.options["unique"]
+        if not isinstance(unique, bool | UrlSet):
+            raise UsageError(keyword="unique", value=unique, allowed="True, False or a UrlSet")
+        self._guard = CallbackGuard()
+
+    def changed(self, **options: Unpack[QueryOptions]) -> UrlQuery:
+        """The same with other values of these keywords."""
+        changed: QueryOptions = {**self.options, **options}
+        return UrlQuery(**changed)
+
+    def plan_fields(self, now: datetime) -> dict[str, Any]:
+        """The fields of Plan that the query decides; UsageError for dates and patterns that are not valid."""
+        dates = ("since", "until", "undated")
+        selected = {name: self.options[name] for name in (*dates, "include", "exclude")}  # type: ignore[literal-required]
+        return {
+            "trust_lastmod": self.options["trust_lastmod"],
+            "selection": make_selection(now, **selected),
+            "follow": self._follow(),
+            "no_follow": make_patterns("no_follow", self.options["no_follow"]),
+        }
+
+    def summary_builder(self) -> SummaryBuilder:
+        """A SummaryBuilder that calls the query's callbacks."""
+        given = self.options
+        seen = (UrlSet() if given["unique"] else None) if isinstance(given["unique"], bool) else given["unique"]
+        on_outcome, on_item = self.guarded(given["on_outcome"]), self.guarded(given["on_item"])
+        return SummaryBuilder(on_outcome, on_item, seen=seen, limit=given["limit"])
+
+    def guarded(self, callback: Callable[[Argument], None] | None) -> Callable[[Argument], None] | None:
+        """The callback, which is not called any more once it or another callback of the query has raised."""
+        return callback and self._guard.guarded(callback)
+
+    def _follow(self) -> Callable[[SitemapRef], bool] | None:
+        follow = self.options["follow"]
+        if callable(follow):
+            check_is_called("follow", follow)
+            return wrap_callback(follow)
+        patterns = make_patterns("follow", follow)
+        return (lambda ref: patterns.find_in(ref.loc)) if patterns else None
+
+    def settings(self) -> dict[str, Any]:
+        """The patterns that decide what is read, as JSON values; a state can only be compared under the same ones."""
+        return {name: _texts(name, self.options[name]) for name in PatternOptions.__annotations__}  # type: ignore[literal-required]
+
+
+def _texts(name: str, given: Any) -> list[str]:
+    return ["a function"] if callable(given) else [each.pattern for each in make_patterns(name, given).patterns]

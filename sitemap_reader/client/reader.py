@@ -29,10 +29,9 @@ from ..pipeline.crawl import CallbackError, Crawl
 from ..pipeline.feedparser_process import feedparser_fallback
 from ..pipeline.pacing import Pacing
 from ..pipeline.page_fetcher import PageFetcher
-from .keywords import checked_keywords, is_async
+from .keywords import UrlQuery, checked_keywords, is_async
 from .options import USER_AGENT, ItemOptions, QueryOptions, SessionOptions, StateSyncOptions, SyncOptions
 from .progressbar import ProgressBar
-from .query import UrlQuery
 from .streams import AsyncStream, ChangeRun, CrawlRun
 from .targets import Target, find_target, read_netrc, recorder
 

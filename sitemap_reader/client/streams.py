@@ -14,6 +14,7 @@ from contextlib import aclosing, closing, contextmanager, nullcontext
 from datetime import UTC, datetime
 from functools import partial
 from inspect import GEN_CLOSED, GEN_RUNNING, getgeneratorstate
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import attrs
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from ..frontier.robots_rules import Rules
     from ..model.errors import ReadError
-    from ..model.problems import Problem, Problems
+    from ..model.problems import Problems
     from ..model.records import Outcome, UrlRecord
     from ..model.url_batch import BatchItem
     from ..pipeline.crawl import Crawl
@@ -107,46 +108,43 @@ class CrawlRun:
         self.summary_builder.seconds = time.monotonic() - self.started
         return self.summary_builder.record(items)
 
-    def url_batches(self, batch: Batch) -> Iterator[UrlBatch]:
-        """The URLs of a batch, each UrlBatch counted when it is yielded; then progress is reported."""
-        for urls in self.record(batch):
-            yield self.summary_builder.count_batch(urls)
+    # What a stream yields for a batch, and at its end for None; then progress is reported. A URL is counted when it is
+    # yielded: a stream that is left has counted no more.
+
+    def pieces(self, batch: Batch | None) -> Iterator[Any]:
+        """The UrlBatches, each counted as a whole."""
+        yield from map(self.summary_builder.count_batch, self.record(batch or ()))
         self.report_progress()
 
-    def records(self, batch: Batch) -> Iterator[UrlRecord]:
-        """The URLs of a batch, each record counted when it is yielded; then progress is reported."""
-        for urls in self.record(batch):
+    def records(self, batch: Batch | None) -> Iterator[UrlRecord]:
+        """The URLs, each counted by itself."""
+        for urls in self.record(batch or ()):
             for record in urls.records():
                 if self.summary_builder.count_url(record.loc):
                     yield record
         self.report_progress()
 
-    def items(self, batch: Batch) -> Iterator[Batch]:
-        """The batch itself, with its URLs counted; then progress is reported."""
-        self.count(batch)
-        yield batch
+    def items(self, batch: Batch | None) -> Iterator[Batch]:
+        """The batch itself, with its URLs counted."""
+        if batch is not None:
+            self.count(batch)
+            yield batch
         self.report_progress()
 
     def count(self, batch: Batch) -> None:
         """Counts the URLs of a batch without yielding them; records its other items."""
         self.summary_builder.progress.urls += sum(map(len, self.record(batch)))
 
-    # What an AsyncStream does: next_piece() of pieces() for each batch, then of last_pieces(), then close().
-
-    def pieces(self, batch: Batch) -> Iterator[Iterable[Any]]:
-        """What a batch adds to the stream."""
+    def parts(self, batch: Batch | None) -> Iterator[Iterable[Any]]:
+        """What urls() or changes() yields, as iterables, of which an AsyncStream takes each by next_part()."""
         yield self.records(batch)
 
-    def last_pieces(self) -> Iterator[Iterable[Any]]:
-        """What is known at the end only."""
-        return iter(())
-
-    async def next_piece(self, pieces: Iterator[Iterable[Any]]) -> Iterable[Any] | None:
-        """The next piece; None at the end."""
-        return next(pieces, None)
+    async def next_part(self, parts: Iterator[Iterable[Any]]) -> Iterable[Any] | None:
+        """The next of the parts; None at their end."""
+        return next(parts, None)
 
     async def close(self) -> None:
-        """Ends what next_piece() uses."""
+        """Ends what next_part() uses."""
 
     def release(self) -> None:
         """Ends what the run holds beside the crawl, once its stream is closed. May be called twice."""
@@ -274,17 +272,15 @@ async def _read_async(run: CrawlRun) -> AsyncGenerator[Any, None]:
     with run.reading(), ticking(run) if run.bar else nullcontext():
         try:
             async with aclosing(run.crawl.batches()) as batches:
-                async for batch in batches:
-                    pieces = run.pieces(batch)
-                    while (piece := await run.next_piece(pieces)) is not None:
-                        for item in piece:
+                batch: Batch | None = []
+                while batch is not None:
+                    batch = await anext(batches, None)
+                    parts = run.parts(batch)
+                    while (part := await run.next_part(parts)) is not None:
+                        for item in part:
                             yield item
                     if run.summary_builder.is_full:
                         return
-            pieces = run.last_pieces()
-            while (piece := await run.next_piece(pieces)) is not None:
-                for item in piece:
-                    yield item
         finally:
             await run.close()
     run.end()
@@ -318,15 +314,14 @@ class Stream(StreamInfo, Generic[Output]):
     def __init__(
         self,
         run: CrawlRun,
+        view: Callable[[Batch | None], Iterator[Output]],
         close: Callable[[], Awaitable[None]],
         on_wait: Callable[[], None] | None,
-        parts: Callable[[Batch], Iterator[Output]],
-        last_parts: Callable[[], Iterator[Output]] = lambda: iter(()),
     ) -> None:
-        """`parts` yields the output of a batch, `last_parts` that which follows the last batch."""
+        """`view` yields what a batch adds to the stream, and at the end, for None, what follows the last one."""
         self._run = run
         self._bridge = Bridge(partial(_pump, run.crawl, close))
-        self._generator: Generator[Output, None, None] = _read(run, self._bridge, on_wait, parts, last_parts)
+        self._generator: Generator[Output, None, None] = _read(run, self._bridge, view, on_wait)
         # At interpreter exit the thread has to end before the modules that it uses.
         weakref.finalize(self._generator, self._bridge.close)
 
@@ -357,10 +352,9 @@ class Stream(StreamInfo, Generic[Output]):
 
 def _read(
     run: CrawlRun,
-    bridge: Bridge,
+    bridge: Bridge[Batch],
+    view: Callable[[Batch | None], Iterator[Output]],
     on_wait: Callable[[], None] | None,
-    parts: Callable[[Batch], Iterator[Output]],
-    last_parts: Callable[[], Iterator[Output]],
 ) -> Generator[Output, None, None]:
     def wait() -> None:
         run.report_progress()
@@ -368,14 +362,16 @@ def _read(
             on_wait()
 
     with run.reading(), closing(bridge):
-        for batch in bridge.batches(wait):
-            yield from parts(batch)
+        batches = bridge.batches(wait)
+        batch: Batch | None = []
+        while batch is not None:
+            batch = next(batches, None)
+            if batch is None and bridge.was_cancelled:
+                return
+            yield from view(batch)
             if run.summary_builder.is_full:
                 return
-        if not bridge.was_cancelled:
-            yield from last_parts()
-    if not bridge.was_cancelled:
-        run.end()
+    run.end()
 
 
 async def _pump(crawl: Crawl, close: Callable[[], Awaitable[None]], put: Callable[[Batch], Awaitable[None]]) -> None:
@@ -406,29 +402,28 @@ class ChangeRun(CrawlRun):
         with closing(self.state_sync), CrawlRun.reading(self):
             yield
 
-    def change_pieces(self, batch: Batch) -> Iterator[ChangePiece]:
-        """The changes that a batch shows; then progress is reported."""
-        self.count(batch)
-        yield from self.state_sync.take(batch, self.on_document)
+    def pieces(self, batch: Batch | None) -> Iterator[ChangePiece]:
+        """The changes that a batch shows; for None removals, which are known at the end only."""
+        if batch is not None:
+            self.count(batch)
+            yield from self.state_sync.take(batch, self.on_document)
+        elif self.crawl.is_cut:
+            self.state_sync.suspend_removals()
+        else:
+            yield from self.state_sync.finish(lambda problem: self.count([problem]))
         self.report_progress()
 
-    def last_change_pieces(self) -> Iterator[ChangePiece]:
-        """The changes that are known at the end only: removals. None where the crawl was cut before."""
-        if not self.crawl.is_cut:
-            return self.state_sync.finish(self._record_problem)
-        self.state_sync.suspend_removals()
-        return iter(())
+    def changes(self, batch: Batch | None) -> Iterator[Change]:
+        """As pieces(), one by one."""
+        return chain.from_iterable(self.parts(batch))
 
-    def pieces(self, batch: Batch) -> Iterator[Iterable[Change]]:
-        return map(changes_of, self.change_pieces(batch))
+    def parts(self, batch: Batch | None) -> Iterator[Iterable[Change]]:
+        return map(changes_of, self.pieces(batch))
 
-    def last_pieces(self) -> Iterator[Iterable[Change]]:
-        return map(changes_of, self.last_change_pieces())
-
-    async def next_piece(self, pieces: Iterator[Iterable[Change]]) -> Iterable[Change] | None:
+    async def next_part(self, parts: Iterator[Iterable[Change]]) -> Iterable[Change] | None:
         if self.before_delivery is not None:
             await self.before_delivery()
-        return await self._thread.run(next, pieces, None)
+        return await self._thread.run(next, parts, None)
 
     async def close(self) -> None:
         await self._thread.close()
@@ -447,9 +442,6 @@ class ChangeRun(CrawlRun):
     def verdict(self) -> ReadError | None:
         """As in CrawlRun, but None if there was any change."""
         return None if any(attrs.astuple(self.state_sync.counts)) else CrawlRun.verdict(self)
-
-    def _record_problem(self, problem: Problem) -> None:
-        self.record([problem])
 
 
 def changes_of(piece: ChangePiece) -> Iterable[Change]:

@@ -6,20 +6,20 @@ for the command line, audits and Snapshots also streams of UrlBatches and of who
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import closing
-from itertools import chain
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from ..model.options import part_of
-from .keywords import checked_keywords
+from .keywords import UrlQuery, checked_keywords
 from .options import ChangesOptions, DiscoverOptions, ItemOptions, QueryOptions, ReaderOptions, SyncOptions, UrlsOptions
-from .query import UrlQuery
 from .reader import SitemapReader
-from .streams import Stream
-from .thread_bridge import Bridge, run_in_thread
+from .streams import ChangeRun, CrawlRun, Stream
+from .thread_bridge import Bridge
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from ..frontier.robots_rules import Rules
@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from ..pipeline.document_parser import Batch
     from ..pipeline.page_fetcher import PageResponse
     from ..state.diff_rules import ChangePiece
-    from .streams import ChangeRun, CrawlRun
     from .targets import Target
+
+Output = TypeVar("Output")
 
 
 @checked_keywords(UrlsOptions)
@@ -40,20 +41,17 @@ def urls(target: str | Path | Target, **options: Unpack[UrlsOptions]) -> Stream[
     a running one: a thread reads while the stream is iterated; the end of the stream or of its `with` block joins it.
     An exception in a callback ends the run, and is raised to the caller unchanged. SitemapReader.urls() is for asyncio.
     """
-    run, reader = _crawl_run(target, options)
-    return Stream(run, reader.close, options.get("on_wait"), run.records)
+    return _stream(*_crawl_run(target, options), CrawlRun.records, options)
 
 
 def url_batches(target: str | Path | Target, **options: Unpack[UrlsOptions]) -> Stream[UrlBatch]:
     """urls() as UrlBatches, many URLs at a time."""
-    run, reader = _crawl_run(target, options)
-    return Stream(run, reader.close, options.get("on_wait"), run.url_batches)
+    return _stream(*_crawl_run(target, options), CrawlRun.pieces, options)
 
 
 def batches(target: str | Path | Target, **options: Unpack[UrlsOptions]) -> Stream[Batch]:
     """The batches of a crawl: UrlBatches, references, problems and outcomes, in document order."""
-    run, reader = _crawl_run(target, options)
-    return Stream(run, reader.close, options.get("on_wait"), run.items)
+    return _stream(*_crawl_run(target, options), CrawlRun.items, options)
 
 
 def page_responses(
@@ -70,14 +68,12 @@ def page_responses(
     """
     reader = SitemapReader(**options)
 
-    async def fetch(put: Callable[[Any], Awaitable[None]]) -> None:
+    async def fetch(put: Callable[[PageResponse], Awaitable[None]]) -> None:
         async with reader:
-            await reader.page_fetcher(target, rules_of).run(urls, lambda response: put([response]))
+            await reader.page_fetcher(target, rules_of).run(urls, put)
 
-    bridge = Bridge(fetch)
-    with closing(bridge):
-        for batch in bridge.batches(on_wait):
-            yield from cast("list[PageResponse]", batch)
+    with closing(Bridge(fetch)) as bridge:
+        yield from bridge.batches(on_wait)
 
 
 @checked_keywords(ChangesOptions)
@@ -87,20 +83,12 @@ def changes(target: str | Path | Target, **options: Unpack[ChangesOptions]) -> S
     SitemapReader.changes() is the same for asyncio, and its help has the rules. A thread reads while the stream is
     iterated; the end of the stream or of its `with` block joins it, and closes a state that was given as a path.
     """
-    run, reader = _change_run(target, options)
-    return Stream(
-        run,
-        reader.close,
-        options.get("on_wait"),
-        lambda batch: chain.from_iterable(run.pieces(batch)),
-        lambda: chain.from_iterable(run.last_pieces()),
-    )
+    return _stream(*_change_run(target, options), ChangeRun.changes, options)
 
 
 def change_pieces(target: str | Path | Target, **options: Unpack[ChangesOptions]) -> Stream[ChangePiece]:
     """changes(), many at a time: new URLs as UrlBatches, the others as lists."""
-    run, reader = _change_run(target, options)
-    return Stream(run, reader.close, options.get("on_wait"), run.change_pieces, run.last_change_pieces)
+    return _stream(*_change_run(target, options), ChangeRun.pieces, options)
 
 
 @checked_keywords(DiscoverOptions)
@@ -112,11 +100,14 @@ def discover(target: str | Path | Target, **options: Unpack[DiscoverOptions]) ->
     """
     reader = reader_of(options)
 
-    async def run() -> list[Candidate]:
+    async def find(put: Callable[[list[Candidate]], Awaitable[None]]) -> None:
         async with reader:
-            return await reader.discover(target, **part_of(ItemOptions, options))
+            await put(await reader.discover(target, **part_of(ItemOptions, options)))
 
-    return run_in_thread(run)
+    with closing(Bridge(find)) as bridge:
+        for candidates in bridge.batches(on_wait=lambda: None):
+            return candidates
+    raise asyncio.CancelledError
 
 
 def _crawl_run(target: str | Path | Target, options: UrlsOptions) -> tuple[CrawlRun, SitemapReader]:
@@ -127,6 +118,15 @@ def _crawl_run(target: str | Path | Target, options: UrlsOptions) -> tuple[Crawl
 def _change_run(target: str | Path | Target, options: ChangesOptions) -> tuple[ChangeRun, SitemapReader]:
     reader = reader_of(options)
     return reader.change_run(target, options["state"], part_of(SyncOptions, options)), reader
+
+
+def _stream(
+    run: CrawlRun,
+    reader: SitemapReader,
+    view: Callable[[Any, Batch | None], Iterator[Output]],
+    options: UrlsOptions | ChangesOptions,
+) -> Stream[Output]:
+    return Stream(run, partial(view, run), reader.close, options.get("on_wait"))
 
 
 def reader_of(options: Mapping[str, object]) -> SitemapReader:

@@ -1,7 +1,7 @@
 """An event loop in a thread of its own, for callers without one or inside a running one.
 
-In: a coroutine function. Out: the batches that it puts, one by one, or its result. The loop is cancelled and its thread
-joined when the caller stops early. Also wraps the caller's callbacks, so that their exceptions reach it unchanged.
+In: a coroutine function. Out: the batches that it puts, one by one. The loop is cancelled and its thread joined when
+the caller stops early.
 """
 
 from __future__ import annotations
@@ -9,64 +9,15 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from contextlib import closing, suppress
+from contextlib import suppress
 from contextvars import copy_context
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-import attrs
-
-from ..pipeline.crawl import WAITING_BATCHES, CallbackError, first_failure
+from ..pipeline.crawl import WAITING_BATCHES, first_failure
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Iterator
-
-    from ..pipeline.document_parser import Batch
-
-
-Argument = TypeVar("Argument")
-Returned = TypeVar("Returned")
-
-
-def wrap_callback(function: Callable[[Argument], Returned]) -> Callable[[Argument], Returned]:
-    """The callback, whose exceptions become CallbackErrors.
-
-    Unwrapped, a KeyboardInterrupt would end the event loop before anything is closed, a CancelledError would end a task
-    that was not cancelled, and a FetchError would be taken for one of the network.
-    """
-
-    def call(argument: Argument) -> Returned:
-        try:
-            return function(argument)
-        except BaseException as error:
-            raise CallbackError(error) from error
-
-    return call
-
-
-@attrs.define
-class CallbackGuard:
-    """Stops calling the callbacks of a query once one of them has raised.
-
-    The run still records its last items then, and the caller sees the first exception.
-    """
-
-    has_raised: bool = False
-
-    def guarded(self, function: Callable[[Argument], None]) -> Callable[[Argument], None]:
-        """The callback, which does nothing once a callback of this guard has raised."""
-
-        def call(argument: Argument) -> None:
-            if self.has_raised:
-                return
-            try:
-                function(argument)
-            except BaseException:
-                self.has_raised = True
-                raise
-
-        return call
-
+    from collections.abc import Awaitable, Callable, Iterator
 
 Result = TypeVar("Result")
 
@@ -105,7 +56,7 @@ class TimedQueue(Generic[Result]):
                 raise Empty
 
 
-class Bridge:
+class Bridge(Generic[Result]):
     """Passes batches from an event loop in a thread to a consumer; with 4 in the queue, the loop waits.
 
     `stop` is called in the loop to end the pump in order; without it, its task is cancelled.
@@ -113,12 +64,12 @@ class Bridge:
 
     def __init__(
         self,
-        pump: Callable[[Callable[[Batch], Awaitable[None]]], Awaitable[None]],
+        pump: Callable[[Callable[[Result], Awaitable[None]]], Awaitable[None]],
         stop: Callable[[], object] | None = None,
     ) -> None:
         self._pump = pump
         self._stop = stop
-        self._queue: TimedQueue[Batch | BaseException | None] = TimedQueue()
+        self._queue: TimedQueue[Result | BaseException | None] = TimedQueue()
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
@@ -127,7 +78,7 @@ class Bridge:
         self._closing = threading.Event()
         self.was_cancelled = False
 
-    def batches(self, on_wait: Callable[[], None]) -> Iterator[Batch]:
+    def batches(self, on_wait: Callable[[], None]) -> Iterator[Result]:
         """The batches, once; `on_wait` is called every 0.2 s while there is none."""
         # The caller's context: a trace of the requests has the span around this loop as its parent.
         thread = threading.Thread(target=copy_context().run, args=(self._work,), name=THREADS, daemon=True)
@@ -143,7 +94,7 @@ class Bridge:
                 self.call(was_taken.set)
             yield batch
 
-    def _next(self, on_wait: Callable[[], None]) -> Batch | BaseException | None:
+    def _next(self, on_wait: Callable[[], None]) -> Result | BaseException | None:
         while True:
             try:
                 return self._queue.get(_WAIT_SECONDS)
@@ -189,29 +140,10 @@ class Bridge:
             raise asyncio.CancelledError
         await self._pump(self._put)
 
-    async def _put(self, batch: Batch) -> None:
+    async def _put(self, batch: Result) -> None:
         async with self._putting:  # many documents put their batches
             self._was_taken = asyncio.Event()  # before qsize(): a batch taken from here on sets it
             if self._queue.qsize() >= WAITING_BATCHES:
                 await self._was_taken.wait()
             self._was_taken = None
             self._queue.put(batch)
-
-
-def run_in_thread(function: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
-    """Runs a coroutine function on an event loop in a thread of its own, and returns its result.
-
-    An exception of the caller's thread, such as KeyboardInterrupt, cancels it and joins the thread.
-    """
-    results: list[Result] = []
-
-    async def main(_: object) -> None:
-        results.append(await function())
-
-    bridge = Bridge(main)
-    with closing(bridge):
-        for _ in bridge.batches(on_wait=lambda: None):
-            pass
-    if bridge.was_cancelled:
-        raise asyncio.CancelledError
-    return results[0]

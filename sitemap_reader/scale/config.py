@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from ..client.keywords import UrlQuery
 from ..client.options import FilterOptions, ReaderOptions
-from ..client.query import UrlQuery
 from ..client.reader import SitemapReader
 from ..client.targets import read_netrc
 from ..frontier.filters import make_window

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..client.query import UrlQuery
+from ..client.keywords import UrlQuery
 from ..client.reader import SitemapReader
 from ..client.streams import ChangeRun
 from ..client.summary import held_back_text
@@ -89,8 +89,8 @@ class _HostReader:
         ending.enter_context(run.reading())
         try:
             left = await self._read_all_batches(run)
-            if left is None and isinstance(run, ChangeRun):
-                await self._worker_thread.run(self._write, run.last_change_pieces())
+            if left is None:
+                await self._worker_thread.run(self._write, run.pieces(None))
         finally:
             await asyncio.shield(self._worker_thread.run(ending.close))  # also where the host is skipped meanwhile
         return left or _verdict(run)
@@ -116,7 +116,7 @@ class _HostReader:
                     return "given_up", message
 
     def _write_batch(self, run: CrawlRun, batch: Batch) -> None:
-        self._write(run.change_pieces(batch) if isinstance(run, ChangeRun) else run.url_batches(batch))
+        self._write(run.pieces(batch))
         progress = run.progress()
         self._progress.urls, self._progress.bytes_wire = progress.urls, progress.bytes_wire
 

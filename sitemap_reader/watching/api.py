@@ -12,9 +12,8 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 
-from ..client.keywords import checked_keywords
+from ..client.keywords import UrlQuery, checked_keywords
 from ..client.options import PatternOptions, SyncOptions
-from ..client.query import UrlQuery
 from ..client.sync_api import reader_of
 from ..client.targets import site_target
 from ..client.thread_bridge import Bridge

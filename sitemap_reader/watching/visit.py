@@ -195,12 +195,12 @@ class Visit:
 
     def _apply(self, run: ChangeRun, batch: Batch) -> None:
         with self._stores.log.transaction():
-            self._log(run.change_pieces(batch))
+            self._log(run.pieces(batch))
         self._note_commit(run)
 
     def _finish(self, run: ChangeRun, ending: ExitStack) -> None:
         with self._stores.log.transaction():
-            self._log(run.last_change_pieces())
+            self._log(run.pieces(None))
         self._note_commit(run)
         ending.close()
         self.is_blocked = run.summary_builder.blocked and run.verdict() is not None

@@ -1,4 +1,4 @@
-"""SitesReader and snapshot() of several sites: at once, in the order given, within the limits of one reader."""
+"""snapshot() of several sites: at once, in the order given, within the limits of one reader."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ pytest.importorskip("pyarrow")
 from kit import index, robots, urlset
 
 import sitemap_reader as sr
-from sitemap_reader.client import SitesReader, find_target
 from sitemap_reader.fetch import Response
 
 URLS = 40
+REQUESTS = 10  # of each site: robots.txt, an index, eight sitemaps
 
 
 class Sites:
@@ -35,6 +35,8 @@ class Sites:
         self.now: Counter[str] = Counter()
         self.most: Counter[str] = Counter()
         self.order: list[str] = []
+        self.bodies: Counter[str] = Counter()
+        self.begun_at_once: list[int] = []  # sites, whenever a request ends
 
     @asynccontextmanager
     async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
@@ -49,6 +51,9 @@ class Sites:
             yield Response(url=url, status=404 if "bad" in host else 200, headers={}, chunks=self.body(url, host))
         finally:
             self.now.subtract([host, "all"])
+            self.bodies[host] += 1
+            read_whole = sum(count == REQUESTS for count in self.bodies.values())
+            self.begun_at_once.append(len(self.order) - read_whole)
 
     async def body(self, url: str, host: str) -> AsyncIterator[bytes]:
         if "bad" in host:
@@ -108,16 +113,10 @@ def test_hosts_of_one_domain_are_read_one_after_the_other() -> None:
 
 @pytest.mark.slow
 def test_waiting_sites_are_not_begun() -> None:
-    targets = [find_target(name) for name in hosts(40)]
-    begun: set[int] = set()
-    reader = SitesReader(targets, hosts(40), on_item=lambda number, item: None, fetcher=Sites())
-    most = 0
-    for number, _, _ in reader.batches():
-        begun.add(number)
-        most = max(most, len(reader.runs))
-    assert len(begun) == 40
-    assert most <= 4
-    assert not reader.runs
+    fetcher = Sites()
+    read(hosts(40), fetcher)
+    assert len(fetcher.order) == 40
+    assert max(fetcher.begun_at_once) <= 4
 
 
 @pytest.mark.slow

@@ -25,8 +25,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSeriali
 from pydantic.alias_generators import to_camel
 
 from ...client.dedupe import UrlSet
+from ...client.keywords import UrlQuery
 from ...client.options import FilterOptions, PatternOptions
-from ...client.query import UrlQuery
 from ...client.reader import SitemapReader, make_sync_plan
 from ...client.streams import AsyncStream
 from ...client.summary import CrawlLog, SummaryBuilder

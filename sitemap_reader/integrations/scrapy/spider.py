@@ -20,7 +20,7 @@ from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.spiders import SitemapSpider
 from scrapy.utils.asyncio import is_asyncio_available
 
-from ...client.query import UrlQuery
+from ...client.keywords import UrlQuery
 from ...client.reader import SitemapReader
 from ...client.summary import CrawlLog
 from ...client.targets import Target
