@@ -1,20 +1,20 @@
 """All measures of a Snapshot, each a function of it that returns a Measure; importing them imports pandas."""
 
 from .comparison import churn as churn
+from .comparison import gaps as gaps
 from .comparison import growth as growth
 from .comparison import overlap as overlap
 from .dates import cadence as cadence
+from .dates import calendar as calendar
 from .dates import freshness as freshness
+from .dates import new as new
 from .dates import weekday_hour as weekday_hour
-from .gaps import gaps as gaps
 from .languages import hreflang as hreflang
 from .languages import languages as languages
 from .lastmod_trust import lastmod_trust as lastmod_trust
-from .publication import calendar as calendar
-from .publication import new as new
 from .sections import changefreq_priority as changefreq_priority
 from .sections import media_coverage as media_coverage
 from .sections import sections as sections
-from .sitemap_nesting import tree as tree
+from .sections import tree as tree
 from .topics import slug_ngrams as slug_ngrams
 from .topics import topics as topics

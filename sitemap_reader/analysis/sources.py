@@ -35,14 +35,10 @@ from ..parser.parser import SitemapParser
 from ..serialize.arrow import require_pyarrow
 from ..serialize.byte_streams import MAGIC, damage, decompressed
 from ..serialize.dumps import DUMP_SUFFIXES, SQLITE, DumpFile, is_dump_name, is_warc_name, open_file
-from .export import PARQUET, read, read_metadata
 from .notes import FILTERS, named
-from .site_crawls import read_sites
-from .sitemap_files import FileOptions, read_sitemaps
+from .parts import FileOptions, Part, combine, read_harvest, read_sitemaps, read_sites, read_state
 from .snapshot import Snapshot
-from .state_tables import read_harvest, read_state
-from .states import Part, combine
-from .tables import SnapshotMetadata, Tables, as_reusable
+from .tables import PARQUET, SnapshotMetadata, Tables, as_reusable, read_metadata, read_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -50,7 +46,7 @@ if TYPE_CHECKING:
     from ..client.targets import Target
     from ..frontier.filters import Moment
     from ..parser.normalise.scope import ScopeMode
-    from .site_crawls import CrawledSites
+    from .parts import CrawledSites
 
     Name = str | os.PathLike[str]
     Names = tuple[str, ...]
@@ -216,11 +212,11 @@ def _read(
             except SitemapReaderError as exc:
                 failures.append(exc)
             else:
-                parts.append(part.placed(number, source.time))
+                parts.append(part.move(number, source.time))
     crawled = crawl([find_target(source.path) for _, source in sites])
     for part in crawled.parts:
         number, source = sites[part.group]
-        parts.append(part.placed(number, source.time))
+        parts.append(part.move(number, source.time))
     notes = [*crawled.notes, *map(str, failures), *(note for each in found for note in each.notes)]
     failures += crawled.failures
     if failures and not crawled.is_stopped and not any(len(part.tables.urls) for part in parts):
@@ -243,7 +239,7 @@ def _lazy(source: Source, site: str | None) -> Snapshot:
     path = source.path
     metadata = SnapshotMetadata() if path.is_fifo() else read_metadata(path)  # to open a pipe would end its writer
     file = None if path.is_dir() else DumpFile(path)
-    return Snapshot(str(path), partial(read, path), attrs.evolve(metadata, **source.time), file=file, site=site)
+    return Snapshot(str(path), partial(read_tables, path), attrs.evolve(metadata, **source.time), file=file, site=site)
 
 
 def _check_scope(sources: Iterable[Source], scope: ScopeMode | None) -> None:
@@ -319,8 +315,8 @@ def _alone(read: Callable[[Path], tuple[Tables, SnapshotMetadata]]) -> Reader:
     return lambda paths, _: Part(*read(*paths))
 
 
-def _read_tables(path: Path) -> tuple[Tables, SnapshotMetadata]:
-    return read(path), read_metadata(path)
+def _read_stored(path: Path) -> tuple[Tables, SnapshotMetadata]:
+    return read_tables(path), read_metadata(path)
 
 
 def _holds(name: str) -> Callable[[Path, bytes], bool]:
@@ -346,7 +342,7 @@ def _stored(path: Path) -> object:
 
 FOLDERS = (
     Kind("recording", _holds(SEEDS_FILE), None, stored_time=_recorded),
-    Kind("Snapshot", _holds(f"urls{PARQUET}"), _alone(_read_tables), is_lazy=True, stored_time=_stored),
+    Kind("Snapshot", _holds(f"urls{PARQUET}"), _alone(_read_stored), is_lazy=True, stored_time=_stored),
     Kind("harvest", _holds("harvest.json"), _alone(read_harvest), stored_time=lambda _: True),
 )
 FILES = (
@@ -354,12 +350,12 @@ FILES = (
     Kind(
         "Parquet",
         lambda path, head: head.startswith(b"PAR1") or path.suffix.lower() == PARQUET,
-        _alone(_read_tables),
+        _alone(_read_stored),
         is_lazy=True,
         stored_time=_stored,
     ),
     Kind("State", lambda _, head: head.startswith(SQLITE), _alone(read_state), stored_time=lambda _: True),
-    DUMP := Kind("dump", lambda _, head: bool(_LINE_KEY.match(head)), _alone(_read_tables), is_lazy=True),
+    DUMP := Kind("dump", lambda _, head: bool(_LINE_KEY.match(head)), _alone(_read_stored), is_lazy=True),
     Kind("sitemap", _is_sitemap, read_sitemaps, is_sitemap=True),
 )
 # What snapshot() reads by the network; and files that are left out.

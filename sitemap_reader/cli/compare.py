@@ -25,7 +25,7 @@ def run(
     *, targets: Sequence[str], output: str | None, at: str | None, scope: str | None, quiet: bool, **reading: Any
 ) -> Exit:
     """Writes the page; `reading` are keywords of sitemap_reader.snapshot()."""
-    from ..analysis.site_crawls import STOPPED
+    from ..analysis.parts import STOPPED
     from ..analysis.sources import snapshot
 
     console, started = Console(quiet=quiet), time.monotonic()

@@ -15,8 +15,8 @@ import pytest
 from recorded import AT, snapshot_of
 
 import sitemap_reader as sr
-from sitemap_reader.analysis.chart_marks import apart, without_common_prefix
 from sitemap_reader.analysis.chart_spec import cell_percent
+from sitemap_reader.analysis.charts import apart, without_common_prefix
 
 
 def load(folder: Path, sites: dict[str, list[sr.UrlRecord]], **options: Any) -> sr.Snapshot:

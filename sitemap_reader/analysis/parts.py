@@ -1,0 +1,784 @@
+"""Parts: what sites, sitemap files, states and harvests hold, as tables with their time and notes; joined to Snapshots.
+
+A Part is what one reader made of one source. Parts of one time are one state; where several states are known, each URL
+gets the time of the first that lists it. Tables are joined without a copy of their columns.
+
+- Sites are read at once by one SitemapReader and one event loop in a thread, as many as its limits allow; the others
+  wait, and take no memory. Sites of one registrable domain are read one after the other, as the limits are of a host.
+  Interrupted, each Part has what was read by then. A site that cannot be read is a note.
+- A sitemap file has no URL: its path stands in its place, relative URLs in it cannot be resolved, and the children of
+  an index are the files that are there under their names. A file that cannot be read is a note.
+- The values of a state are unpacked by Arrow, many URLs at once. Shards of a harvest that are not done are a note.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from contextlib import ExitStack, closing
+from datetime import UTC, datetime
+from functools import cache, partial
+from itertools import chain, count
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+import attrs
+
+from ..client.keywords import UrlQuery
+from ..client.options import QueryOptions, ReaderOptions
+from ..client.progressbar import ProgressBar
+from ..client.summary import Progress, SummaryBuilder, count_of
+from ..client.sync_api import reader_of
+from ..client.thread_bridge import Bridge
+from ..model.columns import SUBSECOND
+from ..model.errors import ReadError, UsageError
+from ..model.limits import CHUNK_BYTES, Limits
+from ..model.messages import Message
+from ..model.options import part_of, with_defaults
+from ..model.problems import Problem, report
+from ..model.records import Outcome, SitemapRef
+from ..model.url_batch import changefreq_of, precision_of
+from ..parser.content.sniff import Format
+from ..parser.normalise.scope import SCOPE_MODES
+from ..parser.parser import SitemapParser
+from ..pipeline.feedparser_process import feedparser_fallback
+from ..scale.folder import HarvestFolder
+from ..scale.folder import tables as fields_of_tables
+from ..serialize.arrow import arrow_schema, require_pyarrow
+from ..serialize.jsonl import stamp
+from ..serialize.projection import all_fields, fields_of
+from ..state.rows import CODED, SCALE, unpack_stated
+from ..state.state import State
+from .notes import MAX_NAMED, filter_text, named, omissions
+from .snapshot import Snapshot, loaded
+from .tables import (
+    FIRST_SEEN,
+    READ_AT,
+    SnapshotMetadata,
+    TableBuilder,
+    Tables,
+    main_host,
+    read_table,
+    site_label,
+    with_site,
+)
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from ..client.streams import CrawlRun
+    from ..client.targets import Target
+    from ..model.records import Item
+    from ..model.url_batch import BatchItem
+    from ..parser.normalise.scope import ScopeMode
+    from ..pipeline.document_parser import Batch
+    from ..state.documents import StoredDocument
+    from ..state.rows import Stated
+    from ..state.state import StoredColumns, StoredRun
+
+
+@attrs.frozen
+class Part:
+    """Tables of one source at one time. `group` numbers the argument that named it: the URLs of each are one site."""
+
+    tables: Tables
+    metadata: SnapshotMetadata
+    group: int = 0
+
+    def move(self, group: int, time: dict[str, Any]) -> Part:
+        """The Part in this group, with fields of its metadata replaced by those of `time`."""
+        return attrs.evolve(self, group=group, metadata=attrs.evolve(self.metadata, **time))
+
+
+def combine(
+    parts: Sequence[Part],
+    *,
+    name: str,
+    site: str | None,
+    by_time: bool = False,
+    is_partial: bool = False,
+    notes: Sequence[str] = (),
+) -> Snapshot:
+    """The Snapshot of all parts, in the order of their groups; `by_time`: of the newest state, the others `earlier`.
+
+    `site` names the sites that have no name; without it, each group is named after the most frequent host of its newest
+    parts. `notes` are about all of them; `is_partial`: something that is not among the parts could not be read.
+    """
+    parts = sorted(parts, key=lambda part: part.group)
+    times = sorted({part.metadata.at for part in parts if part.metadata.at}) if by_time else []
+    states = [[part for part in parts if part.metadata.at == time] for time in times] if len(times) > 1 else [parts]
+    hosts = _main_hosts(states)
+    if len(hosts) > 1:
+        states = [[_name_site(part, site or hosts[part.group]) for part in state] for state in states]
+    # The rows of a single group keep their nulls: it is named after a host, and not by the caller.
+    main = next(iter(hosts.values()), None)
+    states = _with_newest_of_each_site(states)
+    tables = [join_tables([part.tables for part in state]) for state in states]
+    if len(states) > 1:
+        tables = with_first_seen([state[0].metadata.at for state in states], tables)
+    snapshots: list[Snapshot] = []
+    for state, joined in zip(states, tables, strict=True):
+        is_newest = state is states[-1]
+        metadata = _join_metadata(state, notes if is_newest else (), is_partial=is_partial)
+        title = name if is_newest else f"{name} ({stamp(metadata.at)})"
+        earlier = tuple(snapshots) if is_newest else ()
+        snapshots.append(Snapshot(title, partial(loaded, joined), metadata, site=site, main_host=main, earlier=earlier))
+    return snapshots[-1]
+
+
+def _main_hosts(states: Sequence[Sequence[Part]]) -> dict[int, str | None]:
+    """Group -> the most frequent host of its rows without a site in the newest state that has one."""
+    hosts: dict[int, str | None] = {part.group: None for state in states for part in state}
+    for state in reversed(states):
+        for group in [group for group, host in hosts.items() if host is None]:
+            tables = [part.tables for part in state if part.group == group]
+            hosts[group] = main_host(join_tables(tables).urls) if tables else None
+    return hosts
+
+
+def _name_site(part: Part, site: str | None) -> Part:
+    """The part with each null in its columns `site` replaced."""
+    tables = part.tables.urls, part.tables.sitemaps, part.tables.problems
+    return attrs.evolve(part, tables=Tables(*(with_site(table, site) for table in tables)))
+
+
+# --- joining ---------------------------------------------------------------------------------------------------------
+
+
+def join_tables(tables: Sequence[Tables]) -> Tables:
+    """The rows of all, in their order; a column that only some have is null for the others."""
+    import pyarrow as pa
+
+    tables = tables or [TableBuilder().tables()]
+    joined = [
+        pa.concat_tables([getattr(each, name) for each in tables], promote_options="default")
+        for name in attrs.fields_dict(Tables)
+    ]
+    return Tables(*joined) if len(tables) > 1 else tables[0]
+
+
+def _join_metadata(parts: Sequence[Part], notes: Sequence[str], *, is_partial: bool) -> SnapshotMetadata:
+    """What holds for all parts: from the first beginning to the last end; unknown where it is unknown for one."""
+    metadata = [part.metadata for part in parts]
+    starts, ends = [each.at for each in metadata if each.at], [each.until for each in metadata if each.until]
+    is_known = len(starts) == len(metadata)
+    states = [each.complete for each in metadata] + [False] * is_partial
+    all_notes = dict.fromkeys([*notes, *(note for each in metadata for note in each.notes)])
+    return SnapshotMetadata(
+        at=min(starts, default=None) if is_known else None,
+        until=max(ends, default=None) if is_known else None,
+        is_day=any(each.is_day for each in metadata),
+        complete=False if False in states or not states else None if None in states else True,
+        choice="; ".join(dict.fromkeys(each.choice for each in metadata if each.choice)) or None,
+        notes=tuple(all_notes),
+    )
+
+
+def _with_newest_of_each_site(groups: list[list[Part]]) -> list[list[Part]]:
+    """The states, oldest first; parts of a site that the last one lacks are moved there from its own last state."""
+    *earlier, newest = groups
+    present = {site for part in newest for site in _sites(part)}
+    for group in reversed(earlier):
+        moved = [part for part in group if present.isdisjoint(_sites(part))]
+        present |= {site for part in moved for site in _sites(part)}
+        newest = [*newest, *moved]
+        group[:] = [part for part in group if all(part is not each for each in moved)]
+    return [*filter(None, earlier), sorted(newest, key=lambda part: part.group)]
+
+
+def _sites(part: Part) -> list[str | None]:
+    sites: list[str | None] = part.tables.urls["site"].unique().to_pylist()
+    return sites
+
+
+# --- several states --------------------------------------------------------------------------------------------------
+
+
+def with_first_seen(moments: Sequence[datetime | None], states: Sequence[Tables]) -> list[Tables]:
+    """The tables of each state, oldest first, with a column FIRST_SEEN in `urls`.
+
+    The time of a URL is that of the first state in which its site lists it; null where that is the oldest state of the
+    site.
+    """
+    import pyarrow as pa
+    from pyarrow import compute
+
+    kind, text = pa.timestamp("us", "UTC"), pa.large_string()  # all locs together may exceed 2 GiB
+    known_urls, known_times = pa.array([], text), pa.array([], kind)
+    known_sites = pa.array([], pa.string())
+    found = []
+    for moment, tables in zip(moments, states, strict=True):
+        sites = compute.fill_null(tables.urls["site"].combine_chunks(), "")
+        locs = tables.urls["loc"].cast(text).combine_chunks()
+        urls = compute.binary_join_element_wise(sites.cast(text), locs, pa.scalar(" ", text))
+        is_first = compute.invert(compute.is_in(sites, known_sites))
+        now = compute.if_else(is_first, pa.scalar(None, kind), pa.scalar(moment, kind))
+        rows = compute.index_in(urls, known_urls)
+        times = compute.if_else(compute.is_null(rows), now, known_times.take(rows))
+        others = tables.urls.drop_columns([FIRST_SEEN]) if FIRST_SEEN in tables.urls.column_names else tables.urls
+        found.append(attrs.evolve(tables, urls=others.append_column(FIRST_SEEN, pa.chunked_array([times]))))
+        is_new = compute.is_null(rows)
+        known_urls = pa.concat_arrays([known_urls, urls.filter(is_new)])
+        known_times = pa.concat_arrays([known_times, times.filter(is_new)])
+        known_sites = pa.concat_arrays([known_sites, sites.unique()]).unique()
+    return found
+
+
+# --- sites ---------------------------------------------------------------------------------------------------------
+
+STOPPED = "stopped before the end: only what was read until then is here"
+
+
+@attrs.define(eq=False)
+class _Site:
+    """A site, what is read of it, and its run while it is read; `metadata` is None before its end."""
+
+    name: str
+    target: Target
+    choice: str | None
+    builder: TableBuilder = attrs.field(factory=TableBuilder)
+    metadata: SnapshotMetadata | None = None
+    notes: list[str] = attrs.field(factory=list)
+    failure: ReadError | None = None
+    run: CrawlRun | None = None
+    ending: ExitStack = attrs.field(factory=ExitStack)
+
+    def add_item(self, item: Item) -> None:
+        self.builder.add_item(item, self.name)
+
+    def begin(self, run: CrawlRun) -> None:
+        self.run = run
+        self.ending.enter_context(run.reading())
+
+    def add(self, run: CrawlRun, batch: Batch) -> None:
+        for urls in run.pieces(batch):
+            self.builder.add_urls(urls, self.name)
+
+    def end(self, run: CrawlRun) -> None:
+        """Takes what the run states at its end, or where it was stopped; the run is not kept."""
+        self.run = None
+        builder, recorded = run.summary_builder, self.target.recorded
+        began, ended = recorded or run.began, recorded or datetime.now(UTC)
+        self.metadata = SnapshotMetadata(began, ended, complete=run.complete, choice=self.choice)
+        self.notes = [*omissions(run.summary(), builder.outcomes, builder.problems)]
+
+
+@attrs.frozen
+class CrawledSites:
+    """The Parts of the sites that were read, and whether the reading was stopped; `failures` say why others were not.
+
+    `notes` are those of the whole: with the name of the site in front if there are several.
+    """
+
+    names: Sequence[str]
+    parts: Sequence[Part]
+    notes: Sequence[str]
+    failures: Sequence[ReadError]
+    is_stopped: bool
+
+
+def read_sites(
+    targets: Sequence[Target],
+    *,
+    on_progress: Callable[[Progress], None] | None,
+    show_progress: bool,
+    options: dict[str, Any],
+) -> CrawledSites:
+    """Reads the sites at once; the `group` of each Part is the place of its target.
+
+    With `record`, one is read after the other. UsageError, before anything is read, for values that are not allowed.
+    """
+    from ..state.state import site_name
+
+    choice = filter_text(options)
+    sites = [_Site(site_label(site_name(target.seeds)), target, choice) for target in targets]
+    crawls = _SiteCrawls(sites, on_progress, show_progress, options)
+    is_stopped = False
+    try:
+        crawls.read()
+    except KeyboardInterrupt:
+        is_stopped = True
+    for site in sites:
+        if site.run is not None:
+            site.end(site.run)
+    return _join_sites(sites, is_stopped=is_stopped)
+
+
+class _SiteCrawls:
+    """Reads sites at once: their CrawlRuns are made in the thread of the loop, and read in that of the caller."""
+
+    def __init__(
+        self,
+        sites: Sequence[_Site],
+        on_progress: Callable[[Progress], None] | None,
+        show_progress: bool,
+        options: dict[str, Any],
+    ) -> None:
+        self._sites = sites
+        self._on_progress, self._show_progress = on_progress, show_progress
+        self._groups = _groups_by_domain(sites)
+        given = with_defaults(ReaderOptions, part_of(ReaderOptions, options))
+        # As many as leave each the requests at once that one host may have.
+        at_once = max(1, min(len(self._groups), given["concurrency"] // given["per_host"]))
+        self._at_once = 1 if given["record"] else at_once
+        self._reader, self._query = reader_of(options), UrlQuery(**part_of(QueryOptions, options))
+        self._query.plan_fields(datetime.now(UTC))
+        self._finished = Progress()
+
+    def read(self) -> None:
+        """Reads all sites. An exception ends all requests; sites that were not read to their end still have a run."""
+        bridge: Bridge[tuple[_Site, CrawlRun, Batch | None]] = Bridge(self._pump)
+        with ExitStack() as stack:
+            for site in self._sites:
+                stack.push(site.ending)
+            stack.enter_context(closing(bridge))  # ended before the runs: it joins the thread that feeds them
+            for site, run, batch in bridge.batches(self._wait):
+                if site.run is None:
+                    self._begin(site, run)
+                if batch is not None:
+                    site.add(run, batch)
+                else:
+                    self._end(site, run)
+
+    # --- in the thread of the loop ---
+
+    async def _pump(self, put: Callable[[Any], Awaitable[None]]) -> None:
+        waiting = iter(self._groups)
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for _ in range(self._at_once):
+                    tasks.create_task(self._read_some(waiting, put))
+        finally:
+            await self._reader.close()
+
+    async def _read_some(self, waiting: Iterator[list[_Site]], put: Callable[[Any], Awaitable[None]]) -> None:
+        for group in waiting:
+            for site in group:
+                await self._read_site(site, put)
+
+    async def _read_site(self, site: _Site, put: Callable[[Any], Awaitable[None]]) -> None:
+        run = self._reader.crawl_run(site.target, self._query.changed(on_item=site.add_item))
+        await put((site, run, []))
+        await run.crawl.run(lambda batch: put((site, run, batch)))
+        await put((site, run, None))
+
+    # --- in the thread of the caller ---
+
+    def _begin(self, site: _Site, run: CrawlRun) -> None:
+        if self._show_progress:
+            taken = {other.bar.position for other in self._runs() if other.bar}
+            noun = "sitemaps" if len(self._sites) == 1 else f"{site.name}: sitemaps"
+            run.bar = ProgressBar(noun, position=next(each for each in count() if each not in taken))
+        if (on_progress := self._on_progress) is not None:
+            run.on_progress = lambda _: on_progress(self._progress())
+        site.begin(run)
+
+    def _end(self, site: _Site, run: CrawlRun) -> None:
+        site.ending.close()
+        try:
+            run.end()
+        except ReadError as failure:
+            site.failure = failure
+        _add_progress(self._finished, run.progress())
+        site.end(run)
+        site.notes += [STOPPED] * run.is_stopped
+
+    def _wait(self) -> None:
+        for run in self._runs():
+            run.show_progress()
+        if self._on_progress is not None:
+            self._on_progress(self._progress())
+
+    def _runs(self) -> list[CrawlRun]:
+        return [site.run for site in self._sites if site.run is not None]
+
+    def _progress(self) -> Progress:
+        """The sums over all sites so far; `delay` is the longest."""
+        total = attrs.evolve(self._finished)
+        for run in self._runs():
+            _add_progress(total, run.progress())
+        return total
+
+
+def _groups_by_domain(sites: Sequence[_Site]) -> list[list[_Site]]:
+    """The sites, those of one registrable domain together; recordings have no host to protect."""
+    groups: dict[object, list[_Site]] = {}
+    for number, site in enumerate(sites):
+        domain = number if site.target.replay else site.target.domain
+        groups.setdefault(domain, []).append(site)
+    return [*groups.values()]
+
+
+def _add_progress(total: Progress, part: Progress) -> None:
+    total.documents_done += part.documents_done
+    total.documents_known += part.documents_known
+    total.urls += part.urls
+    total.bytes_wire += part.bytes_wire
+    delays = [delay for delay in (total.delay, part.delay) if delay is not None]
+    total.delay = max(delays, key=lambda delay: delay.seconds_left, default=None)
+
+
+def _join_sites(sites: Sequence[_Site], *, is_stopped: bool) -> CrawledSites:
+    failures = [site.failure for site in sites if site.failure]
+    notes = [STOPPED] * is_stopped + [*map(str, failures)]
+    parts = []
+    for number, site in enumerate(sites):
+        if site.metadata is not None and not site.failure:
+            parts.append(Part(site.builder.tables(), site.metadata, number))
+            notes += [f"{site.name}: {note}" if len(sites) > 1 else note for note in site.notes]
+    names = [site.name for site in sites if site.metadata is not None]
+    return CrawledSites(names, parts, notes, failures, is_stopped)
+
+
+# --- sitemap files -------------------------------------------------------------------------------------------------
+
+# What may stand between other words and the name of a child.
+_JOINT = re.compile(r"[^A-Za-z0-9]")
+
+
+@attrs.frozen
+class FileOptions:
+    """How sitemap files are read; `scope` None is "any", `site` the host of the scope, or else the most frequent one.
+
+    `with_children`: also the files that an index lists, where they lie beside it.
+    """
+
+    scope: ScopeMode | None = None
+    site: str | None = None
+    with_children: bool = False
+    extras: bool = False
+    limits: Limits = Limits()  # noqa: RUF009 - frozen
+
+    def __attrs_post_init__(self) -> None:
+        if self.scope is not None and self.scope not in SCOPE_MODES:
+            raise UsageError(keyword="scope", value=self.scope, allowed=f"one of {', '.join(SCOPE_MODES)}")
+
+
+def read_sitemaps(paths: Sequence[Path], options: FileOptions) -> Part:
+    """The sitemaps, in the order given. NothingReadable or NothingFound where there is no sitemap."""
+    if options.scope in (None, "any"):
+        return _Reading(options, ()).read(paths)
+    site = options.site or main_host(_Reading(options, ()).read(paths).tables.urls)
+    return _Reading(options, (f"http://{site}/", f"https://{site}/") if site else ()).read(paths)
+
+
+class _Reading:
+    """One pass over the files of a state."""
+
+    def __init__(self, options: FileOptions, prefixes: tuple[str, ...]) -> None:
+        self._options = options
+        self._prefixes = prefixes
+        self._builder = TableBuilder()
+        self._summary_builder = SummaryBuilder(on_item=self._add_item)
+        self._refs: list[SitemapRef] = []
+        self._outcomes: dict[str, Outcome] = {}  # by file
+
+    def read(self, paths: Sequence[Path]) -> Part:
+        waiting, files = [*paths], dict.fromkeys(paths)
+        for path in waiting:  # grows where an index has children
+            known = len(self._refs)
+            self._read_file(path)
+            refs = self._refs[known:]
+            if refs and self._options.with_children:
+                beside = FileNames(file for file in sorted(path.parent.iterdir()) if file.is_file())
+                more = dict.fromkeys(file for ref in refs for file in beside.find(ref) if file not in files)
+                files |= more
+                waiting += more
+        if verdict := self._summary_builder.verdict(", ".join(map(str, paths[:MAX_NAMED]))):
+            raise verdict
+        names = FileNames(files)
+        children = [names.find(ref) for ref in self._refs]
+        absent = [ref for ref, found in zip(self._refs, children, strict=True) if not found]
+        self._add_outcomes(children)
+        builder = self._summary_builder
+        notes = [*omissions(builder.summary(), builder.outcomes, builder.problems), *_absence(absent)]
+        metadata = SnapshotMetadata(complete=builder.complete and not absent, notes=tuple(notes))
+        return Part(self._builder.tables(), metadata)
+
+    def _read_file(self, path: Path) -> None:
+        parser = SitemapParser(
+            name=str(path),
+            scope=(self._options.scope or "any") if self._prefixes else "any",
+            child_scope="any",
+            authorities=self._prefixes,
+            limits=self._options.limits,
+            extras=self._options.extras,
+            feed_fallback=feedparser_fallback,
+        )
+        failed: Problem | None = None
+        try:
+            for items in _batches(path, parser):
+                self._add(items)
+        except OSError as exc:
+            message = f"{exc.strerror or exc}; give a file that you may read"
+            failed = report("F04", message, sitemap=str(path))
+            self._add([*chain.from_iterable(parser.closing(cut=True)), failed])
+        outcome = attrs.evolve(parser.outcome, final_url=str(path))
+        if failed:
+            problems, samples = {**outcome.problems, failed.code: 1}, (failed, *outcome.samples)
+            outcome = attrs.evolve(outcome, complete=False, problems=problems, samples=samples)
+        self._add([outcome])
+
+    def _add_outcomes(self, children: Sequence[Sequence[Path]]) -> None:
+        """Adds the outcomes, with the indexes that list the files; `children` are the files of each reference."""
+        for ref, files in zip(self._refs, children, strict=True):
+            for file in files:
+                parents = self._outcomes[str(file)].parents
+                parents += [ref.sitemap] if ref.sitemap and ref.sitemap not in parents else []
+        for outcome in self._outcomes.values():
+            self._builder.add_item(outcome)
+
+    def _add(self, items: Iterable[BatchItem]) -> None:
+        for urls in self._summary_builder.record(items):
+            self._builder.add_urls(self._summary_builder.count_batch(urls))
+
+    def _add_item(self, item: object) -> None:
+        if isinstance(item, SitemapRef):
+            self._refs.append(item)
+        elif isinstance(item, Outcome):
+            self._outcomes[str(item.final_url)] = item
+        else:
+            self._builder.add_item(item)  # type: ignore[arg-type] # any other item
+
+
+def _batches(path: Path, parser: SitemapParser) -> Iterator[list[BatchItem]]:
+    with path.open("rb") as file:
+        while not parser.stopped and (chunk := file.read(CHUNK_BYTES)):
+            yield from parser.batches(chunk)
+    yield from parser.closing()
+
+
+# --- the children of an index ----------------------------------------------------------------------------------------
+
+
+class FileNames:
+    """Files by their names, to find the children of an index: by the last segment of the URL of each.
+
+    A suffix .gz does not matter. Other words may stand before the name, as those of a folder: `maps__de.xml`.
+    """
+
+    def __init__(self, files: Iterable[Path]) -> None:
+        self._whole: dict[str, list[Path]] = {}
+        self._ends: dict[str, list[Path]] = {}
+        for file in files:
+            name = _bare(file.name)
+            self._whole.setdefault(name, []).append(file)
+            for match in _JOINT.finditer(name):
+                self._ends.setdefault(name[match.end() :], []).append(file)
+
+    def find(self, ref: SitemapRef) -> list[Path]:
+        """The files that may be this child: of the same name, or else of one that ends in it.
+
+        >>> from pathlib import Path
+        >>> names = FileNames([Path("de/pages.xml.gz"), Path("maps__pages-2.xml"), Path("pages12.xml")])
+        >>> [names.find(SitemapRef(f"https://a.example/{name}.xml")) for name in ("pages", "pages-2", "2", "12")]
+        [[PosixPath('de/pages.xml.gz')], [PosixPath('maps__pages-2.xml')], [PosixPath('maps__pages-2.xml')], []]
+        """
+        parts = urlsplit(ref.loc)
+        segment = unquote(parts.path.rpartition("/")[2])
+        names = [_bare(f"{segment}?{parts.query}"), _bare(segment)] if parts.query else [_bare(segment)]
+        for table in (self._whole, self._ends):
+            for name in filter(None, names):
+                if found := [file for file in table.get(name, ()) if str(file) != ref.sitemap]:
+                    return found
+        return []
+
+
+def _bare(name: str) -> str:
+    return name.lower().removesuffix(".gz")
+
+
+def _absence(refs: Sequence[SitemapRef]) -> Iterator[str]:
+    """`2 sitemaps of maps/index.xml are not among the files: https://a.example/1.xml; https://a.example/2.xml`."""
+    if refs:
+        indexes = [*dict.fromkeys(str(ref.sitemap) for ref in refs)]
+        of = indexes[0] if len(indexes) == 1 else f"{len(indexes):,} indexes"
+        verb = "is" if len(refs) == 1 else "are"
+        locs = named([ref.loc for ref in refs])
+        yield f"{count_of(len(refs), 'sitemap')} of {of} {verb} not among the files: {locs}"
+
+
+# --- states of sync ------------------------------------------------------------------------------------------------
+
+_NO_NESTED = "a state has no images, videos, news, alternates or extras: these columns are empty"
+
+
+def read_state(path: str | os.PathLike[str]) -> tuple[Tables, SnapshotMetadata]:
+    """The sites of a state file, as sync last saw them; the metadata has the end of the last run.
+
+    Sites are named as by snapshot(). `first_seen` is the start of the run that first listed the URL; null for those
+    that were there before the first complete run ended, or before the state recorded this. Images and other nested
+    values are null. StateError where the file cannot be used.
+    """
+    require_pyarrow("a Snapshot needs", "analysis")
+    import pyarrow as pa
+
+    urls = arrow_schema(all_fields()).append(pa.field(FIRST_SEEN, pa.timestamp("us", "UTC")))
+    sitemaps = arrow_schema(fields_of(Outcome))
+    with State(path) as state:
+        last_runs = {run.site: run for run in reversed(state.runs())}
+        sites = sorted(last_runs)
+        batches = [_batch(columns, site, urls) for site in sites for columns in state.columns(site)]
+        rows = [_sitemap_row(document, site) for site in sites for document in state.documents(site)]
+        choices = dict.fromkeys(filter(None, map(filter_text, state.settings().values())))
+        notes = [*_notes(last_runs)] + [_NO_NESTED] * state.has_nested()
+    tables = Tables(
+        pa.Table.from_batches(batches, urls),
+        pa.Table.from_pylist(rows, sitemaps),
+        arrow_schema(fields_of(Problem)).empty_table(),
+    )
+    at = max((run.ended or run.started for run in last_runs.values()), default=None)
+    complete = all(run.complete for run in last_runs.values()) if last_runs else None
+    return tables, SnapshotMetadata(at, at, False, complete, "; ".join(choices) or None, tuple(notes))
+
+
+def _notes(last_runs: dict[str, StoredRun]) -> Iterator[str]:
+    for name, run in sorted(last_runs.items()):
+        site = site_label(name)
+        if run.ended is None:
+            yield f"{site}: the last run was stopped before its end"
+        elif run.held_back:
+            yield f"{site}: {count_of(run.held_back, 'URL')} no longer listed, removal held back: not in these tables"
+        elif not run.complete:
+            yield f"{site}: not every sitemap could be read in the last run"
+
+
+def _sitemap_row(document: StoredDocument, site: str) -> dict[str, Any]:
+    """What a state knows of a document, as columns of an outcome; of an index it does not count the entries."""
+    entries = None if document.format == Format.INDEX else document.entries
+    names = ("url", "format", "complete", "etag", "last_modified", "sha256")
+    stored = {name: getattr(document, name) for name in names}
+    return {**stored, "parents": document.parents, "entries": entries, "kept": entries, "site": site_label(site)}
+
+
+def _batch(columns: StoredColumns, site: str, schema: Any) -> Any:
+    import pyarrow as pa
+
+    stated = columns.stated
+    is_packed = {*map(type, stated)} == {int}
+    values = {
+        "loc": columns.locs,
+        FIRST_SEEN: columns.first_seen,
+        **(_unpack(stated) if is_packed else _unpack_singly(stated)),
+    }
+    constants = {"site": site_label(site), "sitemap": columns.sitemap}
+
+    def array(name: str, kind: Any) -> Any:
+        if name not in values:
+            return pa.repeat(pa.scalar(constants.get(name), kind), len(stated))
+        column = values[name]
+        return column.cast(kind) if isinstance(column, pa.Array) else pa.array(column, kind)
+
+    return pa.record_batch([array(field.name, field.type) for field in schema], schema=schema)
+
+
+def _unpack(stated: Sequence[Stated]) -> dict[str, Any]:
+    """The columns of stated values that are integers."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    packed = pa.array(stated, pa.int64())
+    unit, *others = _codes().take(compute.bit_wise_and(packed, SCALE - 1)).columns
+    # An arithmetic shift rounds down, also below zero.
+    lastmod = compute.multiply(compute.shift_right(packed, SCALE.bit_length() - 1), unit)
+    return dict(zip(_STATED, (lastmod, *others), strict=True))
+
+
+def _unpack_singly(stated: Sequence[Stated]) -> dict[str, Any]:
+    """The columns of stated values of which some are text."""
+    numbers, precisions, changefreqs, priorities = zip(*map(unpack_stated, stated), strict=True)
+    dates = zip(numbers, precisions, strict=True)
+    lastmods = [each * 1_000_000 if each is not None and code != SUBSECOND else each for each, code in dates]
+    names = [*map(precision_of, precisions)], [*map(changefreq_of, changefreqs)]
+    return dict(zip(_STATED, (lastmods, *names, priorities), strict=True))
+
+
+_STATED = ("lastmod", "lastmod_precision", "changefreq", "priority")
+
+
+@cache
+def _codes() -> Any:
+    """Row n: the microseconds in a unit of the lastmod, then precision, changefreq and priority, of code n."""
+    import pyarrow as pa
+
+    precisions, changefreqs, priorities = zip(*CODED, strict=True)
+    units = [None if code is None else 1_000 if code == SUBSECOND else 1_000_000 for code in precisions]
+    columns = {
+        "unit": pa.array(units, pa.int64()),
+        "lastmod_precision": pa.array([*map(precision_of, precisions)], pa.string()),
+        "changefreq": pa.array([*map(changefreq_of, changefreqs)], pa.string()),
+        "priority": pa.array(priorities, pa.float64()),
+    }
+    return pa.record_batch(columns)
+
+
+# --- harvests -------------------------------------------------------------------------------------------------------
+
+
+def read_harvest(path: Path) -> tuple[Tables, SnapshotMetadata]:
+    """The tables of all shards, read from the beginning of the harvest to the end of its last host.
+
+    A harvest with a state has changes in its tables: then those of its states are read. UsageError where a file cannot
+    be used.
+    """
+    folder = HarvestFolder(path)
+    plan = folder.plan()
+    if plan is None:  # it was removed meanwhile
+        raise UsageError(f"there is no harvest in {path}")
+    pending = folder.pending_shards(plan.shards)
+    done = [shard for shard in range(plan.shards) if shard not in {*pending}]
+    tables = [read_state(folder.state(each))[0] if plan.has_state else _shard(folder, each) for each in done]
+    hosts = _hosts(folder.table("hosts", each) for each in done)
+    started = datetime.fromisoformat(plan.started)
+    missing = Message.of(
+        "{pending} of {shards:,} not done: a harvest with {resume=True} reads them",
+        pending=count_of(len(pending), "shard"),
+        shards=plan.shards,
+    )
+    metadata = SnapshotMetadata(
+        at=started,
+        until=_end(hosts) or started,
+        complete=False if pending else None,
+        choice=filter_text(plan.settings),
+        notes=(missing,) if pending else (),
+    )
+    return _with_read_at(join_tables(tables), hosts), metadata
+
+
+def _shard(folder: HarvestFolder, shard: int) -> Tables:
+    return Tables(**{name: read_table(folder.table(name, shard), name) for name in attrs.fields_dict(Tables)})
+
+
+def _hosts(paths: Iterable[Path]) -> Any:
+    """The rows of all hosts; `read_at` is null where an older version has written them."""
+    import pyarrow as pa
+
+    fields = fields_of_tables(of_changes=False)["hosts"]
+    return pa.concat_tables(
+        [arrow_schema(fields).empty_table(), *(read_table(path, "hosts", fields) for path in paths)]
+    )
+
+
+def _end(hosts: Any) -> datetime | None:
+    """When the last host was done; None if that is unknown."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    seconds = compute.round(compute.multiply(hosts["seconds"], 1e6)).cast(pa.int64())
+    end: datetime | None = compute.max(compute.add(hosts[READ_AT], seconds.cast(pa.duration("us")))).as_py()
+    return end
+
+
+def _with_read_at(tables: Tables, hosts: Any) -> Tables:
+    """The tables with the time when the reading of each site began; unchanged if no host states one."""
+    from pyarrow import compute
+
+    def with_time(table: Any) -> Any:
+        rows = compute.index_in(table["site"], hosts["site"].combine_chunks())
+        return table.append_column(READ_AT, hosts[READ_AT].take(rows))
+
+    if hosts[READ_AT].null_count == len(hosts):
+        return tables
+    return attrs.evolve(tables, urls=with_time(tables.urls), sitemaps=with_time(tables.sitemaps))
