@@ -13,8 +13,19 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import pandas as pd
 
-from ..checks.html.document import html_document, labelled_count, notes_section, resource, scrolling_table
-from ..checks.html.elements import Html, element, is_address, link, prose, site_text
+from ..checks.html.elements import (
+    Html,
+    element,
+    html_document,
+    is_address,
+    labelled_count,
+    link,
+    notes_section,
+    prose,
+    resource,
+    scrolling_table,
+    site_text,
+)
 from ..client.summary import count_of
 from ..frontier.lastmod_trust import judge_history, trust_in_words
 from ..model.errors import UsageError

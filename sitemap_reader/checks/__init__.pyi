@@ -1,3 +1,5 @@
+from .audit import CHECKS as CHECKS
+from .audit import SiteOverview as SiteOverview
 from .baseline import BaselineCheck as BaselineCheck
 from .baseline import DumpBaseline as DumpBaseline
 from .baseline import StateBaseline as StateBaseline
@@ -25,11 +27,6 @@ from .documents import DuplicateUrls as DuplicateUrls
 from .documents import EmptySitemaps as EmptySitemaps
 from .documents import MissingValidators as MissingValidators
 from .documents import UrlVariants as UrlVariants
-from .estimates import FaultEstimate as FaultEstimate
-from .estimates import Share as Share
-from .estimates import StratumCounts as StratumCounts
-from .estimates import UrlCheckSummary as UrlCheckSummary
-from .estimates import estimate as estimate
 from .extensions import LANGUAGES as LANGUAGES
 from .extensions import REGIONS as REGIONS
 from .extensions import SHORT_REGIONS as SHORT_REGIONS
@@ -68,14 +65,17 @@ from .report import Report as Report
 from .rule_docs import Explanation as Explanation
 from .rule_docs import explain_all as explain_all
 from .rule_docs import needing as needing
-from .runner import CHECKS as CHECKS
-from .runner import SiteOverview as SiteOverview
 from .url_checks import UrlCheck as UrlCheck
 from .url_checks import UrlChecks as UrlChecks
 from .url_sample import MAX_STRATA as MAX_STRATA
+from .url_sample import FaultEstimate as FaultEstimate
 from .url_sample import SampledStratum as SampledStratum
+from .url_sample import Share as Share
+from .url_sample import StratumCounts as StratumCounts
+from .url_sample import UrlCheckSummary as UrlCheckSummary
 from .url_sample import UrlSample as UrlSample
 from .url_sample import allocate as allocate
+from .url_sample import estimate as estimate
 from .urls import ASSETS as ASSETS
 from .urls import DisallowedUrls as DisallowedUrls
 from .urls import NonPageFiles as NonPageFiles

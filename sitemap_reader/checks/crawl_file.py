@@ -24,7 +24,7 @@ import orjson
 from ..model.errors import UsageError
 from ..parser.normalise.urls import clean_url, comparable, is_clean, is_web_url
 from ..serialize.dumps import MAX_LINE_BYTES, SHOWN_CHARS, SQLITE
-from .robots_directives import forbids_indexing, header_forbids_indexing
+from .page_signals import forbids_indexing, header_forbids_indexing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from ..model.records import Outcome, SitemapRef
     from ..model.url_batch import UrlBatch
     from ..statistics.facts import Fact
-    from .estimates import UrlCheckSummary
     from .occurrences import KnownFindings
     from .policy import Ignore, Policy
+    from .url_sample import UrlCheckSummary
 
 
 # In the order of a report. Problems of severity `info` are shown as notices.

@@ -1,8 +1,9 @@
 """What a page states to search engines: headers and HTML in, robots directives, canonical URL and words out.
 
-Also decides whether a page with status 200 is an error page (a soft 404). Never raises for any bytes, and fetches
-nothing. HTML is read by selectolax (Lexbor), which builds the tree that a browser would, also of cut documents: a
-canonical link counts in the head only, as search engines ignore it elsewhere.
+Also decides whether a page with status 200 is an error page (a soft 404), and whether robots directives, as pages,
+servers and crawlers' exports write them, forbid indexing. Never raises for any bytes, and fetches nothing. HTML is read
+by selectolax (Lexbor), which builds the tree that a browser would, also of cut documents: a canonical link counts in
+the head only, as search engines ignore it elsewhere.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ import webencodings
 
 from ..frontier.responses import is_html
 from ..model.errors import UsageError, install_hint
-from .robots_directives import AGENTS, forbids_indexing, header_forbids_indexing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from selectolax.lexbor import LexborHTMLParser
+
 
 _META_CHARSET = re.compile(rb"<meta(?:(?!<meta)[^>])+charset\s*=\s*(?:[\"']\s*)?([\w.:-]+)", re.IGNORECASE)
 _CHARSET = re.compile(r"charset\s*=\s*(?:[\"']\s*)?([\w.:-]+)", re.IGNORECASE)
@@ -75,7 +76,7 @@ def read_signals(headers: Mapping[str, str], body: bytes) -> PageSignals:
         return PageSignals(header_directives=header[:_MAX_TEXT] or None, noindex=noindex, canonical=canonical)
     from selectolax.lexbor import LexborHTMLParser  # here: only checks of pages need it
 
-    tree = LexborHTMLParser(_decoded(headers, body))
+    tree = LexborHTMLParser(_decode(headers, body))
     named = [(meta.attributes.get("name") or "", meta.attributes.get("content") or "") for meta in tree.css(_METAS)]
     metas = [content for name, content in named if name.strip().lower() in AGENTS]
     link = next(_canonicals(tree), None)
@@ -119,7 +120,7 @@ def _link_canonicals(header: str) -> Iterator[str]:
 # --- text ---
 
 
-def _decoded(headers: Mapping[str, str], body: bytes) -> str:
+def _decode(headers: Mapping[str, str], body: bytes) -> str:
     stated = _CHARSET.search(headers.get("content-type", ""))
     meta = _META_CHARSET.search(body[:_META_CHARSET_BYTES])
     label = stated[1] if stated else meta[1].decode("ascii", "replace") if meta else "utf-8"
@@ -191,3 +192,37 @@ _ERROR_TITLE = re.compile(
     r"(?:[\s,:–-]*\(?(?:error )?404\)?)?|(?:http |error |status )*404(?: error)?",
     re.IGNORECASE,
 )
+
+
+# Rules for these apply to indexing as such.
+AGENTS = frozenset({"robots", "googlebot", "bingbot"})
+# `max-image-preview:none` is about pictures in results. Without its lookbehind the pattern would read `max-max-…` from
+# each `max-`: minutes for a page of 256 KiB.
+_LIMITS = re.compile(r"(?<![\w-])max-[\w-]+\s*:\s*[\w-]+")
+_NOINDEX = re.compile(r"(?<![\w-])(?:noindex|none)(?![\w-])")
+_DIRECTIVE_WITH_VALUE = re.compile(r"(?:max-[\w-]+|unavailable_after)", re.IGNORECASE)
+_AGENT = re.compile(r"\s*([\w-]+)\s*:\s*", re.ASCII)
+# Between the directives of a header, or its lines; advertools joins values by `@@`.
+_DIRECTIVE_SEPARATORS = re.compile(r"[,;\n]|@@")
+
+
+def forbids_indexing(directives: str) -> bool:
+    """Whether directives for robots say noindex; `none` is noindex and nofollow."""
+    return bool(directives) and _NOINDEX.search(_LIMITS.sub("", directives.casefold())) is not None
+
+
+def header_forbids_indexing(header: str) -> bool:
+    """Whether X-Robots-Tag forbids indexing to all crawlers, or to the greatest.
+
+    `googlebot: nofollow, otherbot: noindex`: a name counts until the next one, also over the lines of the header, which
+    are joined here.
+    """
+    counts = True
+    for part in _DIRECTIVE_SEPARATORS.split(header):
+        agent = _AGENT.match(part)
+        if agent and not _DIRECTIVE_WITH_VALUE.fullmatch(agent[1]):
+            counts = agent[1].lower() in AGENTS
+            part = part[agent.end() :]
+        if counts and forbids_indexing(part):
+            return True
+    return False

@@ -19,18 +19,17 @@ from typing import TYPE_CHECKING, BinaryIO, ClassVar, Literal
 import attrs
 import orjson
 
-from ..client.progressbar import BarState, ProgressBar, duration_of
 from ..client.summary import count_of
+from ..client.terminal import BarState, ProgressBar, duration_of
 from ..frontier.responses import is_html, is_success
 from ..model.errors import UsageError
 from ..parser.normalise.urls import origin, without_userinfo
 from ..serialize.jsonl import stamp
 from .crawl_file import CrawledPage, is_check_file, resolved_canonical, shown
 from .crawled import PAGE_CODES, codes_of
-from .estimates import FaultEstimate, StratumCounts, UrlCheckSummary, estimate
 from .findings import Check, url_key, url_keys
 from .page_signals import PageSignals, is_like, names_an_error, read_signals, require_selectolax
-from .url_sample import UrlSample
+from .url_sample import FaultEstimate, StratumCounts, UrlCheckSummary, UrlSample, estimate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

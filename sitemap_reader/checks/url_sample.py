@@ -1,15 +1,21 @@
-"""Draws the URLs to check: all listed URLs in, one by one; a stratified sample without replacement out.
+"""Draws the URLs to check: all listed URLs in, a stratified sample without replacement out; estimates shares from it.
 
 A stratum is a sitemap and a section by language: the first folder of the path, as only the whole site shows which
 folders state a language. Each URL has a pseudo-random rank, a hash of the seed and the URL, and a stratum's sample are
 its URLs of lowest rank. So the sample depends on the seed and the URLs alone, not on the order in which sitemaps
-arrive, and a later run draws mostly the same URLs. Fetches nothing.
+arrive, and a later run draws mostly the same URLs. Fetches nothing. Memory grows with the size of the sample, except
+for the set of keys by which repeated URLs are recognised.
 
-Memory grows with the size of the sample, except for the set of keys by which repeated URLs are recognised.
+An estimated share is the mean of the strata's shares, weighted by their sizes. Its 95% interval is the exact one of a
+simple random sample without replacement (hypergeometric, as Clopper and Pearson do for the binomial), of the effective
+size by Kish, (sum of weights)^2 / (sum of squared weights). A sample in proportion to the strata is at least as precise
+as a simple random one of its size, so the interval holds for rare faults, and for faults of one stratum alone. Of all
+URLs, the interval is the share itself.
 """
 
 from __future__ import annotations
 
+import math
 from hashlib import blake2b
 from operator import attrgetter
 from typing import TYPE_CHECKING
@@ -17,9 +23,11 @@ from typing import TYPE_CHECKING
 import attrs
 
 from ..statistics.sections import first_folder
+from .rule_docs import explain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
+
 
 Stratum = tuple[str, str]  # sitemap, section
 
@@ -125,7 +133,7 @@ class UrlSample:
         groups: dict[Stratum, list[_Kept]] = {}
         for (_, name), stratum in self._strata.items():
             groups.setdefault(("", name if self._has_sections else ""), []).append(stratum)
-        self._strata = {name: _merged(strata) for name, strata in groups.items()}
+        self._strata = {name: _merge(strata) for name, strata in groups.items()}
         self._kept = sum(len(each.urls) for each in self._strata.values())
         if len(self._strata) > self._max_strata:
             self._coarsen()
@@ -139,7 +147,7 @@ class UrlSample:
         else:
             most = max(self._size // URLS_PER_STRATUM, 1)
             if len(kept) > most:
-                kept = [*kept[: most - 1], _merged(kept[most - 1 :])]
+                kept = [*kept[: most - 1], _merge(kept[most - 1 :])]
             numbers = allocate([each.size for each in kept], self._size)
         return [
             SampledStratum(each.size, sorted(each.urls, key=_rank)[:number])
@@ -147,7 +155,7 @@ class UrlSample:
         ]
 
 
-def _merged(strata: Iterable[_Kept]) -> _Kept:
+def _merge(strata: Iterable[_Kept]) -> _Kept:
     """Strata as one: the ranks that all of them have kept."""
     strata = [*strata]
     limit = min(each.limit for each in strata)
@@ -174,3 +182,166 @@ def allocate(sizes: Sequence[int], total: int) -> list[int]:
         for index in movable[: abs(missing)]:
             numbers[index] += step
     return numbers
+
+
+LEVEL = 0.95
+
+
+@attrs.frozen
+class StratumCounts:
+    """Of a stratum: the number of its URLs, how many of these were checked, and how many of those have the fault."""
+
+    size: int
+    checked: int
+    faulty: int
+
+
+@attrs.frozen
+class Share:
+    """An estimated share of all URLs, and its 95% confidence interval from `low` to `high`; all from 0 to 1."""
+
+    share: float
+    low: float
+    high: float
+
+
+def estimate(strata: Sequence[StratumCounts]) -> Share | None:
+    """The share of faulty URLs; None where none was checked. A stratum without a checked URL is taken to be average.
+
+    >>> estimate([StratumCounts(100, 100, 7)])
+    Share(share=0.07, low=0.07, high=0.07)
+    """
+    known = [each for each in strata if each.checked]
+    if not known:
+        return None
+    size = sum(each.size for each in known)
+    share = math.fsum(each.size * each.faulty / each.checked for each in known) / size
+    checked, faulty = sum(each.checked for each in known), sum(each.faulty for each in known)
+    effective = int(size**2 / math.fsum(each.size**2 / each.checked for each in known) + 1e-9)
+    effective = min(max(effective, 1), checked)
+    low, high = _interval(size, effective, share * effective)
+    # Faulty URLs that were found are there, and so are those without a fault.
+    low, high = max(low, faulty), min(high, size - (checked - faulty))
+    return Share(share, min(low / size, share), max(high / size, share))
+
+
+def _interval(size: int, drawn: int, faulty: float) -> tuple[int, int]:
+    """The least and greatest number of faulty URLs that a sample with `faulty` ones does not rule out.
+
+    `faulty` is a fraction where weights differ: each end is computed from the whole number on its side.
+    """
+    tail = (1 - LEVEL) / 2
+    least, most = math.floor(faulty + 1e-9), math.ceil(faulty - 1e-9)
+    low = _first(size, lambda total: 1 - _at_most(least - 1, size, total, drawn) > tail)
+    high = _first(size, lambda total: _at_most(most, size, total, drawn) <= tail) - 1
+    return low, high
+
+
+def _first(size: int, holds: Callable[[int], bool]) -> int:
+    """The first number from 0 to `size` for which it holds, as for all greater ones; else `size` + 1."""
+    low, high = 0, size + 1
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle + 1, high)
+    return low
+
+
+def _at_most(count: int, size: int, total: int, drawn: int) -> float:
+    """The chance of at most `count` faulty ones among `drawn` of `size`, of which `total` are faulty."""
+    least, most = max(0, drawn - (size - total)), min(drawn, total)
+    if count < least:
+        return 0.0
+    if count >= most:
+        return 1.0
+    term = math.exp(_log_choose(total, count) + _log_choose(size - total, drawn - count) - _log_choose(size, drawn))
+    added = term
+    for each in range(count, least, -1):  # from one count to the next lower one
+        ratio = each * (size - total - drawn + each) / ((total - each + 1) * (drawn - each + 1))
+        term *= ratio
+        added += term
+        if ratio < 1 and term < added * 1e-16:
+            break
+    return min(added, 1.0)
+
+
+def _log_choose(number: int, chosen: int) -> float:
+    return math.lgamma(number + 1) - math.lgamma(chosen + 1) - math.lgamma(number - chosen + 1)
+
+
+# --- what a check of URLs found ---
+
+
+@attrs.frozen
+class FaultEstimate:
+    """The share of a site's listed URLs that have a fault, estimated from the checked ones.
+
+    `code` is that of the finding, `found` the number of checked URLs that have it; `share`, and its 95% confidence
+    interval from `low` to `high`, are fractions of all unique listed URLs, about `urls` of them.
+    """
+
+    code: str
+    found: int
+    share: float
+    low: float
+    high: float
+    urls: int
+
+
+@attrs.frozen
+class UrlCheckSummary:
+    """What a check of listed URLs covered.
+
+    `urls` counts unique listed URLs, `sampled` those that were to be checked (all of them with check_urls="all"), drawn
+    from `strata` parts of the site with `seed`. `checked` have a result, if only a status, `reused` of these from the
+    crawl file; `disallowed` of these were not requested because of robots.txt, and count as URLs without a fault.
+    `complete` is False if the check was stopped.
+    """
+
+    urls: int
+    sampled: int
+    checked: int
+    reused: int
+    disallowed: int
+    strata: int
+    seed: int
+    complete: bool
+    estimates: tuple[FaultEstimate, ...] = ()
+
+    @property
+    def headline(self) -> str:
+        """`500 of 10,000 unique URLs checked (sample by sitemap and section, seed 0)`."""
+        kind = "" if self.sampled == self.urls else f" (sample by sitemap and section, seed {self.seed})"
+        parts = [f"{self.checked:,} of {self.urls:,} unique URLs checked{kind}"]
+        counts = (
+            (self.reused, "known from the crawl file"),
+            (self.disallowed, "not fetched, as robots.txt disallows them"),
+            (self.sampled - self.checked, "not checked" if self.complete else "not checked, as it was stopped"),
+        )
+        return "; ".join([*parts, *(f"{count:,} {what}" for count, what in counts if count)])
+
+    def lines(self) -> list[str]:
+        """The estimates as lines of text, the greatest share first."""
+        found = sorted((each for each in self.estimates if each.found), key=lambda each: (-each.share, each.code))
+        none = [each for each in self.estimates if not each.found]
+        lines = [self._line(each) for each in found]
+        if none and self.checked:
+            names = ", ".join(f"{explain(each.code).short_title} ({each.code})" for each in none)
+            most = max(each.high for each in none)
+            lines.append(f"none found{f', each at most {_percent(most)}%' if most else ''}: {names}")
+        return lines
+
+    def _line(self, each: FaultEstimate) -> str:
+        what = f"{explain(each.code).faulty_urls} ({each.code})"
+        if each.low == each.high:
+            return f"{_percent(each.share)}% of {self.urls:,} URLs: {each.urls:,} {what}"
+        interval = f"{_percent(each.low)} to {_percent(each.high)}%"
+        return f"{_percent(each.share)}% ({interval}) of {self.urls:,} URLs: about {each.urls:,} {what}"
+
+
+def _percent(share: float) -> str:
+    """`1.2`; never 0 for more than nothing, never 100 for less than all."""
+    if 0 < share < 0.0005:
+        return "under 0.1"
+    if 0.9995 <= share < 1:
+        return "over 99.9"
+    return f"{share * 100:.1f}".removesuffix(".0")

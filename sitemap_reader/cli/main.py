@@ -11,8 +11,8 @@ import click
 
 from ..serialize.writers import FORMATS
 from ..version import __version__
-from . import network_options, options
 from . import option_types as types
+from . import options
 from .command import CommandGroup, current_settings
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def main() -> None:
 @options.report
 @options.verbosity
 @options.url_query
-@network_options.network
+@options.network
 def dump(**arguments: Any) -> Exit:
     from .dump import run
 
@@ -108,7 +108,7 @@ def dump(**arguments: Any) -> Exit:
     multiple=True,
     help="URL prefix that the document may list besides its own directory (repeatable).",
 )
-@network_options.document_limits
+@options.document_limits
 def parse(**arguments: Any) -> Exit:
     """Read one document from a file or stdin, without the network.
 
@@ -119,14 +119,14 @@ def parse(**arguments: Any) -> Exit:
     """
     from .parse import run
 
-    return run(limits=network_options.limits(arguments), **options.with_outputs(arguments))
+    return run(limits=options.limits(arguments), **options.with_outputs(arguments))
 
 
 @main.command(epilog="sitemap-reader discover example.com\nsitemap-reader discover - --format jsonl < hosts.txt")
 @options.targets
 @options.base
 @options.table_output
-@network_options.network
+@options.network
 def discover(**arguments: Any) -> Exit:
     """List the sitemaps of the TARGETs, and how each was found.
 
@@ -142,7 +142,7 @@ def discover(**arguments: Any) -> Exit:
 @options.base
 @options.table_output
 @options.scope("protocol")
-@network_options.network
+@options.network
 def tree(**arguments: Any) -> Exit:
     """Show which sitemap lists which, with counts and dates.
 
@@ -158,7 +158,7 @@ def tree(**arguments: Any) -> Exit:
 @options.base
 @options.table_output
 @options.url_query
-@network_options.network
+@options.network
 def stats(**arguments: Any) -> Exit:
     """Summarise a site on one screen: counts, dates, sections.
 
@@ -185,7 +185,7 @@ def stats(**arguments: Any) -> Exit:
 @options.changed_on
 @options.url_patterns
 @options.extras
-@network_options.network
+@options.network
 def sync(**arguments: Any) -> Exit:
     """Write what is new, updated and removed since the last run.
 
@@ -212,7 +212,7 @@ def sync(**arguments: Any) -> Exit:
 @options.changed_on
 @options.url_patterns
 @options.extras
-@network_options.watch_network
+@options.watch_network
 def watch(**arguments: Any) -> Exit:
     """Watch sites, and report changes soon after they happen.
 
@@ -236,7 +236,7 @@ def watch(**arguments: Any) -> Exit:
 @options.harvest
 @options.url_query
 @options.extras
-@network_options.harvest_network
+@options.harvest_network
 def harvest(**arguments: Any) -> Exit:
     """Read the sitemaps of very many HOSTS on all cores, or on Dask.
 
@@ -270,7 +270,7 @@ def harvest(**arguments: Any) -> Exit:
 @options.url_checks
 @options.reference_files
 @options.url_patterns
-@network_options.network
+@options.network
 def audit(**arguments: Any) -> Exit:
     """Report what is wrong with a site's sitemaps, and how to fix it.
 
@@ -291,7 +291,7 @@ def audit(**arguments: Any) -> Exit:
 @options.output_file
 @options.quiet
 @options.comparison
-@network_options.network
+@options.network
 def compare(**arguments: Any) -> Exit:
     """Compare sites on one HTML page.
 

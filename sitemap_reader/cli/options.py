@@ -1,7 +1,7 @@
 """The options that commands share, as decorators, and the callbacks that check their values.
 
-In: the texts of the command line. Out: keyword arguments; click.BadParameter, with what to write, for a wrong value.
-Options of the network are in network_options.py.
+In: the texts of the command line. Out: keyword arguments, of SitemapReader for options of the network, whose defaults
+are those of Limits; click.BadParameter, with what to write, for a wrong value.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from contextlib import contextmanager
+from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
@@ -26,7 +27,7 @@ from ..client.options import (
     SyncOptions,
 )
 from ..model.errors import UsageError
-from ..model.limits import GIB, KIB, MIB, MOST_CRAWL_DELAY_SECONDS, MOST_DELAY_SECONDS
+from ..model.limits import GIB, KIB, MIB, MOST_CRAWL_DELAY_SECONDS, MOST_DELAY_SECONDS, OPTIONS, Limits
 from ..model.messages import Keyword
 from ..model.options import Option, options_of
 from ..scale.options import HarvestOptions
@@ -512,3 +513,113 @@ watch = stacked(
         "Server", "--behind-proxy", type=types.TRUST_SWITCH, help="Take the addresses of clients from X-Forwarded-For."
     ),
 )
+
+
+_DEFAULTS = Limits()
+
+
+def _limit(name: str, heading: str = "Network", **changes: Any) -> Callable[[Any], Any]:
+    """The option that sets a field of Limits, after which it is named."""
+    return of_declaration(heading, name, OPTIONS[name], **changes)
+
+
+def _reader(name: str, heading: str = "Network", **changes: Any) -> Callable[[Any], Any]:
+    return keyword(heading, ReaderOptions, name, **changes)
+
+
+_SIZE: dict[str, Any] = {"metavar": "SIZE", "type": types.SIZE, "callback": size}
+_DOCUMENT_LIMITS = (
+    _limit("max_decoded_bytes", "Safety", default=f"{_DEFAULTS.max_decoded_bytes // MIB}M", **_SIZE),
+    _limit(
+        "max_wire_bytes",
+        "Safety",
+        default=None,
+        default_is=f"{_DEFAULTS.max_wire_bytes // MIB}M, or --max-decoded-bytes if that is more",
+        **_SIZE,
+    ),
+    _limit("max_entries", "Safety"),
+)
+
+_CONCURRENCY = _reader("concurrency")
+_SITE_SECONDS = _limit("site_seconds")
+_RECORD = _reader("record", type=types.FOLDER_WRITTEN, metavar="DIR|FILE.warc[.gz]")
+_MAP = _reader("host_map", type=types.ADDRESS, callback=host_map, multiple=True, metavar="A=B")
+_NETWORK = (
+    _CONCURRENCY,
+    _reader("per_host"),
+    option(
+        "Network",
+        "--timeout",
+        metavar="SECONDS",
+        type=float,
+        default=_DEFAULTS.read_seconds,
+        default_is=f"{_DEFAULTS.read_seconds:g}",
+        callback=seconds_value,
+        help=f"Read timeout (connect timeout: {_DEFAULTS.connect_seconds:.0f} s).",
+    ),
+    number(
+        "Network", "--retries", least=0, default=_DEFAULTS.tries - 1, help="Retries after 5xx, resets and timeouts."
+    ),
+    _limit("max_wait_seconds"),
+    _SITE_SECONDS,
+    _reader("delay"),
+    _limit("max_crawl_delay_seconds"),
+    _reader("headers", type=types.HEADER, callback=headers, multiple=True),
+    _reader("auth", type=types.LOGIN),
+    _reader("netrc", type=types.LOGINS_SWITCH),
+    option("Network", "--netrc-file", type=types.NETRC, help="Read logins by host from this netrc file."),
+    _reader("user_agent", type=types.USER_AGENT, callback=header_text, default_is="sitemap-reader/VERSION"),
+    _reader("proxy", type=types.ADDRESS, metavar="URL"),
+    _reader("cacert", type=types.CERTIFICATES, default_is="the system's certificates"),
+    _reader("insecure", type=types.TRUST_SWITCH),
+    _reader("obey_robots"),
+    _reader("probe"),
+    _RECORD,
+    _MAP,
+    _limit("max_index_depth", "Safety", type=click.IntRange(0)),
+    *_DOCUMENT_LIMITS,
+    _reader("allow_private", "Safety", type=types.TRUST_SWITCH),
+)
+
+document_limits = stacked(*_DOCUMENT_LIMITS)
+
+
+def limits(kwargs: dict[str, Any], **others: Any) -> Limits:
+    """Removes the options of limits from `kwargs` and returns them as Limits, with the fields `others`."""
+    fields = {name: kwargs.pop(name) for name in OPTIONS if name in kwargs}
+    if fields.get("max_wire_bytes", 0) is None:
+        fields["max_wire_bytes"] = max(_DEFAULTS.max_wire_bytes, fields["max_decoded_bytes"])
+    return Limits(**fields, **others)
+
+
+def _with_keywords(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, which gets keywords of SitemapReader in place of the values of these options."""
+
+    @wraps(function)
+    def with_keywords(**kwargs: Any) -> Any:
+        timeout, user_agent, netrc_file = kwargs.pop("timeout"), kwargs.pop("user_agent"), kwargs.pop("netrc_file")
+        kwargs["limits"] = limits(
+            kwargs,
+            read_seconds=timeout,
+            connect_seconds=min(timeout, _DEFAULTS.connect_seconds),
+            tries=kwargs.pop("retries") + 1,
+        )
+        kwargs["obey_robots"] = not kwargs.pop("no_robots")
+        if netrc_file is not None:
+            kwargs["netrc"] = netrc_file
+        if user_agent is not None:
+            kwargs["user_agent"] = user_agent
+        if kwargs["insecure"]:
+            from .messages import Console  # imported late: --help does not need it
+
+            Console(quiet=kwargs["quiet"]).note("warning TLS certificates are not verified (--insecure)")
+        return function(**kwargs)
+
+    return with_keywords
+
+
+# watch and harvest read many sites at once: these options have no meaning there, or, in harvest, another name.
+_OF_ONE_SITE = (_CONCURRENCY, _RECORD, _MAP)
+network = stacked(*_NETWORK, _with_keywords)
+watch_network = stacked(*(each for each in _NETWORK if each not in _OF_ONE_SITE), _with_keywords)
+harvest_network = stacked(*(each for each in _NETWORK if each not in (*_OF_ONE_SITE, _SITE_SECONDS)), _with_keywords)

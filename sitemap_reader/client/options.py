@@ -74,7 +74,7 @@ def _login(name: str, value: Any) -> None:
 
 
 def _base(name: str, value: Any) -> None:
-    from .local_sites import clean_base
+    from .targets import clean_base
 
     if value is not None:
         clean_base(value)

@@ -1,6 +1,5 @@
 from .api import harvest as harvest
 from .cluster import HarvestTasks as HarvestTasks
-from .config import make_config as make_config
 from .folder import SUMS as SUMS
 from .folder import TABLES as TABLES
 from .folder import HarvestCancelled as HarvestCancelled
@@ -23,3 +22,4 @@ from .report import SkippedHost as SkippedHost
 from .report import bar_state as bar_state
 from .report import load_harvest as load_harvest
 from .shard import harvest_shard as harvest_shard
+from .shard import make_config as make_config

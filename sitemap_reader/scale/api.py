@@ -16,24 +16,24 @@ from typing import TYPE_CHECKING, Any, Unpack
 import attrs
 
 from ..client.keywords import checked_keywords
-from ..client.progressbar import ProgressBar
 from ..client.summary import count_of
+from ..client.terminal import ProgressBar
 from ..model.errors import UsageError
 from ..model.options import with_defaults
 from ..serialize.jsonl import stamp
 from ..state.sync import settings_difference
 from .cluster import HarvestTasks, connected, require_dask, shards_at_once
-from .config import make_config
 from .folder import HarvestFolder, HarvestPlan
 from .hosts import HostList, read_hosts, sharded
 from .options import HarvestOptions
 from .report import bar_state, load_harvest
+from .shard import make_config
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from .config import HarvestConfig
     from .report import Harvest
+    from .shard import HarvestConfig
 
 # Some minutes of work: at the end of a shard its slowest host is waited for.
 _HOSTS_OF_A_SHARD = 5_000

@@ -33,9 +33,9 @@ from .shard import harvest_shard
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from .config import HarvestConfig
     from .folder import HarvestFolder, HarvestPlan
     from .report import HarvestProgress, ShardProgress
+    from .shard import HarvestConfig
 
 
 LOOPBACK = "127.0.0.1"

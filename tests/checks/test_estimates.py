@@ -22,7 +22,7 @@ from sitemap_reader.checks import (
     UrlSample,
     estimate,
 )
-from sitemap_reader.checks.estimates import _at_most
+from sitemap_reader.checks.url_sample import _at_most
 
 
 @given(st.integers(1, 60), st.data())

@@ -31,10 +31,9 @@ from sitemap_reader.checks.html.charts import (
     slowest,
 )
 from sitemap_reader.checks.html.elements import MAX_LINK_CHARS, is_address, prose, shortened
-from sitemap_reader.checks.html.page import FRAGMENT_FINDINGS, sitemaps
+from sitemap_reader.checks.html.page import FRAGMENT_FINDINGS, MAX_ROWS, sitemaps, size
 from sitemap_reader.checks.html.page import render_fragment as written_fragment
 from sitemap_reader.checks.html.page import render_page as written_page
-from sitemap_reader.checks.html.tables import MAX_ROWS, size
 from sitemap_reader.model import CATALOGUE, printable, report
 from sitemap_reader.statistics import Fact
 

@@ -1,17 +1,26 @@
-"""Builds HTML elements: names, text and attributes in, escaped markup out.
+"""Builds HTML: names, text and attributes in, escaped markup out; and a self-contained document, which loads nothing.
 
 Text that a site wrote can neither open a tag nor change the writing direction around it, and invisible characters in it
-are shown by their numbers.
+are shown by their numbers. The Content-Security-Policy of a document permits only its own style and script, by their
+hashes, and on request images in `data:` URLs.
 """
 
 from __future__ import annotations
 
 import re
+from base64 import b64encode
+from hashlib import sha256
 from html import escape
+from importlib.resources import files
 from itertools import groupby
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from ...model.errors import markup_without_commands, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 SHOWN_CHARS = 500
 # Longer URLs are not sure to work in every browser.
@@ -50,8 +59,8 @@ def text(value: str) -> Html:
     '&lt;<span class="unseen">\\x1b</span>'
     """
     if value.isprintable():
-        return Html(_escaped(value))
-    runs = ((seen, _escaped(printable("".join(run)))) for seen, run in groupby(value, str.isprintable))
+        return Html(_escape(value))
+    runs = ((seen, _escape(printable("".join(run)))) for seen, run in groupby(value, str.isprintable))
     return Html("".join(run if seen else f'<span class="unseen">{run}</span>' for seen, run in runs))
 
 
@@ -104,10 +113,12 @@ def prose(value: str) -> Html:
     runs = value.split("`")
     if len(runs) % 2 == 0:
         runs[-2:] = ["`".join(runs[-2:])]
-    return joined(*(element("code", run) if number % 2 else _linked(run) for number, run in enumerate(runs) if run))
+    return joined(
+        *(element("code", run) if number % 2 else _link_addresses(run) for number, run in enumerate(runs) if run)
+    )
 
 
-def _linked(value: str) -> Html:
+def _link_addresses(value: str) -> Html:
     runs = _ADDRESS.split(value)
     return joined(*(link(run) if number % 2 else run for number, run in enumerate(runs)))
 
@@ -116,8 +127,73 @@ def _attribute(name: str, value: str | bool | None) -> str:
     if value is None or value is False:
         return ""
     name = name.rstrip("_").replace("_", "-")
-    return f" {name}" if value is True else f' {name}="{_escaped(printable(value))}"'
+    return f" {name}" if value is True else f' {name}="{_escape(printable(value))}"'
 
 
-def _escaped(value: str) -> str:
+def _escape(value: str) -> str:
     return markup_without_commands(escape(value))
+
+
+_TITLE_CHARS = 200
+
+
+def html_document(title: str, *body: Html | None, style: Html, script: Html, has_images: bool = False) -> str:
+    """The whole document, to be written as UTF-8; the title is cut in the middle. `has_images`: in `data:` URLs."""
+    policy = {
+        "default-src": "'none'",
+        "style-src": _hash_of(style),
+        "script-src": _hash_of(script),
+        **({"img-src": "data:"} if has_images else {}),
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content="; ".join(map(" ".join, policy.items()))),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("meta", name="referrer", content="no-referrer"),
+        element("meta", name="robots", content="noindex"),
+        element("title", printable(shortened(title, _TITLE_CHARS))),  # text only: no element may stand in it
+        element("style", style),
+        element("script", script, type="module"),
+    )
+    return f"<!DOCTYPE html>\n{element('html', head, element('body', *body), lang='en')}\n"
+
+
+def resource(package: str, name: str) -> Html:
+    """A style sheet or script of a package, which goes into the page unescaped."""
+    return Html(files(package).joinpath(name).read_text("utf-8"))
+
+
+def _hash_of(inline: str) -> str:
+    return f"'sha256-{b64encode(sha256(inline.encode()).digest()).decode()}'"
+
+
+# --- parts of pages ---
+
+
+def labelled_count(name: str, count: int | None, css_class: str | None = None) -> Html:
+    """A number with its name; None is shown as a dash."""
+    return element("div", element("dt", name), element("dd", "–" if count is None else f"{count:,}"), class_=css_class)
+
+
+def notes_section(notes: Sequence[str]) -> Html | None:
+    """The notes as a list under a heading; None without any."""
+    if not notes:
+        return None
+    items = element("ul", *(element("li", site_text(note)) for note in notes))
+    return element("section", element("h2", "Notes"), items, class_="notes")
+
+
+def scrolling_table(title: str, columns: Sequence[tuple[str, bool]], rows: Sequence[Sequence[Html]]) -> Html:
+    """A table in a box that scrolls sideways where the table is wider, also by keyboard."""
+    head = [element("th", name, scope="col", class_="number" if right else None) for name, right in columns]
+    table = element(
+        "table",
+        element("caption", title, class_="aside"),
+        element("thead", element("tr", *head)),
+        element("tbody", *(element("tr", *row) for row in rows)),
+    )
+    return element("div", table, class_="scroll", tabindex="0", role="region", aria_label=title)
