@@ -26,9 +26,9 @@ import attrs
 
 from ..client.keywords import UrlQuery
 from ..client.options import QueryOptions, ReaderOptions
+from ..client.progressbar import ProgressBar
 from ..client.summary import Progress, SummaryBuilder, count_of
 from ..client.sync_api import reader_of
-from ..client.terminal import ProgressBar
 from ..client.thread_bridge import Bridge
 from ..model.columns import SUBSECOND
 from ..model.errors import ReadError, UsageError

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, BinaryIO, ClassVar, Literal
 import attrs
 import orjson
 
+from ..client.progressbar import BarState, ProgressBar, duration_of
 from ..client.summary import count_of
-from ..client.terminal import BarState, ProgressBar, duration_of
 from ..frontier.responses import is_html, is_success
 from ..model.errors import UsageError
 from ..parser.normalise.urls import origin, without_userinfo

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from ..client.progressbar import ProgressBar
 from ..client.summary import count_of
-from ..client.terminal import ProgressBar, is_redrawn
+from ..client.terminal import is_redrawn
 from ..model.errors import StateError, UsageError
 from ..scale.api import harvest
 from ..scale.hosts import read_hosts

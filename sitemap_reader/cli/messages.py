@@ -13,9 +13,10 @@ import attrs
 import click
 
 from ..checks.rule_docs import explain
+from ..client.progressbar import ProgressBar, duration_of
 from ..client.summary import count_of
 from ..client.targets import document_target, read_target_list
-from ..client.terminal import ProgressBar, duration_of, screen_of
+from ..client.terminal import screen_of
 from ..frontier.filters import has_filter_drops
 from ..model.errors import NothingFound, NothingReadable, UsageError, masked, printable, without_commands
 from ..model.internal_errors import FORESEEN, internal_error

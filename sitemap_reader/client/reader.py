@@ -31,9 +31,9 @@ from ..pipeline.pacing import Pacing
 from ..pipeline.page_fetcher import PageFetcher
 from .keywords import UrlQuery, checked_keywords, is_async
 from .options import USER_AGENT, ItemOptions, QueryOptions, SessionOptions, StateSyncOptions, SyncOptions
+from .progressbar import ProgressBar
 from .streams import AsyncStream, ChangeRun, CrawlRun
 from .targets import Target, find_target, read_netrc, recorder
-from .terminal import ProgressBar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

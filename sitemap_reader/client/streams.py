@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from ..state.diff_rules import ChangePiece
     from ..state.documents import StoredDocument
     from ..state.sync import StateSync
+    from .progressbar import ProgressBar
     from .summary import Progress, Summary, SummaryBuilder
-    from .terminal import ProgressBar
 
 Output = TypeVar("Output")  # the type of item that a stream yields
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 import attrs
 
 from ..client.keywords import checked_keywords
+from ..client.progressbar import ProgressBar
 from ..client.summary import count_of
-from ..client.terminal import ProgressBar
 from ..model.errors import UsageError
 from ..model.options import with_defaults
 from ..serialize.jsonl import stamp
