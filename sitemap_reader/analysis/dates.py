@@ -1,6 +1,7 @@
-"""Measures of dates: cadence, weekday and hour, freshness; a calendar of publication, and what is new since a date.
+"""Measures of dates: cadence, weekday and hour, freshness; calendar, new; how far lastmods can be trusted.
 
-No conclusion is drawn from lastmods that cannot be trusted, or from one batch of them: see lastmod_trust.py. No date is
+No conclusion is drawn from lastmods that cannot be trusted, or from one batch of them. The rule is that of
+frontier/lastmod_trust.py for a single reading: whether a lastmod changes together with its page takes two. No date is
 treated as more precise than it was stated: one without a day has no weekday, one without a time no hour.
 
 When a page appeared, a publication date of news states. A first-seen date, from an archive or a state, is that of the
@@ -20,20 +21,25 @@ import pandas as pd
 
 from ..client.summary import count_of
 from ..frontier.filters import make_window
-from ..frontier.lastmod_trust import TRUSTED_SCORE, judge_history, trust_in_words
+from ..frontier.lastmod_trust import TRUSTED_SCORE, History, LastmodEvidence, judge_history, total, trust_in_words
+from ..model.columns import SUBSECOND
 from ..model.errors import UsageError
+from ..model.problems import percent
+from ..model.url_batch import PRECISION_CODES
 from ..parser.normalise.dates import DAY, TIMED
 from .chart_spec import CellGroup, ChartSpec, pages_over_time, parts_of_sites, shares_of_pages
-from .lastmod_trust import site_histories, sitemap_histories, verdict
 from .measure import (
+    MAX_SITES,
     dated_pages,
     days_between,
     finding_per_site,
     in_site_order,
     is_future,
+    join_findings,
     leading,
     measure,
     most_frequent,
+    name_some,
     news_dates,
     news_rule,
     page_frame,
@@ -43,13 +49,12 @@ from .measure import (
 )
 from .periods import MAX_PERIODS, PERIODS, counts_by_period, freq_name, period_name
 from .sections import section_of
-from .tables import FIRST_SEEN
+from .tables import FIRST_SEEN, once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import datetime
 
-    from ..frontier.lastmod_trust import History
     from .measure import Measure
     from .tables import SnapshotTables
 
@@ -309,6 +314,8 @@ def _recent_shares(part: pd.DataFrame, _: History) -> str:
     return "; ".join(parts)
 
 
+# --- when pages appeared ---
+
 NEWS, SEEN, LASTMOD = "news", "first seen", "lastmod"
 _FREQS = ("day", "week", "month")
 # In the order of trust: what happened to a page on the date of each source.
@@ -491,3 +498,120 @@ def _new_found(part: pd.DataFrame, *, start: datetime) -> str:
     names, each = leading(sections)
     most = "all" if sections.max() == count else "most"
     return f"{found}, {most} in {names} ({sections.max():,}{each}){rest}"
+
+
+Histories = dict[tuple[str, str], History]
+
+# --- how far lastmods can be trusted ---
+
+_NO_URLS = "there is no URL"
+_TRUST_RULE = (
+    "Each sitemap's lastmods: how many lie within the ten minutes that hold most (dense), if ten or more do; in the "
+    "future; or at the time of the request, if five or more do. The column batch has the date of the largest one. "
+    "The score is 1 if none of this is found, 0 if they carry no information, and empty if there are none; coverage is "
+    "the share of URLs that have one."
+)
+_TRUST_COUNTS = ("dated", "dense", "future", "at_fetch")  # of History
+_TRUST_COLUMNS = (
+    "site",
+    "sitemap",
+    "urls",
+    "dated",
+    "coverage",
+    "dense",
+    "batch",
+    "future",
+    "at_fetch",
+    "score",
+    "reasons",
+)
+_TRUST_SPEC = ChartSpec(
+    "rows",
+    x="score",
+    y="sitemap",
+    x_title="score (0 to 1)",
+    y_title="sitemap",
+    text="reasons",
+    format=".2f",
+    ends=(0, 1),
+    max_rows=20,
+    comparison="dots",
+    size="urls",
+)
+
+
+@once
+def sitemap_histories(snapshot: SnapshotTables) -> Histories:
+    """The history of each (site, sitemap): counts of its lastmods, those of listings."""
+    urls = snapshot.urls.to_pandas(["site", "sitemap", "lastmod", "lastmod_precision"])
+    urls["sitemap"] = urls["sitemap"].fillna("")
+    codes = urls["lastmod_precision"].map(PRECISION_CODES)
+    micros = urls["lastmod"].astype("int64")
+    urls["number"] = micros.where(codes == SUBSECOND, micros // 1_000_000)
+    urls["code"] = codes.astype("Int64")
+    groups = urls.groupby(["site", "sitemap"], sort=False)
+    return {(str(site), str(sitemap)): _history(part, snapshot) for (site, sitemap), part in groups}
+
+
+def _history(urls: pd.DataFrame, snapshot: SnapshotTables) -> History:
+    evidence = LastmodEvidence(entries=int(urls["lastmod"].isna().sum()))
+    dated = urls[urls["lastmod"].notna()]
+    evidence.add(dated["number"].tolist(), [None if code is pd.NA else code for code in dated["code"].tolist()])
+    if snapshot.read_at is not None and snapshot.read_until is not None:
+        for moment in (snapshot.read_at, snapshot.read_until):
+            evidence.read(moment.timestamp())
+    return evidence.history(as_of=(snapshot.read_until or snapshot.at).timestamp())
+
+
+@once
+def site_histories(snapshot: SnapshotTables) -> dict[str, History]:
+    """Site -> the history of all its sitemaps together."""
+    parts: dict[str, list[History]] = {site: [] for site in snapshot.sites}
+    for (site, _), history in sitemap_histories(snapshot).items():
+        parts[site].append(history)
+    return {site: total(some) for site, some in parts.items()}
+
+
+def verdict(sites: Mapping[str, History]) -> str:
+    """See Snapshot.verdict; of many sites how many have which."""
+    if len(sites) > MAX_SITES:
+        return _verdict_of_many(sites)
+    verdicts = {site: f"lastmods {_verdict(history)}" for site, history in sites.items()}
+    return join_findings(verdicts, [*sites]) or _NO_URLS
+
+
+def _verdict_of_many(sites: Mapping[str, History]) -> str:
+    """`lastmods can be trusted at 2 sites (a.example and b.example), are missing at 5 sites (…)`, the best first."""
+    trusts = {site: judge_history(history) for site, history in sites.items()}
+    scores = pd.Series({site: trust.score for site, trust in trusts.items()}, dtype=float)
+    same: dict[str, list[str]] = {}
+    for site in scores.sort_values(ascending=False, kind="stable").index:
+        same.setdefault(trust_in_words(trusts[site]).partition(" (")[0], []).append(site)
+    parts = (f"{words} at {count_of(len(names), 'site')} ({name_some(names)})" for words, names in same.items())
+    return f"lastmods {', '.join(parts)}"
+
+
+def _verdict(history: History) -> str:
+    trust = judge_history(history)
+    if trust.score is None:
+        return f"{trust_in_words(trust)}: no URL has one"
+    share = percent(history.dated / history.entries)
+    dated = f" for the {share} of URLs that have one" if history.dated < history.entries else ""
+    return f"{trust_in_words(trust)}{dated}: {'; '.join(trust.reasons) or 'no fault was found'}"
+
+
+def lastmod_trust(snapshot: SnapshotTables) -> Measure:
+    """See Snapshot.lastmod_trust()."""
+    histories = sitemap_histories(snapshot)
+    rows = [{"site": site, "sitemap": sitemap, **_trust_row(history)} for (site, sitemap), history in histories.items()]
+    frame = pd.DataFrame(rows, columns=[*_TRUST_COLUMNS]).astype({"score": float, "coverage": float})
+    worst_first = frame.sort_values(["score", "urls"], ascending=[True, False], kind="stable")
+    frame = in_site_order(worst_first, snapshot)
+    return measure(frame, rule=_TRUST_RULE, finding=verdict(site_histories(snapshot)), spec=_TRUST_SPEC)
+
+
+def _trust_row(history: History) -> dict[str, Any]:
+    trust = judge_history(history)
+    counts = {name: getattr(history, name) for name in _TRUST_COUNTS}
+    texts = {"batch": history.batches[0].date if history.batches else None, "reasons": "; ".join(trust.reasons)}
+    return {"urls": history.entries, **counts, **texts, "score": trust.score, "coverage": trust.coverage}

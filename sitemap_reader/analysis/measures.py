@@ -7,11 +7,11 @@ from .comparison import overlap as overlap
 from .dates import cadence as cadence
 from .dates import calendar as calendar
 from .dates import freshness as freshness
+from .dates import lastmod_trust as lastmod_trust
 from .dates import new as new
 from .dates import weekday_hour as weekday_hour
 from .languages import hreflang as hreflang
 from .languages import languages as languages
-from .lastmod_trust import lastmod_trust as lastmod_trust
 from .sections import changefreq_priority as changefreq_priority
 from .sections import media_coverage as media_coverage
 from .sections import sections as sections

@@ -248,14 +248,6 @@ class _Site:
     def add_item(self, item: Item) -> None:
         self.builder.add_item(item, self.name)
 
-    def begin(self, run: CrawlRun) -> None:
-        self.run = run
-        self.ending.enter_context(run.reading())
-
-    def add(self, run: CrawlRun, batch: Batch) -> None:
-        for urls in run.pieces(batch):
-            self.builder.add_urls(urls, self.name)
-
     def end(self, run: CrawlRun) -> None:
         """Takes what the run states at its end, or where it was stopped; the run is not kept."""
         self.run = None
@@ -303,7 +295,15 @@ def read_sites(
     for site in sites:
         if site.run is not None:
             site.end(site.run)
-    return _join_sites(sites, is_stopped=is_stopped)
+    failures = [site.failure for site in sites if site.failure]
+    notes = [STOPPED] * is_stopped + [*map(str, failures)]
+    parts = []
+    for number, site in enumerate(sites):
+        if site.metadata is not None and not site.failure:
+            parts.append(Part(site.builder.tables(), site.metadata, number))
+            notes += [f"{site.name}: {note}" if len(sites) > 1 else note for note in site.notes]
+    names = [site.name for site in sites if site.metadata is not None]
+    return CrawledSites(names, parts, notes, failures, is_stopped)
 
 
 class _SiteCrawls:
@@ -337,10 +337,11 @@ class _SiteCrawls:
             for site, run, batch in bridge.batches(self._wait):
                 if site.run is None:
                     self._begin(site, run)
-                if batch is not None:
-                    site.add(run, batch)
-                else:
+                if batch is None:
                     self._end(site, run)
+                    continue
+                for urls in run.pieces(batch):
+                    site.builder.add_urls(urls, site.name)
 
     # --- in the thread of the loop ---
 
@@ -373,7 +374,8 @@ class _SiteCrawls:
             run.bar = ProgressBar(noun, position=next(each for each in count() if each not in taken))
         if (on_progress := self._on_progress) is not None:
             run.on_progress = lambda _: on_progress(self._progress())
-        site.begin(run)
+        site.run = run
+        site.ending.enter_context(run.reading())
 
     def _end(self, site: _Site, run: CrawlRun) -> None:
         site.ending.close()
@@ -418,18 +420,6 @@ def _add_progress(total: Progress, part: Progress) -> None:
     total.bytes_wire += part.bytes_wire
     delays = [delay for delay in (total.delay, part.delay) if delay is not None]
     total.delay = max(delays, key=lambda delay: delay.seconds_left, default=None)
-
-
-def _join_sites(sites: Sequence[_Site], *, is_stopped: bool) -> CrawledSites:
-    failures = [site.failure for site in sites if site.failure]
-    notes = [STOPPED] * is_stopped + [*map(str, failures)]
-    parts = []
-    for number, site in enumerate(sites):
-        if site.metadata is not None and not site.failure:
-            parts.append(Part(site.builder.tables(), site.metadata, number))
-            notes += [f"{site.name}: {note}" if len(sites) > 1 else note for note in site.notes]
-    names = [site.name for site in sites if site.metadata is not None]
-    return CrawledSites(names, parts, notes, failures, is_stopped)
 
 
 # --- sitemap files -------------------------------------------------------------------------------------------------

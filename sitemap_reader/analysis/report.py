@@ -32,7 +32,7 @@ from ..model.errors import UsageError
 from ..model.problems import percent
 from ..version import __version__
 from . import measures
-from .lastmod_trust import site_histories
+from .dates import site_histories
 from .notes import SITE_SEPARATOR
 
 if TYPE_CHECKING:

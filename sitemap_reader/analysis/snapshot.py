@@ -161,7 +161,7 @@ class Snapshot(SnapshotTables):
     def verdict(self) -> str:
         """How far the lastmods of each site can be trusted: `lastmods are doubtful (0.60): 40% within 3 min on …`."""
         require_pandas()
-        from .lastmod_trust import site_histories, verdict
+        from .dates import site_histories, verdict
 
         return printable(verdict(site_histories(self)))
 
