@@ -54,13 +54,13 @@ def _named_documents(broken: list[Outcome], count: int, noun: str, what: str) ->
     """`2 sitemaps could not be read: F01 https://…: 404 Not Found; …`; the first of them are known."""
     if broken:
         reasons = [first_reason([outcome]) or str(outcome.url) for outcome in broken[:MAX_NAMED]]
-        yield f"{count_of(count, noun)} {what}: {named(reasons, count=count)}"
+        yield f"{count_of(count, noun)} {what}: {name_first(reasons, count=count)}"
 
 
-def named(names: Sequence[str], separator: str = "; ", *, count: int | None = None) -> str:
+def name_first(names: Sequence[str], separator: str = "; ", *, count: int | None = None) -> str:
     """The first three names, and how many more there are, of `count` names.
 
-    >>> named("abc", ", "), named("abcde", ", ")
+    >>> name_first("abc", ", "), name_first("abcde", ", ")
     ('a, b, c', 'a, b, c, and 2 more')
     """
     count = len(names) if count is None else count

@@ -49,7 +49,7 @@ from ..serialize.jsonl import stamp
 from ..serialize.projection import all_fields, fields_of
 from ..state.rows import CODED, SCALE, unpack_stated
 from ..state.state import State
-from .notes import MAX_NAMED, filter_text, named, omissions
+from .notes import MAX_NAMED, filter_text, name_first, omissions
 from .snapshot import Snapshot, loaded
 from .tables import (
     FIRST_SEEN,
@@ -586,7 +586,7 @@ def _absence(refs: Sequence[SitemapRef]) -> Iterator[str]:
         indexes = [*dict.fromkeys(str(ref.sitemap) for ref in refs)]
         of = indexes[0] if len(indexes) == 1 else f"{len(indexes):,} indexes"
         verb = "is" if len(refs) == 1 else "are"
-        locs = named([ref.loc for ref in refs])
+        locs = name_first([ref.loc for ref in refs])
         yield f"{count_of(len(refs), 'sitemap')} of {of} {verb} not among the files: {locs}"
 
 

@@ -21,7 +21,7 @@ from ..model.errors import SitemapReaderError, UsageError, install_hint, printab
 from ..model.problems import percent
 from ..parser.content.sniff import Format
 from ..serialize.arrow import require_pyarrow
-from .notes import SITE_SEPARATOR, named, selection_text
+from .notes import SITE_SEPARATOR, name_first, selection_text
 from .tables import SnapshotTables, Table, Tables, advertools_frame, as_reusable, has_any, select_rows, write_parquet
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Snapshot(SnapshotTables):
         subset = select_rows(self._with_sites, sites, include, exclude)
         choices = [self.choice, selection_text({"site": sites, "include": include, "exclude": exclude})]
         choice = "; ".join(text for text in choices if text) or None
-        name = named(sites, ", ") if sites else self.name
+        name = name_first(sites, ", ") if sites else self.name
         earlier = [
             each.filter(site=sites and [site for site in sites if site in each.sites], include=include, exclude=exclude)
             for each in self.earlier

@@ -35,7 +35,7 @@ from ..parser.parser import SitemapParser
 from ..serialize.arrow import require_pyarrow
 from ..serialize.byte_streams import MAGIC, damage, decompressed
 from ..serialize.dumps import DUMP_SUFFIXES, SQLITE, DumpFile, is_dump_name, is_warc_name, open_file
-from .notes import FILTERS, named
+from .notes import FILTERS, name_first
 from .parts import FileOptions, Part, combine, read_harvest, read_sitemaps, read_sites, read_state
 from .snapshot import Snapshot
 from .tables import PARQUET, SnapshotMetadata, Tables, as_reusable, read_metadata, read_tables
@@ -222,7 +222,7 @@ def _read(
     if failures and not crawled.is_stopped and not any(len(part.tables.urls) for part in parts):
         raise failures[0]
     names = dict.fromkeys([*(each.name for each in found if each.has_files), *crawled.names])
-    name = named([*names], ", ")
+    name = name_first([*names], ", ")
     is_partial = crawled.is_stopped or (bool(failures) and not by_time)  # a state that cannot be read is left out
     return combine(parts, name=name, site=options.site, by_time=by_time, is_partial=is_partial, notes=notes)
 
@@ -304,7 +304,7 @@ class Found:
         """A sentence on what was left out."""
         if not self.left_out:
             return []
-        names = named([path.name for path in self.left_out], ", ")
+        names = name_first([path.name for path in self.left_out], ", ")
         return [f"{count_of(len(self.left_out), 'file')} left out, neither sitemap nor dump: {names}"]
 
 
