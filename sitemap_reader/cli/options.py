@@ -175,7 +175,7 @@ def option(heading: str, *names: str, default_is: str | None = None, **kwargs: A
     return click.option(*names, cls=GroupedOption, heading=heading, **kwargs)
 
 
-def stacked(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def stack(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Several decorators as one; options are in the help in this order."""
 
     def decorate(function: Any) -> Any:
@@ -275,7 +275,7 @@ _FORMULA_GUARD = flag(
 def table_format(default: str) -> Callable[[Any], Any]:
     """--format of a table; `default` describes the default in words."""
     choices = click.Choice(ROWS_FORMATS)
-    return stacked(
+    return stack(
         option("Output", "--format", type=choices, default_is=default, help="Output format of the rows."),
         _FORMULA_GUARD,
     )
@@ -286,7 +286,7 @@ _WITH_PYARROW = " or ".join(name for name, format in FORMATS.items() if format.n
 
 def record_format(default: str) -> Callable[[Any], Any]:
     """--format and --fields of URLs; `default` describes the default in words."""
-    return stacked(
+    return stack(
         option(
             "Output",
             "--format",
@@ -315,8 +315,8 @@ def scope(default: str | None, default_is: str | None = None) -> Callable[[Any],
     return keyword("Filter", ReaderOptions, "scope", default=default, default_is=default_is)
 
 
-verbosity = stacked(_QUIET, _VERBOSE)
-table_output = stacked(output_file, table_format("table on a terminal, else tsv"), verbosity)
+verbosity = stack(_QUIET, _VERBOSE)
+table_output = stack(output_file, table_format("table on a terminal, else tsv"), verbosity)
 quiet = flag("Output", "-q", "--quiet", help="Show errors only: no summary.")
 verbose = flag("Output", "-v", "--verbose", help="Show a line for each document that was read.")
 
@@ -325,14 +325,14 @@ _REQUIRED: dict[str, Any] = {"required": True, "default_is": "must be given"}
 changed_on = keyword("Filter", SyncOptions, "on")
 state = keyword("State", ChangesOptions, "state", type=types.FILE_WRITTEN, **_REQUIRED)
 accept_removals = keyword("State", RemovalOptions, "accept_removals")
-sync_options = stacked(
+sync_options = stack(
     keyword("State", SyncOptions, "trust_lastmod"),
     keyword("State", SyncOptions, "dry_run"),
     keyword("State", SyncOptions, "full"),
     accept_removals,
     flag("State", "--history", help="Only list the runs stored in FILE, those of the TARGETs or of all sites."),
 )
-harvest = stacked(
+harvest = stack(
     option(
         "Output",
         "-o",
@@ -353,7 +353,7 @@ harvest = stacked(
     keyword("Safety", HarvestOptions, "host_seconds"),
     keyword("Safety", HarvestOptions, "host_urls"),
 )
-findings = stacked(
+findings = stack(
     option(
         "Output",
         "--format",
@@ -390,7 +390,7 @@ findings = stacked(
     keyword("Output", AuditOptions, "known", type=types.FILE_READ),
 )
 _NOW = "now; for a recording, when it was made"
-rules = stacked(
+rules = stack(
     keyword("Rules", AuditOptions, "select", type=types.CODES, multiple=True, default_is="all"),
     keyword("Rules", AuditOptions, "ignore", type=types.CODES, multiple=True),
     keyword("Rules", AuditOptions, "as_of", type=types.WHEN, default_is=_NOW),
@@ -401,17 +401,17 @@ rules = stacked(
         help="Explain codes (D03), families (D) or all, without an audit: the rule, why it matters, how to fix it.",
     ),
 )
-reference_files = stacked(
+reference_files = stack(
     keyword("Against", AuditOptions, "crawl", type=types.FILE_READ),
     keyword("Against", AuditOptions, "baseline", type=types.FILE_READ, metavar="DUMP"),
     keyword("Against", AuditOptions, "state", type=types.FILE_READ),
     keyword("Against", AuditOptions, "baseline_crawl", type=types.FILE_READ),
 )
-config_file = stacked(
+config_file = stack(
     option("Settings", "--config", type=types.FILE_READ, default_is="the nearest file", help="The config file."),
     flag("Settings", "--check", help="Only list what is wrong with the file; exit with 2 if anything is."),
 )
-url_checks = stacked(
+url_checks = stack(
     keyword("Pages", AuditOptions, "check_urls", type=types.COUNT, callback=check_size),
     keyword("Pages", AuditOptions, "save_checks", type=types.FILE_WRITTEN),
     keyword("Pages", AuditOptions, "seed", type=int, metavar="N"),
@@ -422,19 +422,19 @@ limit = keyword("Output", QueryOptions, "limit", default_is="no limit")
 extras = keyword("Output", ReaderOptions, "extras")
 
 _PATTERN: dict[str, Any] = {"type": types.REGEX, "multiple": True}
-url_patterns = stacked(
+url_patterns = stack(
     *(keyword("Filter", PatternOptions, name, **_PATTERN) for name in PatternOptions.__annotations__),
     scope("protocol"),
 )
 _BOUND: dict[str, Any] = {"type": types.WHEN, "default_is": "no bound"}
-url_query = stacked(
+url_query = stack(
     keyword("Filter", FilterOptions, "since", **_BOUND),
     keyword("Filter", FilterOptions, "until", **_BOUND),
     keyword("Filter", FilterOptions, "undated"),
     keyword("Filter", FilterOptions, "trust_lastmod"),
     url_patterns,
 )
-comparison = stacked(
+comparison = stack(
     keyword("Comparison", SnapshotOptions, "at", type=types.WHEN),
     scope(None, "protocol; any for files"),
 )
@@ -464,7 +464,7 @@ _TOKEN = "$SITEMAP_READER_TOKEN"  # noqa: S105 - the name of a variable
 _TO_STDOUT = "stdout, unless there is --listen"
 _BUDGETS = ("budget", "host_budget", "least_interval", "sites_at_once")
 
-watch = stacked(
+watch = stack(
     keyword("Output", WatchOptions, "sinks", type=types.SINK, multiple=True, default_is=_TO_STDOUT),
     option(
         "Output",
@@ -581,7 +581,7 @@ _NETWORK = (
     _reader("allow_private", "Safety", type=types.TRUST_SWITCH),
 )
 
-document_limits = stacked(*_DOCUMENT_LIMITS)
+document_limits = stack(*_DOCUMENT_LIMITS)
 
 
 def limits(kwargs: dict[str, Any], **others: Any) -> Limits:
@@ -620,6 +620,6 @@ def _with_keywords(function: Callable[..., Any]) -> Callable[..., Any]:
 
 # watch and harvest read many sites at once: these options have no meaning there, or, in harvest, another name.
 _OF_ONE_SITE = (_CONCURRENCY, _RECORD, _MAP)
-network = stacked(*_NETWORK, _with_keywords)
-watch_network = stacked(*(each for each in _NETWORK if each not in _OF_ONE_SITE), _with_keywords)
-harvest_network = stacked(*(each for each in _NETWORK if each not in (*_OF_ONE_SITE, _SITE_SECONDS)), _with_keywords)
+network = stack(*_NETWORK, _with_keywords)
+watch_network = stack(*(each for each in _NETWORK if each not in _OF_ONE_SITE), _with_keywords)
+harvest_network = stack(*(each for each in _NETWORK if each not in (*_OF_ONE_SITE, _SITE_SECONDS)), _with_keywords)

@@ -30,7 +30,7 @@ from sitemap_reader.checks.html.charts import (
     sanitise_svg,
     slowest,
 )
-from sitemap_reader.checks.html.elements import MAX_LINK_CHARS, is_address, prose, shortened
+from sitemap_reader.checks.html.elements import MAX_LINK_CHARS, is_address, prose, shorten
 from sitemap_reader.checks.html.page import FRAGMENT_FINDINGS, MAX_ROWS, sitemaps, size
 from sitemap_reader.checks.html.page import render_fragment as written_fragment
 from sitemap_reader.checks.html.page import render_page as written_page
@@ -121,7 +121,7 @@ def test_charts_show_text_of_a_site_as_it_is(text):
     plain, shown = Parsed(charted_page(hostile(_PLAIN))), Parsed(charted_page(hostile(text)))
     assert shown.all_of("svg")
     assert shown.skeleton() == plain.skeleton()
-    assert shortened(printable(text), LABEL_CHARS).strip() in shown.text
+    assert shorten(printable(text), LABEL_CHARS).strip() in shown.text
     assert shown.text.replace("\n", "").isprintable()
 
 

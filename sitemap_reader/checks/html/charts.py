@@ -19,7 +19,7 @@ import orjson
 
 from ...model.errors import printable
 from ...parser.content.sniff import Format
-from .elements import Html, element, shortened
+from .elements import Html, element, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -281,7 +281,7 @@ def _horizontal(altair: Any, figure: Figure) -> Any:
     """Horizontal bars with names at the left and numbers at their ends."""
     rows = [{"place": place, "count": bar.count, "text": f"{bar.count:,}"} for place, bar in enumerate(figure.bars)]
     # JSON is a literal in a Vega expression, too, so a name from a site can only be text there.
-    names = orjson.dumps([shortened(printable(bar.name), LABEL_CHARS) for bar in figure.bars]).decode()
+    names = orjson.dumps([shorten(printable(bar.name), LABEL_CHARS) for bar in figure.bars]).decode()
     axis = altair.Axis(labelExpr=f"{names}[datum.value]", labelLimit=160, **_axis(grid=False, ticks=False))
     chart = altair.Chart(altair.Data(values=rows), width=_WIDTH, height=_BAR_HEIGHT * len(rows))
     y = altair.Y("place:O", title=None, axis=axis, scale=altair.Scale(paddingInner=0.3))

@@ -44,10 +44,10 @@ def element(name: str, /, *inside: str | None, **attributes: str | bool | None) 
     start = name + "".join(_attribute(each, value) for each, value in attributes.items())
     if name in _VOID:
         return Html(f"<{start}>")
-    return Html(f"<{start}>{joined(*inside)}</{name}>")
+    return Html(f"<{start}>{join(*inside)}</{name}>")
 
 
-def joined(*inside: str | None) -> Html:
+def join(*inside: str | None) -> Html:
     """The parts in a row; None is left out."""
     return Html("".join(each if isinstance(each, Html) else text(each) for each in inside if each is not None))
 
@@ -64,10 +64,10 @@ def text(value: str) -> Html:
     return Html("".join(run if seen else f'<span class="unseen">{run}</span>' for seen, run in runs))
 
 
-def shortened(value: str, limit: int = SHOWN_CHARS) -> str:
+def shorten(value: str, limit: int = SHOWN_CHARS) -> str:
     """The text, cut in the middle: a URL is known by its beginning, and what is wrong is often at its end.
 
-    >>> shortened("https://e.com/a/b/c", 10)
+    >>> shorten("https://e.com/a/b/c", 10)
     'https…/b/c'
     """
     if len(value) <= limit:
@@ -78,7 +78,7 @@ def shortened(value: str, limit: int = SHOWN_CHARS) -> str:
 
 def site_text(value: str) -> Html:
     """Text that a site wrote, isolated in its direction: Hebrew in it does not move the numbers beside it."""
-    return element("bdi", shortened(value))
+    return element("bdi", shorten(value))
 
 
 def link(url: str, shown: str | None = None) -> Html:
@@ -113,14 +113,14 @@ def prose(value: str) -> Html:
     runs = value.split("`")
     if len(runs) % 2 == 0:
         runs[-2:] = ["`".join(runs[-2:])]
-    return joined(
+    return join(
         *(element("code", run) if number % 2 else _link_addresses(run) for number, run in enumerate(runs) if run)
     )
 
 
 def _link_addresses(value: str) -> Html:
     runs = _ADDRESS.split(value)
-    return joined(*(link(run) if number % 2 else run for number, run in enumerate(runs)))
+    return join(*(link(run) if number % 2 else run for number, run in enumerate(runs)))
 
 
 def _attribute(name: str, value: str | bool | None) -> str:
@@ -155,7 +155,7 @@ def html_document(title: str, *body: Html | None, style: Html, script: Html, has
         element("meta", name="color-scheme", content="light dark"),
         element("meta", name="referrer", content="no-referrer"),
         element("meta", name="robots", content="noindex"),
-        element("title", printable(shortened(title, _TITLE_CHARS))),  # text only: no element may stand in it
+        element("title", printable(shorten(title, _TITLE_CHARS))),  # text only: no element may stand in it
         element("style", style),
         element("script", script, type="module"),
     )

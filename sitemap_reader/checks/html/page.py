@@ -27,14 +27,14 @@ from .elements import (
     element,
     html_document,
     is_address,
-    joined,
+    join,
     labelled_count,
     link,
     notes_section,
     prose,
     resource,
     scrolling_table,
-    shortened,
+    shorten,
     site_text,
 )
 
@@ -144,11 +144,11 @@ def _head(result: AuditResult, contents: Html) -> Html:
 def _state(result: AuditResult, tree: str | None = None) -> Html:
     """Whether all was read; the number of unread documents links to `tree`."""
     if result.complete is None:
-        return joined(_UNKNOWN)
+        return join(_UNKNOWN)
     if result.complete:
-        return joined(_COMPLETE)
+        return join(_COMPLETE)
     unread = element("a", result.missing, href=tree) if result.missing and tree else result.partial
-    return joined("Partial: ", unread, "; findings may be missing.")
+    return join("Partial: ", unread, "; findings may be missing.")
 
 
 def _url_checks(result: AuditResult) -> Html | None:
@@ -200,7 +200,7 @@ def _item(finding: Finding) -> Html:
     return element(
         "li",
         element("p", mark(finding.severity), " ", element("code", finding.code), " ", title),
-        element("p", joined(finding.occurrences, ". Expected: "), prose(explain(finding.code).rule), class_="rule"),
+        element("p", join(finding.occurrences, ". Expected: "), prose(explain(finding.code).rule), class_="rule"),
         where,
         how_to_fix(finding),
     )
@@ -260,7 +260,7 @@ def overview(result: AuditResult) -> Html | None:
     )
     more = len(result.findings) - len(shown)
     rest = element("a", f"{more:,} more", href="#findings") if more else None
-    return joined(lines, element("p", "and ", rest, class_="more") if rest else None)
+    return join(lines, element("p", "and ", rest, class_="more") if rest else None)
 
 
 def nothing(result: AuditResult) -> Html:
@@ -290,9 +290,9 @@ def how_to_fix(finding: Finding) -> Html:
 
 def place(sample: Problem) -> Html:
     if sample.sitemap is None:
-        return joined("line ", f"{sample.line:,}") if sample.line is not None else Html("-")
+        return join("line ", f"{sample.line:,}") if sample.line is not None else Html("-")
     line = None if sample.line is None else f":{sample.line}"
-    return joined(link(sample.sitemap), line)
+    return join(link(sample.sitemap), line)
 
 
 def words(sample: Problem) -> Html:
@@ -301,8 +301,8 @@ def words(sample: Problem) -> Html:
     message = element("span", site_text(text), class_="message")
     if not sample.raw or sample.raw in text:
         return message
-    field = None if sample.field is None else joined(site_text(sample.field), ": ")
-    return joined(message, " ", element("span", field, element("code", site_text(sample.raw)), class_="raw"))
+    field = None if sample.field is None else join(site_text(sample.field), ": ")
+    return join(message, " ", element("span", field, element("code", site_text(sample.raw)), class_="raw"))
 
 
 def sentence(title: str) -> str:
@@ -362,7 +362,7 @@ def _group(impact: str, found: list[Finding], names: Names) -> Html:
 def _card(finding: Finding, name: str) -> Html:
     explanation = explain(finding.code)
     source: Html | str = explanation.source  # a link, or `Convention: …`
-    source = joined("Source: ", link(source)) if is_address(source) else prose(sentence(source))
+    source = join("Source: ", link(source)) if is_address(source) else prose(sentence(source))
     head = element(
         "summary",
         element("span", mark(finding.severity), " ", element("code", finding.code), class_="label"),
@@ -430,7 +430,7 @@ def occurrence_data(result: AuditResult, occurrences: Sequence[Occurrence]) -> H
 
 def _plain(text: str) -> str:
     """Text of a site as the script shows it: cut, invisible characters by their numbers, in UTF-8."""
-    return printable(shortened(text)).encode("utf-8", "replace").decode()
+    return printable(shorten(text)).encode("utf-8", "replace").decode()
 
 
 MAX_ROWS = 500
@@ -509,7 +509,7 @@ def _row(row: TreeRow, root: str, unread: tuple[str, str]) -> list[Html]:
     shape, word = states.get(row.complete, ("", row.complete))
     if row.complete == "no" and (reason := _reason(row)):
         word = f"{word} ({reason})"
-    read = joined(element("span", shape, class_="shape", aria_hidden="true"), " ", word)
+    read = join(element("span", shape, class_="shape", aria_hidden="true"), " ", word)
     return [
         element("th", name, scope="row"),
         element("td", read, class_=f"read {row.complete}" if row.complete in _MARKS else None, title=row.problem),
@@ -556,7 +556,7 @@ def _date(lastmod: str | None, precision: str | None) -> Html | str:
     day, *time = (
         element("span", site_text(part), class_="moment") for part in as_stated(lastmod, precision).split("T", 1)
     )
-    return joined(day, *(joined(" ", each) for each in time))
+    return join(day, *(join(" ", each) for each in time))
 
 
 def size(number: int) -> str:
