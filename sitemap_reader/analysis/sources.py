@@ -25,7 +25,7 @@ from ..client.summary import count_of
 from ..client.targets import find_target, is_host_name, reject_document
 from ..fetch.replay import SEEDS_FILE, is_recording
 from ..frontier.filters import make_moment
-from ..frontier.seeds import SCHEME
+from ..frontier.plan import SCHEME
 from ..model.errors import SitemapReaderError, UsageError
 from ..model.messages import Keyword
 from ..model.options import part_of

@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ..fetch.client import Fetcher
+    from ..frontier.plan import Seed
     from ..frontier.revalidation import StoredDocuments
     from ..frontier.robots_rules import Rules
-    from ..frontier.seeds import Seed
     from ..model.records import Candidate, Change, SitemapRef, UrlRecord
     from ..pipeline.executor import ParseExecutor
     from ..state.documents import StoredDocument

@@ -22,7 +22,7 @@ from ..fetch.replay import SEEDS_FILE, FolderRecorder, ReplayFetcher, is_inside,
 from ..fetch.request_headers import Logins
 from ..fetch.static_files import OneDocumentFetcher, StaticFilesFetcher
 from ..fetch.warc.fetcher import RECOMPRESS, WarcFetcher
-from ..frontier.seeds import SCHEME, WELL_KNOWN, Seed, basic, parse_target
+from ..frontier.plan import SCHEME, WELL_KNOWN, Seed, basic, parse_target
 from ..model.errors import FetchError, UsageError
 from ..model.limits import CHUNK_BYTES, MIB, Limits
 from ..model.messages import Keyword, Message

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 
 import attrs
 
-from ..frontier.seeds import SCHEME
+from ..frontier.plan import SCHEME
 from ..model.errors import FetchError, UsageError
 from ..parser.normalise.urls import clean_url, is_robots_txt, origin
 from .client import Response
@@ -22,7 +22,7 @@ from .replay import AsyncChunks
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Sequence
 
-    from ..frontier.seeds import Seed
+    from ..frontier.plan import Seed
     from .client import Fetcher
 
 _EXAMPLE = "https://www.example.com=https://staging.example.com"

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from ..frontier.seeds import basic
+from ..frontier.plan import basic
 from ..model.errors import UsageError
 from ..parser.normalise.urls import host, origin, registrable_domain_or_none
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from ..frontier.seeds import Seed
+    from ..frontier.plan import Seed
 
 
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # a token of RFC 9110 5.6.2

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ..model.records import SitemapRef
     from ..parser.normalise.scope import DropReason, ScopeMode
-    from .document_request import Document, KnownDocuments
+    from .documents import Document, KnownDocuments
 
 # How often a document may gain authorities by being listed once more. Each gain may concern all documents below it, so
 # indexes that list each other from ever higher directories would keep a crawl busy. Sites need one or two.

@@ -20,19 +20,20 @@ from ..model.records import Outcome, SitemapRef, Why
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
 from ..parser.normalise.urls import origin
 from .authority import Authorities
-from .document_request import (
+from .documents import (
     Answer,
     Arrived,
     Document,
     DocumentRequest,
+    Events,
     Failed,
     Finished,
     Head,
     KnownDocuments,
     Received,
     SiteDiscovery,
+    listing_place,
 )
-from .events import Events, listing_place
 from .host_queue import HostQueues, backoff
 from .links import Links, WaitingDocuments
 from .plan import Plan
@@ -46,11 +47,10 @@ if TYPE_CHECKING:
 
     from ..model.problems import Problem
     from ..parser.normalise.scope import Scope
-    from .document_request import Listed
-    from .events import Event
+    from .documents import Event, Listed
     from .host_queue import HostQueue
+    from .plan import Seed
     from .robots_rules import Rules
-    from .seeds import Seed
 
 __all__ = ["Frontier", "Plan"]
 

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING
 import attrs
 
 from ..parser.normalise.urls import origin
-from .cookies import http_date
+from .documents import http_date
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from .document_request import Document, Failed
+    from .documents import Document, Failed
     from .robots_rules import Rules
 
 BACKOFF_SECONDS = 0.5

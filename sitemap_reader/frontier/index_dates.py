@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from ..model.records import Outcome
-    from .document_request import Document
-    from .events import Events
+    from .documents import Document, Events
     from .lastmod_trust import Lastmod, LastmodSummary
     from .plan import Plan
 

@@ -17,7 +17,7 @@ import attrs
 from ..model.limits import advice
 from ..parser.content.sniff import Format
 from ..parser.normalise.urls import directory, origin, without_userinfo
-from .document_request import Document, has_scope_drops
+from .documents import Document, has_scope_drops
 from .index_dates import IndexDateChecks
 from .responses import code_of
 
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from ..model.records import SitemapRef
     from ..parser.normalise.scope import DropReason
     from .authority import Authorities
-    from .document_request import KnownDocuments
-    from .events import Events
+    from .documents import Events, KnownDocuments
     from .plan import Plan
     from .robots_policy import RobotsPolicy
 

@@ -15,8 +15,7 @@ import attrs
 from ..model.limits import advice
 from ..parser.content.sniff import Format
 from ..parser.normalise.urls import clean_url
-from .cookies import NO_COOKIES, Cookies
-from .document_request import Failed
+from .documents import NO_COOKIES, Cookies, Failed
 from .host_queue import MAX_RETRY_AFTER_SECONDS, retry_after, slow_down
 from .robots_rules import ALLOW_ALL, Rules, rules_for_status
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
     from ..model.limits import Limits
     from ..model.records import Outcome
-    from .document_request import Document, DocumentRequest, Head
+    from .documents import Document, DocumentRequest, Head
     from .plan import Plan
 
 ABSENT = frozenset({404, 410})

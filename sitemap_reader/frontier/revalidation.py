@@ -15,13 +15,13 @@ import attrs
 from ..model.options import AutoMode
 from ..model.records import Outcome
 from ..parser.normalise.dates import period_end
-from .cookies import http_date
+from .documents import http_date
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from ..model.records import SitemapRef
-    from .document_request import DocumentRequest, Listed
+    from .documents import DocumentRequest, Listed
     from .lastmod_trust import Lastmod
 
 Trust = AutoMode

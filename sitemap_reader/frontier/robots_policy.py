@@ -18,18 +18,17 @@ from ..parser.content.sniff import Format
 from ..parser.normalise.scope import verified_prefixes
 from ..parser.normalise.urls import host as host_of
 from ..parser.normalise.urls import is_robots_txt, registrable_domain, without_userinfo
-from .document_request import Document, Failed
+from .documents import Document, Failed
+from .plan import WELL_KNOWN
 from .responses import NO_ROBOTS, allow_listing, failure_of_both_schemes, wall_at, with_remedy
 from .robots_rules import ALLOW_ALL, Rules, disallow_all
-from .seeds import WELL_KNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from ..model.problems import Severity
     from ..parser.dialects.robots import RobotsBody
-    from .document_request import SiteDiscovery
-    from .events import Events
+    from .documents import Events, SiteDiscovery
     from .host_queue import HostQueue, HostQueues
     from .plan import Plan
     from .responses import RulesByStatus

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from ..frontier.document_request import Arrived, DocumentRequest, Failed, Finished, Head, Listed
+from ..frontier.documents import Arrived, DocumentRequest, Failed, Finished, Head, Listed
 from ..frontier.responses import NO_ROBOTS
 from ..frontier.robots_rules import parse_rules
 from ..model.errors import DocumentChanged, FetchError
@@ -38,8 +38,7 @@ if TYPE_CHECKING:
 
     from ..fetch.client import Fetcher, Response
     from ..fetch.request_headers import RequestHeaders
-    from ..frontier.document_request import Answer, Document
-    from ..frontier.events import Event
+    from ..frontier.documents import Answer, Document, Event
     from ..frontier.frontier import Frontier
     from ..frontier.host_queue import HostQueue
     from ..frontier.revalidation import CachedDocument, StoredDocuments

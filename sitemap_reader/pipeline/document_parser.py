@@ -12,7 +12,7 @@ from collections import Counter
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..frontier.document_request import Finished, ResumePoint
+from ..frontier.documents import Finished, ResumePoint
 from ..frontier.filters import Selection
 from ..frontier.lastmod_trust import LastmodEvidence
 from ..model.errors import SitemapReaderError
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from concurrent.futures import Future
 
-    from ..frontier.document_request import DocumentRequest
+    from ..frontier.documents import DocumentRequest
     from ..frontier.plan import Plan
     from ..parser.dialects.feed_fallback import FallbackLinks
     from ..parser.dialects.robots import RobotsBody

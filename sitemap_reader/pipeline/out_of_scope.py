@@ -23,7 +23,7 @@ from .spill_buffer import SpillBuffer
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ..frontier.document_request import Document
+    from ..frontier.documents import Document
     from ..frontier.frontier import Frontier
     from ..model.columns import UrlColumns
     from ..parser.normalise.scope import Scope

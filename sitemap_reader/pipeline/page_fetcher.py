@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from ..fetch.request_headers import domain_of
-from ..frontier.document_request import Failed, Finished, Head, Listed
+from ..frontier.documents import Failed, Finished, Head, Listed
 from ..frontier.frontier import Frontier
 from ..frontier.responses import Follow, is_html, is_success, judge
 from ..frontier.robots_rules import parse_rules
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from ..fetch.client import Fetcher, Response
     from ..fetch.request_headers import RequestHeaders
-    from ..frontier.document_request import Answer, Document, DocumentRequest
+    from ..frontier.documents import Answer, Document, DocumentRequest
     from ..frontier.plan import Plan
     from ..frontier.robots_rules import Rules
     from ..parser.content.gzip import DecodeFault

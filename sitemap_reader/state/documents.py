@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import msgspec
 
-from ..frontier.cookies import http_date
-from ..frontier.document_request import has_scope_drops
+from ..frontier.documents import has_scope_drops, http_date
 from ..frontier.lastmod_trust import History, LastmodEvidence, LastmodTrust, is_behind, is_proven, judge_history
 from ..frontier.revalidation import CachedDocument, DocumentCache, is_strong
 from ..model.columns import micros

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import attrs
 import orjson
 
-from ..frontier.seeds import parse_target
+from ..frontier.plan import parse_target
 from ..model.errors import StateError, UsageError
 from .diff_rules import MAX_BATCH_URLS
 from .documents import StoredDocument, stored_documents
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from ..frontier.seeds import Seed
+    from ..frontier.plan import Seed
     from ..model.records import UrlRecord
     from .rows import Stated
 

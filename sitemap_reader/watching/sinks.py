@@ -30,7 +30,7 @@ import orjson
 
 from ..client.keywords import is_async
 from ..frontier.host_queue import retry_after
-from ..frontier.seeds import login_of
+from ..frontier.plan import login_of
 from ..model.errors import (
     SitemapReaderError,
     UsageError,

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from ..client.streams import ChangeRun
     from ..client.targets import Target
     from ..fetch.client import Fetcher
-    from ..frontier.document_request import DocumentRequest, Listed
+    from ..frontier.documents import DocumentRequest, Listed
     from ..frontier.revalidation import CachedDocument, DocumentCache
     from ..model.records import Item, SitemapRef
     from ..pipeline.document_parser import Batch

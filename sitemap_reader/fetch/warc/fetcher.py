@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import attrs
 import orjson
 
-from ...frontier.seeds import WELL_KNOWN, Seed, parse_target
+from ...frontier.plan import WELL_KNOWN, Seed, parse_target
 from ...model.errors import FetchError, UsageError
 from ...parser.content.sniff import sniff
 from ...parser.normalise.urls import clean_url, is_clean, origin

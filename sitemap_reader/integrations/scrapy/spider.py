@@ -24,7 +24,7 @@ from ...client.keywords import UrlQuery
 from ...client.reader import SitemapReader
 from ...client.summary import CrawlLog
 from ...client.targets import Target
-from ...frontier.seeds import parse_target
+from ...frontier.plan import parse_target
 from ...model.errors import UsageError
 from ...model.limits import Limits
 from ...model.problems import Problem

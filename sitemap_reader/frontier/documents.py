@@ -21,25 +21,26 @@ document that is known, ends with that document. A robots.txt begins as queued: 
 
 from __future__ import annotations
 
+import re
 from collections import Counter, deque
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import attrs
 
 from ..model.errors import UsageError
-from ..model.problems import Problem, Problems
+from ..model.problems import Problem, Problems, report
 from ..model.records import Candidate, Outcome, SitemapRef, Why
 from ..parser.content.sniff import SITEMAP_FORMATS
 from ..parser.normalise.scope import DropReason
-from ..parser.normalise.urls import without_userinfo
-from .cookies import NO_COOKIES, Cookies
-from .seeds import WELL_KNOWN, Probe, Seed
+from ..parser.normalise.urls import origin, without_userinfo
+from .plan import WELL_KNOWN, Probe, Seed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from datetime import datetime
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ..model.problems import Severity
     from ..parser.content.decoder import ReadPrefix
@@ -159,6 +160,99 @@ class Received:
 
 
 NOTHING_RECEIVED = Received()
+
+# --- cookies within the redirects of one document (RFC 6265) ---
+
+# A fetcher joins the lines of a header by commas, which are in dates, too: only a cookie begins with a name and `=`.
+_COMMA = re.compile(r",\s*+(?=[!#$%&'*+.^_`|~0-9A-Za-z-]++=)")
+_PAIR = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]++)[ \t]*+=([\x20-\x7e]*+)")  # no control character, no other script
+_SECONDS = re.compile(r"-?[0-9]{1,20}")
+_MAX_COOKIES = 20
+_MAX_CHARACTERS = 4_096  # of a name with its value: what RFC 6265 6.1 asks of a browser
+
+
+@attrs.frozen
+class Cookie:
+    """A cookie with the `place` (host and port) and the path to which it goes."""
+
+    name: str
+    value: str = attrs.field(repr=False)
+    place: str
+    path: str
+    is_secure: bool
+
+    def goes_to(self, url: str) -> bool:
+        """Whether a request for this URL has it."""
+        path = _path(url)
+        is_below = path == self.path or path.startswith(self.path if self.path.endswith("/") else f"{self.path}/")
+        return is_below and _place(url) == self.place and (url.startswith("https:") or not self.is_secure)
+
+
+@attrs.frozen
+class Cookies:
+    """The cookies that a document's redirects have set; `changed_at`: the number of answers at the last change."""
+
+    kept: tuple[Cookie, ...] = ()
+    changed_at: int = 0
+
+    def header(self, url: str) -> dict[str, str]:
+        """The Cookie header of a request for this URL; empty if none goes there."""
+        pairs = "; ".join(f"{each.name}={each.value}" for each in self.kept if each.goes_to(url))
+        return {"Cookie": pairs} if pairs else {}
+
+    def after(self, url: str, set_cookie: str | None, answers: int, today: datetime) -> Cookies:
+        """The cookies after the answer for a URL, the latest of so many; `set_cookie` is its Set-Cookie."""
+        kept = {(each.place, each.path, each.name): each for each in self.kept}
+        for cookie, has_expired in _read(set_cookie or "", url, today):
+            key = (cookie.place, cookie.path, cookie.name)
+            if has_expired:
+                kept.pop(key, None)
+            elif len(cookie.name) + len(cookie.value) <= _MAX_CHARACTERS and (key in kept or len(kept) < _MAX_COOKIES):
+                kept[key] = cookie
+        cookies = tuple(kept.values())
+        return self if cookies == self.kept else Cookies(cookies, answers)
+
+
+NO_COOKIES = Cookies()
+
+
+def _read(set_cookie: str, url: str, today: datetime) -> Iterator[tuple[Cookie, bool]]:
+    """Each cookie of a Set-Cookie header, and whether it has expired, by which a server deletes it."""
+    for text in _COMMA.split(set_cookie):
+        pair, *attributes = text.split(";")
+        found = _PAIR.fullmatch(pair.strip())
+        if found is None:
+            continue
+        named = {name.strip().lower(): value.strip() for name, _, value in (each.partition("=") for each in attributes)}
+        path = named.get("path", "")
+        if not path.startswith("/"):  # RFC 6265 5.1.4: the folder of the URL
+            path = _path(url).rpartition("/")[0] or "/"
+        yield Cookie(found[1], found[2].strip(), _place(url), path, "secure" in named), _has_expired(named, today)
+
+
+def _has_expired(attributes: dict[str, str], today: datetime) -> bool:
+    age, expires = attributes.get("max-age", ""), http_date(attributes.get("expires", ""))
+    if _SECONDS.fullmatch(age):  # RFC 6265 5.3: it has precedence
+        return int(age) <= 0
+    return expires is not None and expires <= today
+
+
+def _place(url: str) -> str:
+    return origin(url).partition("//")[2]
+
+
+def _path(url: str) -> str:
+    return url[url.index("/", 8) :].partition("?")[0]
+
+
+def http_date(value: str) -> datetime | None:
+    """The timezone-aware moment that a header names; None if unreadable."""
+    try:
+        moment = parsedate_to_datetime(value)
+    except (ValueError, TypeError, IndexError, OverflowError):  # all that parsedate_to_datetime raises
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)  # RFC 9110 5.6.7: HTTP dates are UTC
+
 
 # --- what is requested ---
 
@@ -494,3 +588,109 @@ class KnownDocuments:
         """Whether an index other than itself lists it."""
         parents = (self.get(url) for url in document.parents if url != document.original_url)
         return any(parent is not None and parent.is_index for parent in parents)
+
+
+# --- what is reported ---
+
+Event: TypeAlias = "Listed | Problem | Outcome"
+
+
+class Events:
+    """Collects what take() returns, in the order in which it came up."""
+
+    def __init__(self) -> None:
+        self._events: list[Event] = []
+        self.unanswered = 0  # Listed documents that were neither requested nor skipped
+
+    def take(self) -> list[Event]:
+        """The events since the last call."""
+        events, self._events = self._events, []
+        return events
+
+    def list(self, document: Document) -> None:
+        """Has the caller decide whether a document is requested."""
+        self.unanswered += 1
+        self._events.append(Listed(document))
+
+    def note(
+        self,
+        document: Document,
+        code: str,
+        message: str,
+        ref: SitemapRef | None = None,
+        *,
+        field: str | None = None,
+        severity: Severity | None = None,
+        incomplete: bool = False,
+        remedy: str | None = None,
+    ) -> None:
+        """Reports a Problem of a document; that of a probe waits until it proves to be a sitemap.
+
+        `incomplete`: entries of the document may be missing.
+        """
+        line, loc = (ref.line, ref.loc) if ref else (None, None)
+        sitemap, decided = document.original_url, document.report
+        place: dict[str, Any] = {"sitemap": sitemap, "line": line, "field": field, "raw": loc, "url": loc}
+        problem = report(code, message, severity=severity, remedy=remedy, **place)
+        is_sample = decided.problems.add(problem)
+        decided.is_incomplete = decided.is_incomplete or incomplete
+        if decided.outcome:  # it has ended, but for robots.txt verification
+            _add_problems(decided.outcome, {code: 1}, [problem] if is_sample else [])
+        (decided.probe_problems if document.is_probe else self._events).append(problem)
+
+    def set_outcome(self, document: Document, outcome: Outcome) -> None:
+        """Gives the document the parser's outcome, with what only the frontier knows; reports nothing yet."""
+        decided, received = document.report, document.received
+        outcome.url, outcome.final_url = document.original_url, document.url
+        outcome.parents = document.parents = [*document.parents]
+        outcome.why, outcome.status = document.why, received.status
+        outcome.etag = received.etag or outcome.etag
+        outcome.last_modified = received.last_modified or outcome.last_modified
+        outcome.authorities = document.authorities
+        outcome.lastmod, outcome.lastmod_precision = document.listed_lastmod or (None, None)
+        outcome.complete = outcome.complete and not decided.is_incomplete
+        _add_problems(outcome, decided.problems.counts, decided.problems.samples)
+        decided.outcome = outcome
+
+    def report_end(self, document: Document) -> None:
+        """Reports the end of a document that has its outcome."""
+        document.take("report")
+        decided, outcome = document.report, document.report.outcome
+        assert outcome is not None  # noqa: S101 - for the type checker
+        outcome.skipped = decided.skipped
+        if decided.unread_children:
+            outcome.kept -= decided.unread_children.total()
+            outcome.dropped = dict(Counter(outcome.dropped) + decided.unread_children)
+        outcome.complete = outcome.complete and not decided.is_incomplete
+        if not (document.is_probe and outcome.format not in SITEMAP_FORMATS):
+            self._events += [*decided.probe_problems, outcome]
+        decided.probe_problems = []
+        document.forget()
+
+    def report_probe(self, document: Document) -> None:
+        """Reports a probe like any other document from now on, as something lists or needs it; even if it has ended."""
+        if document.is_probe:
+            outcome = document.outcome
+            if outcome and outcome.format not in SITEMAP_FORMATS:
+                self._events += [*outcome.samples, outcome]
+            document.report.reports_failure = True
+
+    def report_first_failure(self, outcome: Outcome) -> None:
+        """Reports the end of a failed robots.txt whose successor, at another origin, has a message for both."""
+        self._events.append(outcome)
+
+
+def _add_problems(outcome: Outcome, counts: Mapping[str, int], samples: Sequence[Problem]) -> None:
+    for code, count in counts.items():
+        outcome.problems[code] = outcome.problems.get(code, 0) + count
+    outcome.samples = (*outcome.samples, *samples)
+
+
+def listing_place(ref: SitemapRef | None) -> str | None:
+    """`sitemap_index.xml:12`: where a child is listed, for a message that has the child's full URL."""
+    if ref is None or ref.sitemap is None:
+        return None
+    name = ref.sitemap
+    if origin(name) == origin(ref.loc):
+        name = name.rpartition("/")[2] or name
+    return name if ref.line is None else f"{name}:{ref.line}"
