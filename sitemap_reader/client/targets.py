@@ -21,7 +21,7 @@ import attrs
 from ..fetch.replay import SEEDS_FILE, FolderRecorder, ReplayFetcher, is_inside, is_recording, read_recording
 from ..fetch.request_headers import Logins
 from ..fetch.static_files import OneDocumentFetcher, StaticFilesFetcher
-from ..fetch.warc.fetcher import RECOMPRESS, WarcFetcher
+from ..fetch.warc_fetcher import RECOMPRESS, WarcFetcher
 from ..frontier.plan import SCHEME, WELL_KNOWN, Seed, basic, parse_target
 from ..model.errors import FetchError, UsageError
 from ..model.limits import CHUNK_BYTES, MIB, Limits
@@ -294,7 +294,7 @@ def recorder(fetcher: Fetcher, place: Path, target: Target) -> Fetcher:
         return target.recorded or datetime.now(UTC)
 
     if is_warc_name(place.name) and not place.is_dir():
-        from ..fetch.warc.writer import WarcRecorder  # here: recording is rare
+        from ..fetch.warc_recorder import WarcRecorder  # here: recording is rare
 
         return WarcRecorder(fetcher, place, seeds, clock=clock)
     if place.is_file():

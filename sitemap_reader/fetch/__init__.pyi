@@ -20,6 +20,6 @@ from .ssrf_guard import address_refusal as address_refusal
 from .ssrf_guard import literal_address as literal_address
 from .static_files import OneDocumentFetcher as OneDocumentFetcher
 from .static_files import StaticFilesFetcher as StaticFilesFetcher
-from .warc.fetcher import OffsetTable as OffsetTable
-from .warc.fetcher import WarcFetcher as WarcFetcher
-from .warc.writer import WarcRecorder as WarcRecorder
+from .warc_fetcher import OffsetTable as OffsetTable
+from .warc_fetcher import WarcFetcher as WarcFetcher
+from .warc_recorder import WarcRecorder as WarcRecorder

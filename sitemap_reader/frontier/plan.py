@@ -1,4 +1,4 @@
-"""Where a crawl begins, and its settings: a target such as `example.com` or a URL in, a Seed out; Plan has the settings.
+"""Where a crawl begins, and its settings: a target such as `example.com` or a URL in, a Seed out; the Plan.
 
 Also the well-known paths, for sites whose robots.txt names no readable sitemap. Credentials in a target are in the
 `login` of its Seed only.

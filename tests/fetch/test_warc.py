@@ -151,7 +151,7 @@ def test_invalid_seed_arguments_are_reported(warc):
     *((record("response", b"x", url=ROBOTS, Content_Length=length), "(its record has no Content-Length)")
       for length in ("-5", "x", "", "9" * 19)),
     (record("response", b"x", url=ROBOTS, Content_Length="9" * 18), "(its record is cut off)"),
-    (record("response", X="y" * 1_000_000), "(the head of its record does not end)"),
+    (record("response", X="y" * 1_000_000), "(no head of a record begins there, or it does not end)"),
 ], ids=["negative length", "no number", "no length", "huge length", "beyond the file", "endless head"])
 def test_damage_is_reported(warc, broken, damage):
     assert damage in warc(response(BODY), broken).damage
@@ -352,15 +352,16 @@ def test_time_of_a_warc_is_that_of_the_last_response(warc):
 # --- invalid files -----------------------------------------------------------------------------------------------
 
 ARC = b"filedesc://x.arc 0.0.0.0 20260101000000 text/plain 10\n1 0 x\nURL IP\n\n"
+NO_HEAD = "is no WARC that can be read .no head of a record begins there.*; if it is an ARC.* `warcio .* converts it"
 NO_WARCS = [
-    (b"", "is empty, and no WARC"),
-    (b"<urlset/>", "is no WARC"),
-    (b"\x1f\x8bnot gzip", "is no WARC"),
-    (gzip.compress(b"<urlset/>", mtime=0), "is no WARC"),
-    (ARC, "is an ARC; `warcio recompress .* makes a WARC of it"),
-    (gzip.compress(ARC, mtime=0), "is an ARC; `warcio recompress"),
-    (response(BODY)[:80], "holds no whole record"),
-    (gzip.compress(response(BODY) * 2, mtime=0), "one gzip member holds several.*`warcio .* converts "),
+    (b"", NO_HEAD),
+    (b"<urlset/>", NO_HEAD),
+    (b"\x1f\x8bnot gzip", "is no WARC that can be read .its gzip member is broken "),
+    (gzip.compress(b"<urlset/>", mtime=0), NO_HEAD),
+    (ARC, NO_HEAD),
+    (gzip.compress(ARC, mtime=0), NO_HEAD),
+    (response(BODY)[:80], "is no WARC that can be read .its record has no Content-Length"),
+    (gzip.compress(response(BODY) * 2, mtime=0), "its gzip member holds more than the record.*`warcio .* converts it"),
     (response(BODY, url="https://shop.example/x").replace(b"urlset", b"nothin"), "nothing to start from"),
     (record("warcinfo", b"software: x\r\n", url=""), "nothing to start from"),
 ]
@@ -434,6 +435,17 @@ def test_memory_is_flat_over_a_large_file(tmp_path):
     assert tracemalloc.get_traced_memory()[1] < 1_200_000
     tracemalloc.stop()
     assert fetched(fetcher, f"https://shop.example/{ANSWERS // 2 - 1}")[2] == b"<html>" * 50
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("head", [b"X: " + b"y" * 20_000_000, b"x: y\n" * 4_000_000], ids=["a line", "many lines"])
+def test_a_head_without_end_takes_little_memory(tmp_path, kind, head):
+    endless = record("x").replace(b"WARC-Type", head + b"\r\nWARC-Type")
+    path = write(tmp_path / kind, response(BODY), endless)
+    tracemalloc.start()
+    assert "does not end" in sr.fetch.WarcFetcher(path).damage
+    assert tracemalloc.get_traced_memory()[1] < 12_000_000
+    tracemalloc.stop()
 
 
 def test_only_the_start_of_a_bomb_is_decompressed(warc):

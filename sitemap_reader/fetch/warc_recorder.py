@@ -20,19 +20,18 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 import attrs
 import orjson
 
-from ...model.errors import UsageError, install_hint
-from ...version import __version__
-from ..replay import RecordedBody, RecordingFetcher, error_fields, one_line
-from ..request_headers import HEADER_NAME
-from .fetcher import SEEDS_FIELD, url_key
-from .records import GZIP_MAGIC, DamagedRecord, WarcRecord
+from ..model.errors import UsageError
+from ..version import __version__
+from .replay import RecordedBody, RecordingFetcher, error_fields, one_line
+from .request_headers import HEADER_NAME
+from .warc_fetcher import GZIP_MAGIC, SEEDS_FIELD, DamagedRecord, WarcRecord, check_warcio, url_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from ...model.errors import FetchError
-    from ..client import Response
+    from ..model.errors import FetchError
+    from .client import Response
 
 _SPEC = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
 _VERSION = "WARC/1.1"
@@ -57,10 +56,7 @@ class WarcRecorder(RecordingFetcher):
 
     def __attrs_post_init__(self) -> None:
         self._is_gzipped = self._path.name.lower().endswith(".gz")
-        try:
-            import warcio  # noqa: F401 - checked before anything is fetched
-        except ImportError as exc:
-            raise UsageError(f"to record to a WARC needs warcio: {install_hint('warc')}") from exc
+        check_warcio("to record to a WARC")
         check_tail(self._path, is_gzipped=self._is_gzipped)
 
     def write_start(self, seeds: Sequence[str]) -> None:
