@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from ..frontier.documents import Answer, Document, DocumentRequest
     from ..frontier.plan import Plan
     from ..frontier.robots_rules import Rules
-    from ..parser.content.gzip import DecodeFault
+    from ..parser.content.codings import DecodeFault
     from .pacing import Pacing, Slot
 
 MAX_BODY_BYTES = 256 * KIB

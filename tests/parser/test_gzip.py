@@ -49,7 +49,11 @@ def test_data_that_is_not_gzip_passes_unchanged(data: bytes) -> None:
     (FNAME, b"n" * 1_000_000 + b"\0"),
 ])
 def test_optional_header_fields_are_stepped_over(flags: int, fields: bytes) -> None:
-    out, faults, layer = unpack(member(TEXT, flags, fields))
+    packed = member(TEXT, flags, fields)
+    if flags & FHCRC:  # RFC 1952 2.3.1: the low half of the CRC of what precedes it
+        size = 10 + len(fields) - 2
+        packed = packed[:size] + (zlib.crc32(packed[:size]) & 0xFFFF).to_bytes(2, "little") + packed[size + 2 :]
+    out, faults, layer = unpack(packed)
     assert (out, faults, layer.opened) == (TEXT, [], True)
 
 
@@ -147,7 +151,8 @@ def test_everything_before_the_cut_comes_out(keep: int) -> None:
 @pytest.mark.parametrize(("data", "text", "stopped"), [
     (member(b"one") + b"\x1f\x8b", b"one", False),
     (member(b"text", 0x20), b"", True),
-], ids=["a next member cut in its magic", "reserved flags"])
+    (member(b"text", FHCRC, b"\x12\x34"), b"", True),
+], ids=["a next member cut in its magic", "reserved flags", "a wrong checksum of the header"])
 def test_damaged_headers_lose_their_member(data: bytes, text: bytes, stopped: bool) -> None:
     out, faults, layer = unpack(data)
     assert (out, layer.stopped) == (text, stopped)

@@ -12,7 +12,7 @@ from tiers import examples
 from zlib_ng import zlib_ng
 
 from sitemap_reader import Limits
-from sitemap_reader.parser.content import gzip as layer
+from sitemap_reader.parser.content import codings as layer
 
 WHOLE = 0
 HEADER = b"\x1f\x8b\x08" + bytes(7)

@@ -14,8 +14,7 @@ from ...model.errors import DocumentChanged
 from ...model.limits import PROTOCOL_MAX_BYTES, over_limit
 from ...model.problems import counted
 from .charset import HEAD_BYTES, REPLACED_CODECS, Charset, CountedUtf8, DeclarationTest, detect, transcoder
-from .codings import Decompressor
-from .gzip import STEP_BYTES, DecodeFault
+from .codings import STEP_BYTES, DecodeFault, Decompressor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
