@@ -7,7 +7,6 @@ UsageError with file, line and advice.
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import os
 import re
@@ -23,6 +22,7 @@ import orjson
 
 from ..model.errors import UsageError
 from ..parser.normalise.urls import clean_url, comparable, is_clean, is_web_url
+from ..serialize.byte_streams import MAGIC, damage, decompressed
 from ..serialize.dumps import MAX_LINE_BYTES, SHOWN_CHARS, SQLITE
 from .page_signals import forbids_indexing, header_forbids_indexing
 
@@ -131,7 +131,7 @@ def _text(value: Any, *, every: bool = False) -> str:
 
 # --- lines ---
 
-_GZIP, _BOMS_16 = b"\x1f\x8b", (b"\xff\xfe", b"\xfe\xff")
+_BOMS_16 = (b"\xff\xfe", b"\xfe\xff")
 _HEAD_BYTES = 4096
 
 
@@ -165,8 +165,8 @@ class Lines:
     def _begin(self, stream: BinaryIO) -> io.TextIOWrapper:
         source = cast("io.BufferedReader", stream)
         try:
-            if source.peek(len(_GZIP)).startswith(_GZIP):
-                source = cast("io.BufferedReader", gzip.GzipFile(fileobj=stream))
+            if source.peek(_HEAD_BYTES).startswith(MAGIC["gzip"]):
+                source = decompressed(stream, "gzip", self._name)
             return io.TextIOWrapper(source, _encoding(source.peek(_HEAD_BYTES), self._name), newline="")
         except (EOFError, zlib.error, OSError) as exc:
             raise self._unreadable(exc) from exc
@@ -180,7 +180,7 @@ class Lines:
             return UsageError(f'{self._name}:{number}: {fault}: save it as UTF-8 (in Excel, "CSV UTF-8")')
         if isinstance(exc, EOFError):
             return UsageError(f"{place}: the gzip file is cut off here", remedy="compress it again")
-        if isinstance(exc, gzip.BadGzipFile | zlib.error):
+        if isinstance(exc, damage()):
             return UsageError(f"{place}: the gzip file is damaged ({exc})", remedy="compress it again")
         reason = getattr(exc, "strerror", None) or exc
         return UsageError(f"cannot read {self._name}: {reason}", remedy="give a file that you may read")
@@ -192,7 +192,7 @@ _BINARIES = (
     (b"\xd0\xcf\x11\xe0", "that is an Excel workbook: save it as CSV"),
     (SQLITE, "that is an SQLite database: export the crawl as CSV, or as JSON lines"),
     (b"PAR1", "that is Parquet: convert it to CSV, or to JSON lines"),
-    ((_GZIP, b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ"), "it is compressed: decompress it first"),
+    ((*MAGIC.values(), b"BZh", b"\xfd7zXZ"), "it is compressed: decompress it first"),
 )
 
 

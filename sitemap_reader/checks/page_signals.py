@@ -13,10 +13,10 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import attrs
-import webencodings
 
 from ..frontier.responses import is_html
 from ..model.errors import UsageError, install_hint
+from ..parser.content.charset import declared_charset, decoded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 
 _META_CHARSET = re.compile(rb"<meta(?:(?!<meta)[^>])+charset\s*=\s*(?:[\"']\s*)?([\w.:-]+)", re.IGNORECASE)
-_CHARSET = re.compile(r"charset\s*=\s*(?:[\"']\s*)?([\w.:-]+)", re.IGNORECASE)
 _LINK = re.compile(r"<([^<>]*)>((?:\s*;\s*[\w*]+\s*(?:=\s*(?:\"[^\"]*\"|[^\s;,\"]*))?)*)")
 _REL = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|([^\s;,\"]*))", re.IGNORECASE)
 _METAS = "meta[name][content]"
@@ -121,10 +120,8 @@ def _link_canonicals(header: str) -> Iterator[str]:
 
 
 def _decode(headers: Mapping[str, str], body: bytes) -> str:
-    stated = _CHARSET.search(headers.get("content-type", ""))
     meta = _META_CHARSET.search(body[:_META_CHARSET_BYTES])
-    label = stated[1] if stated else meta[1].decode("ascii", "replace") if meta else "utf-8"
-    return webencodings.decode(body, webencodings.lookup(label) or webencodings.UTF8)[0]
+    return decoded(body, declared_charset(headers.get("content-type", "")), meta and meta[1].decode("latin-1"))
 
 
 def _text(tree: LexborHTMLParser, selector: str) -> str | None:

@@ -6,7 +6,6 @@ Outcome; they do not depend on how the bytes were cut. Never opens or fetches an
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 
@@ -19,6 +18,7 @@ from ..model.problems import Problem, Problems, counted, placed, report
 from ..model.records import Outcome, UrlRecord
 from ..model.url_batch import BatchItem, OutOfScope, ParserItem, UrlBatch, items_of
 from .compiled import new_columns
+from .content.charset import declared_charset
 from .content.codings import EXTRA, needs_extra
 from .content.decoder import Decoder, ReadPrefix
 from .content.sniff import CONTENT_TYPES, Format, SniffResult, sniff
@@ -490,15 +490,11 @@ def _line(raw: RawEntry | ScannedEntries | Problem, at: int) -> int | None:
     return raw.line if isinstance(raw, RawEntry | Problem) else raw.line(at)
 
 
-_CHARSET = re.compile(r"""charset\s*=\s*["']?([^\s"';]+)""", re.IGNORECASE)
-
-
 def _content_type(header: str | None) -> tuple[str | None, str | None]:
     """(media type in lower case, charset) of a Content-Type header."""
     if not header:
         return None, None
-    charset = _CHARSET.search(header)
-    return header.partition(";")[0].strip().lower() or None, charset.group(1) if charset else None
+    return header.partition(";")[0].strip().lower() or None, declared_charset(header)
 
 
 def _clean_base(url: str | None) -> str | None:

@@ -94,6 +94,10 @@ def test_the_base_of_a_canonical_url(page: PageSignals, base: str | None) -> Non
     ("text/html", '<meta charset="windows-1252"><title>Käse</title>'.encode("cp1252")),
     ("text/html", "<title>Käse</title>".encode()),
     ("text/html; charset=nonsense", "<title> Käse\n</title>".encode()),
+    ("text/html", '<meta charset="utf-16"><title>Käse</title>'.encode()),
+    ("text/html; charset=nonsense", '<meta charset="windows-1252"><title>Käse</title>'.encode("cp1252")),
+    ("text/html; charset=gb2312", "<title>Käse</title>".encode("gb18030")),
+    ("text/html", "<title>Käse</title>".encode("utf-8-sig")),
 ])
 def test_titles_are_decoded(content_type: str, body: bytes) -> None:
     assert read_signals({"content-type": content_type}, body).title == "Käse"

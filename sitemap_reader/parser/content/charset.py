@@ -52,6 +52,7 @@ _PATTERNS = (
 )
 # Linear: what may repeat is possessive, or cannot begin again inside itself.
 _DECLARATION = re.compile(rb"""<\?xml\s[^<>]*?\bencoding\s*+=\s*+(["'])\s*+([^"'<>]++)\1""")
+_HEADER_CHARSET = re.compile(r"""charset\s*=\s*["']?([^\s"';]+)""", re.IGNORECASE)
 _MAX_LABEL = 80
 
 
@@ -68,6 +69,26 @@ class Charset:
     label: str | None = None
 
 
+def declared_charset(content_type: str) -> str | None:
+    """The label in a Content-Type header."""
+    charset = _HEADER_CHARSET.search(content_type)
+    return charset[1] if charset else None
+
+
+def decoded(body: bytes, *labels: str | None) -> str:
+    """The text of a whole body without an XML declaration, such as HTML: by BOM, by the first known label, or UTF-8.
+
+    Invalid bytes become U+FFFD.
+    """
+    bom, codec = _bom(body)
+    codec = codec or _from_labels([label for label in labels if label]).codec
+    return body[len(bom) :].decode(codec, "replace")
+
+
+def _bom(data: bytes) -> tuple[bytes, str]:
+    return next(((bom, codec) for bom, codec in _BOMS if data.startswith(bom)), (b"", ""))
+
+
 def detect(head: bytes, http_charset: str | None = None) -> Charset:
     """The charset by BOM, by the pattern of the first characters, by XML declaration, by HTTP, or else UTF-8.
 
@@ -80,7 +101,7 @@ def detect(head: bytes, http_charset: str | None = None) -> Charset:
     if declared and len(declared) > _MAX_LABEL:
         declared = None
     labels = [label for label in (declared, http_charset) if label]
-    bom, codec = next(((bom, codec) for bom, codec in _BOMS if head.startswith(bom)), (b"", ""))
+    bom, codec = _bom(head)
     text = head[len(bom) :]
     detected = next((codec for pattern, codec in _PATTERNS if pattern.match(text)), None)
     found = _from_bytes(detected, 0, None) if detected else _from_labels(labels)
