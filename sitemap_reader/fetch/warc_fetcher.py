@@ -67,8 +67,8 @@ class WarcFetcher:
     def __init__(self, path: str | Path) -> None:
         check_warcio("to read a WARC")
         self._path = Path(path)
-        self._index = WarcIndex()
-        self._index.read(self._path)
+        self._index = WarcIndex(self._path)
+        self._index.read()
         self.damage: str | None = self._index.damage
         self.recorded: datetime | None = self._index.recorded()
         self.seeds: tuple[Seed, ...] = self._index.seeds()
@@ -218,7 +218,8 @@ class WarcIndex:
     response. `payloads` has the offsets of responses by WARC-Payload-Digest.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, path: Path) -> None:
+        self._path = path
         self.damage: str | None = None
         self.responses, self.failures, self.payloads = OffsetTable(), OffsetTable(), OffsetTable()
         self._found = _SeedFinder()
@@ -228,8 +229,9 @@ class WarcIndex:
         self._last_response: tuple[set[str], str, int | None] = (set(), "", None)  # ids, URL, previous offset
         self._last_not_get: set[str] = set()  # ids of a request, and of its response
 
-    def read(self, path: Path) -> None:
-        """Adds the records of a file. UsageError where it is no WARC, or cannot be read."""
+    def read(self) -> None:
+        """Adds the records of the file. UsageError where it is no WARC, or cannot be read."""
+        path = self._path
         try:
             if path.exists() and not path.is_file():  # a pipe would be waited for
                 raise UsageError(f"{path} is no file, and a WARC is read from a file only")
@@ -250,7 +252,7 @@ class WarcIndex:
         try:
             return (*map(parse_target, self._recorded_seeds), *self._found.seeds())
         except UsageError as exc:
-            raise UsageError(f"{SEEDS_FIELD}: {exc}") from exc
+            raise UsageError(f"{self._path}: {SEEDS_FIELD}: {exc}") from exc
 
     def recorded(self) -> datetime | None:
         """Returns when the last response was recorded."""
@@ -473,33 +475,20 @@ class WarcRecord:
         return Head(200, {"content-type": kind} if kind else {})
 
     def matches_digest(self) -> bool:
-        """Reads the block, and returns whether it matches its digest; True where it has none that is known."""
-        expected = _digest(self.headers.get("warc-block-digest", ""))
-        # The payload of a revisit is in another record.
-        if expected is None and self.type != "revisit":
+        """Reads the block, and returns whether it matches its digest; True without one in base 32 or 16."""
+        written = self.headers.get("warc-block-digest")
+        if written is None and self.type != "revisit":  # whose payload is in another record
             self.http_head()
-            expected = _digest(self.headers.get("warc-payload-digest", ""))
-        if expected is None:
+            written = self.headers.get("warc-payload-digest")
+        label, _, written = (written or "").partition(":")
+        name, written = label.lower().replace("-", ""), written.strip().lower()
+        if name not in hashlib.algorithms_guaranteed or name.startswith("shake"):
             return True
-        state, value = expected
+        state = hashlib.new(name, usedforsecurity=False)
         while chunk := self.block.read(CHUNK_BYTES):
             state.update(chunk)
-        return bool(state.digest() == value)
-
-
-def _digest(text: str) -> tuple[Any, bytes] | None:
-    """Returns a hash and its expected value for `sha1:` and base 32 or 16; None for an unknown algorithm or form."""
-    label, _, written = text.partition(":")
-    name, written = label.lower().replace("-", ""), written.strip()
-    if name not in hashlib.algorithms_guaranteed:
-        return None
-    state = hashlib.new(name, usedforsecurity=False)
-    is_hex = len(written) == state.digest_size * 2
-    with suppress(ValueError):  # binascii.Error is one
-        value = bytes.fromhex(written) if is_hex else base64.b32decode(written.upper())
-        if value and len(value) == state.digest_size:
-            return state, value
-    return None
+        forms = (state.hexdigest(), base64.b32encode(state.digest()).decode().lower())
+        return written in forms or len(written) not in map(len, forms)
 
 
 class _GzipMember(RawIOBase):

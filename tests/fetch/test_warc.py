@@ -143,7 +143,7 @@ def test_invalid_seeds_are_skipped(warc, seeds):
 
 def test_invalid_seed_arguments_are_reported(warc):
     info = record("warcinfo", b'sitemap-reader-seeds: ["ftp://x"]\r\n', url="")
-    with pytest.raises(UsageError, match=r"sitemap-reader-seeds: 'ftp://x' is neither"):
+    with pytest.raises(UsageError, match=r"site\.warc.*: sitemap-reader-seeds: 'ftp://x' is neither"):
         warc(info, response(BODY))
 
 

@@ -139,7 +139,7 @@ def test_changed_body_is_detected_by_its_digest(tmp_path):
     assert "does not match its digest" in str(error)
 
 
-@pytest.mark.parametrize("digest", ["sha1:x", "sha1\0:00", "crc32:00", "shake_128:", "sha1", "sha256:" + "z" * 64])
+@pytest.mark.parametrize("digest", ["sha1:x", "sha1\0:00", "crc32:00", "shake_128:", "sha1", "sha256:" + "z" * 63])
 def test_an_unknown_digest_is_ignored(tmp_path, digest):
     good = response(urlset(), url=f"{SITE}/sitemap.xml", WARC_Block_Digest=digest)
     assert fetched(sr.fetch.WarcFetcher(write(tmp_path / "a.warc", good)), f"{SITE}/sitemap.xml")[3] is None
