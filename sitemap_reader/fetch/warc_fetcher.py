@@ -28,9 +28,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import attrs
 import orjson
 
-from ..frontier.document_request import Head
-from ..frontier.responses import is_success
+from ..frontier.documents import Head
 from ..frontier.plan import WELL_KNOWN, Seed, parse_target
+from ..frontier.responses import is_success
 from ..model.errors import FetchError, UsageError, install_hint
 from ..model.limits import CHUNK_BYTES, Limits
 from ..parser.content.codings import Decompressor
@@ -400,7 +400,8 @@ def _document_start(body: BytesIO, head: Head) -> bytes:
 
 # --- records --------------------------------------------------------------------------------------------------------
 
-MAX_HEAD_BYTES = 256 * 1024  # of a record, and of an HTTP response
+# Of a record, and of an HTTP response. warcio takes 0.1 s for so many short lines.
+MAX_HEAD_BYTES = 64 * 1024
 # Read from the file at once; small, as zlib copies what follows the end of a gzip member (`unused_data`).
 _PIECE_BYTES = 16 * 1024
 _NUMBER = re.compile(r"[0-9]{1,18}")
