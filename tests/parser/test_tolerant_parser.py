@@ -19,7 +19,7 @@ from kit import parse
 from tiers import examples
 
 import sitemap_reader as sr
-from sitemap_reader.parser import EntryParser, ExpatDriver, XmlFault
+from sitemap_reader.parser import EntryParser, XmlFault
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +41,6 @@ def never_expat() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(EntryParser, "_parse", parse_tolerantly)
-        patched.setattr(ExpatDriver, "next_head_bytes", 1 << 60)
         yield
 
 

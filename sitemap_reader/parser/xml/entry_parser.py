@@ -1,8 +1,8 @@
 """EntryParser: UTF-8 chunks of XML that may be damaged in, raw entries and Problems out, in document order.
 
-It reads with expat. Where that stops, Recovery has the tolerant parser read on from the last complete entry, until one
-was read without a repair; what that cannot read is skipped with a Problem, up to the next entry. No entity of the
-document is ever resolved. A field that is cut off is left out, never shortened.
+It reads with expat. Where that stops, Recovery has the tolerant parser read the rest of the document, from the last
+complete entry on; what that cannot read is skipped with a Problem, up to the next entry. No entity of the document is
+ever resolved. A field that is cut off is left out, never shortened.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 
 
 class EntryParser:
-    """Reads XML that may be damaged: where expat stops, Recovery reads on, and expat restarts after that.
+    """Reads XML that may be damaged: where expat stops, Recovery reads on.
 
     feed() and close() yield what `read_entry` makes of each Entry, and the Problems, that further bytes cannot change.
     `complete` is False once an entry may be missing. `open_root(namespace, name)` returns the vocabulary of the
@@ -238,8 +238,8 @@ class Recovery:
     """recover() returns True where the driver can go on with the buffer, False where more bytes are needed.
 
     With more bytes in the buffer, resume() returns the same. `complete` is False once an entry was lost, `stopped` once
-    reading has ended, `cut` where the bytes ended before the root element did. It `is_reading` until expat goes on.
-    `final`: no more bytes come.
+    reading has ended, `cut` where the bytes ended before the root element did. It `is_reading` up to the end of the
+    root element. `final`: no more bytes come.
     """
 
     _limits: Limits
@@ -356,7 +356,7 @@ class Recovery:
         if damaged:
             self._repairs.is_damaged = True
             self._tolerant.count_faults(damaged)
-        if last_repairs and not self.is_reading:
+        if block.repairs and not self.is_reading:
             self.is_reading = True
             self._tolerant.attach()
         if self.is_reading:
@@ -376,25 +376,22 @@ class Recovery:
         self.stopped = True
 
     def _read(self, *, final: bool) -> bool:
-        """Reads with the tolerant parser, until expat can go on."""
+        """Reads with the tolerant parser, up to the end of the root element, behind which expat goes on."""
         while True:
             try:
-                may_go_on = self._tolerant.read(final=final)
+                is_over = self._tolerant.read(final=final)
             except NoRoot as missing:
                 return self.find_root(missing, final=final)
             except Lost as lost:
                 if not self._skip_entry(lost, final=final):
                     return False
                 continue
-            if not may_go_on:
-                if final:
-                    self._end_early(self._tolerant.position, is_tolerant=True)
-                return False
-            # A new parser reads the tags of all ancestors: no more than as many bytes as were read since the last one.
-            if self._builder.is_over or self._buffer.start - self._driver.start >= self._driver.next_head_bytes:
+            if is_over:
                 self.is_reading = False
                 self._driver.restart()
-                return True
+            elif final:
+                self._end_early(self._tolerant.position, is_tolerant=True)
+            return is_over
 
     def _skip_epilog(self, fault: XmlFault, *, final: bool) -> bool:
         # After the root element expat reads a quote as the start of a literal, up to the next quote.

@@ -81,9 +81,8 @@ def _check_doctype(name: str, system: str | None, public: str | None, has_intern
 _MAX_PARSER_BYTES = 2 * 1024 * 1024
 # Up to this length an unended token is scanned again with each piece.
 _SHORT_TOKEN_BYTES = 4096
-# A new parser is given this much first, then twice as much each time: faults are often close to each other.
-_SLICE_BYTES = 512
-_MAX_SLICE_BYTES = 64 * 1024
+# A parser is given this much at once.
+_SLICE_BYTES = 64 * 1024
 # What a parser reads that begins behind the root element.
 _ENDED_ROOT = b"<root/>"
 
@@ -104,7 +103,6 @@ class ExpatDriver:
         self._given = 0  # offset up to which the parser was given bytes
         self.start = self.head_bytes = 0
         self._shift = 0  # added to a byte index of the parser, gives an offset of the document
-        self._slice_bytes = _MAX_SLICE_BYTES
         self._parser = self._new_parser(b"")
 
     def free(self) -> None:
@@ -126,7 +124,9 @@ class ExpatDriver:
             begun = self._given - self.token  # bytes of the unended token that expat was given
             if begun > _SHORT_TOKEN_BYTES and buffer.end - self._given < min(begun, limit - begun) and not final:
                 return
-            piece = self._next_piece(min(limit - begun, max(self._slice_bytes, begun)))
+            start = buffer.relative(self._given)
+            piece = bytes(buffer.data[start : start + min(limit - begun, max(_SLICE_BYTES, begun))])
+            self._given += len(piece)
             is_last = final and self._given == buffer.end
             self._parse(piece, final=is_last)
             if is_last:
@@ -138,26 +138,12 @@ class ExpatDriver:
             if self._given - self.token >= limit:
                 raise self._buffer.unended_token(self.token)
 
-    def _next_piece(self, max_bytes: int) -> bytes:
-        """The next bytes: few at first, as another parser may have to read on after the next entry."""
-        self._slice_bytes = min(2 * self._slice_bytes, _MAX_SLICE_BYTES)
-        start = self._buffer.relative(self._given)
-        piece = bytes(self._buffer.data[start : start + max_bytes])
-        self._given += len(piece)
-        return piece
-
-    @property
-    def next_head_bytes(self) -> int:
-        """How many bytes of ancestors' tags a new parser would read."""
-        return len(self._builder.head)
-
     def restart(self) -> None:
         """Starts a new parser inside the same elements, at the beginning of the buffer; or behind the root element."""
         release(self._parser)
         head = _ENDED_ROOT if self._builder.is_over else self._builder.head
         self._budget.spend(PARSER_STEPS)
         self._budget.spend_on_markup(head, 0, len(head), TAG_STEPS)
-        self._slice_bytes = _SLICE_BYTES
         self._parser = self._new_parser(head)
 
     def replace_parser(self) -> None:

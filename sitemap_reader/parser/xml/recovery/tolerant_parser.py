@@ -56,10 +56,7 @@ _MIN_WAKE_BYTES = 64  # a token that has not ended is not looked at with every b
 
 
 class TolerantParser(StructureRules):
-    """read() returns True where expat can go on: behind an entry that was not damaged, or behind the root element.
-
-    It reads the buffer from `position` on.
-    """
+    """read() reads the buffer from `position` on, and returns True behind the end of the root element."""
 
     def __init__(
         self, limits: Limits, budget: Budget, buffer: ReplayBuffer, builder: EntryBuilder, repairs: RepairLog
@@ -69,7 +66,6 @@ class TolerantParser(StructureRules):
         self._wake_bytes = 0  # so many unread bytes are waited for
         self._unended_names: set[bytes] = set()  # without an end tag in the rest of the document
         self._follows_entry = False  # the present token
-        self._made_before = 0  # repairs, when the last entry ended
 
     def begin(self, fault: XmlFault) -> None:
         """Reads on from the beginning of the buffer, where expat stopped at a fault."""
@@ -84,7 +80,7 @@ class TolerantParser(StructureRules):
         self.position = self.CurrentByteIndex = self._buffer.start
         self._follows_entry = self._builder.after_entry
         self._stray_url, self._repairs_outside, self._is_behind_entry = None, repairs, self._follows_entry
-        self._made_before, self._structural_repairs, self._wake_bytes = self._repairs.made, 0, 0
+        self._structural_repairs, self._wake_bytes = 0, 0
         self._is_damaged = self._intact = None
 
     def read(self, *, final: bool) -> bool:
@@ -216,7 +212,7 @@ class TolerantParser(StructureRules):
         return _is_void(names[-1]) and self.tag_of(token) in self._builder.vocabulary.tags
 
     def _read_token(self, token: Token) -> bool:
-        """Reads a token and the text before it; whether expat can go on behind it."""
+        """Reads a token and the text before it; whether it ends the root element."""
         buffer = self._buffer
         self._token, self._text = token, token.text
         self._text_start, self.position = self.position, buffer.start + token.end
@@ -277,7 +273,7 @@ class TolerantParser(StructureRules):
         self._budget.spend(self.position - begun)
 
     def _settle(self) -> bool:
-        """Drops what was read, up to a token outside entries; whether expat can go on behind it."""
+        """Drops what was read, up to a token outside entries; whether the root element has ended there."""
         self._explain_fault()
         builder, buffer = self._builder, self._buffer
         if builder.last_event is None:
@@ -290,13 +286,11 @@ class TolerantParser(StructureRules):
             self._report_stray_url(self._repairs_outside)
         if builder.root_seen:
             builder.out += self._repairs.take()
-        if not self._follows_entry:
-            return builder.is_over
-        is_clean = self._repairs.made == self._made_before
-        self._repairs_outside, self._is_behind_entry = self._structural_repairs, True
-        self._made_before, self._structural_repairs = self._repairs.made, 0
-        self._is_damaged = self._intact = None
-        return is_clean
+        if self._follows_entry:
+            self._repairs_outside, self._is_behind_entry = self._structural_repairs, True
+            self._structural_repairs = 0
+            self._is_damaged = self._intact = None
+        return builder.is_over
 
     # --- sections ---
 
