@@ -1,7 +1,7 @@
 """Builds entries from expat's events: each `url`, `sitemap`, `item` or `entry` becomes a small element tree.
 
-An entry is complete at its end tag; take_open_entry() returns one that was cut. Of elements outside entries only the
-start tags are kept, which a new parser reads first.
+An entry is complete at its end tag; open_entry() returns one that was cut. Of elements outside entries only the start
+tags are kept, which a new parser reads first.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .elements import (
     is_link_to_page,
     text_of,
 )
-from .errors import EVENT_STEPS, Misplaced, NoRoot, Stop, TooLong
+from .errors import EVENT_STEPS, Misplaced, NoRoot, Stop
 from .scan import DATA, ROOTS, declared_namespaces, holds_entry, holds_part, local, names_location, tag_name
 
 if TYPE_CHECKING:
@@ -76,8 +76,8 @@ class OpenEntry:
     is_location_open: bool
 
 
-class EventParser:
-    """Gives the events of expat to the handlers that attach() sets; all has the names that expat gives it."""
+class EventHandlers:
+    """The handlers that EntryBuilder sets, by the names that expat has for them."""
 
     StartNamespaceDeclHandler: Any
     StartElementHandler: Any
@@ -88,28 +88,24 @@ class EventParser:
     ProcessingInstructionHandler: Any
     CommentHandler: Any
     ordered_attributes: bool
-    CurrentByteIndex: int  # of the present event
+
+
+class EventPlace(Protocol):
+    """Where the present event is: its offset in the document, its line, and the tag, if it is one."""
 
     @property
-    def CurrentLineNumber(self) -> int:
-        raise NotImplementedError
-
-
-class OpenEntryNow(Protocol):
-    """The open entry with its complete fields, or the first `fields`; None without one.
-
-    `ends`: the end tag of the innermost element begins here.
-    """
-
-    def __call__(self, ends: bool = False, fields: int | None = None) -> OpenEntry | None: ...
+    def offset(self) -> int: ...
+    @property
+    def line(self) -> int: ...
+    @property
+    def start_tag(self) -> bytes: ...
 
 
 class EntryBuilder:
     """Appends Entries and Problems to `out`, from the events of the parser that it is attached to.
 
-    That is expat, or an EventParser. `last_event` is the offset of the last tag outside entries, or of the last
-    entry's end tag; None before the first one of this parser. `last_event_is_tag` is False for the end of an empty
-    element (`<a/>`), whose offset is after the tag. The Problems of an entry's `repairs` become its own.
+    That is expat, or the tolerant parser. The Problems of an entry's `repairs` become its own. `elements` is the number
+    of those in the open entry, in all depths.
     """
 
     def __init__(
@@ -121,36 +117,39 @@ class EntryBuilder:
         budget: Budget,
     ) -> None:
         self.out: list[Entry | Problem] = []
-        self.last_event: int | None = None
-        self.last_event_is_tag = True
         self.root_seen = False
         self._limits = limits
         self._open_root = open_root
         self._buffer = buffer
         self._repairs = repairs
         self._budget = budget
+        self._max_elements, self._max_text = limits.max_entry_elements, limits.max_token_bytes
+        self._place: EventPlace  # set by attach()
         self.vocabulary = Vocabulary(NO_NAMESPACES, "", frozenset(), "")
         self._declared: dict[str, set[str]] = {}  # namespace -> the prefixes of extensions that stand for it
         self.lost_location = False  # an entry that was repaired or cut has none
         self.in_section = False
         self.section_start = 0  # offset of the last CDATA section
-        self.after_entry = False  # the last tag outside entries was the end of one
-        self.after_root = False  # it was the start of a root that holds entries only
-        # Set by attach().
-        self.open_entry: OpenEntryNow
-        self.complete_fields: Callable[[], int]  # of the open entry
-        self.count_elements: Callable[[], int]  # in it, in all depths
-        self.abandon: Callable[[], None]  # forgets it
-        self.rename: Callable[[str], None]  # gives the open element in an entry another name
-        self.line: Callable[[], int]  # the line of the last event
-        self.settle_text: Callable[[], None]  # looks at the text before other markup outside entries
-        self.skip: Callable[[int, int], None]  # bytes and lines that expat is not given
+        # around entries
         self._ancestors: list[Ancestor] = []
+        self._depth_left = 0  # levels that may be open inside of them
         self._head: bytes | None = b""  # None: to be joined anew
         self._root: Ancestor | None = None
-        self.bases: tuple[str, ...] = ()  # the xml:base values around entries, outermost first
+        self.bases: tuple[str, ...] = ()  # the xml:base values, outermost first
         self._has_feed_link = self._has_stray_text = self._has_foreign_entry = False
-        self._noted: list[tuple[str, Problem]] = []  # of names, since the last event outside entries
+        # since the last event outside entries
+        self._noted: list[tuple[str, Problem]] = []  # of names
+        self._remnants: list[tuple[int, str]] = []  # lines and rests of tags
+        self._stray_text: list[tuple[int, str]] = []  # lines and other texts
+        self._feed_links: list[tuple[int, int]] = []  # lines and offsets
+        # the open entry
+        self._entry: Entry | None = None
+        self._stack: list[Element] = []  # the open elements, its own first
+        self._closed: Element | None = None  # the element that the last tag ended; None where it began one
+        self.elements = 0
+        self._stray_inside: list[tuple[int, str]] = []  # lines and texts outside of its fields
+        self._text: list[str] = []  # since the last tag
+        self._section = 0  # where in it the last CDATA section begins
 
     @property
     def location(self) -> bytes:
@@ -168,11 +167,10 @@ class EntryBuilder:
         """The root element has ended."""
         return self.root_seen and not self._ancestors
 
-    def drop_read_bytes(self) -> None:
-        """Removes from the buffer what no restart needs: all up to the end of the last tag outside entries."""
-        if self.last_event is not None:
-            self._buffer.drop_tag(self.last_event, is_tag=self.last_event_is_tag)
-            self.last_event = None
+    @property
+    def line(self) -> int:
+        """The line of the present event."""
+        return self._place.line
 
     def report_noted(self) -> None:
         """Reports what was noted of names: what expat read of an entry up to a fault is read again."""
@@ -189,6 +187,10 @@ class EntryBuilder:
         """The Entries and Problems since the last call."""
         out, self.out[:] = self.out[:], []
         return out
+
+    def free(self) -> None:
+        """Frees what is kept of a document that has ended: the parts refer to each other."""
+        del self._place, self._open_root, self.vocabulary
 
     @property
     def namespaces(self) -> dict[str, str]:
@@ -222,6 +224,7 @@ class EntryBuilder:
 
     def _note_ancestors(self) -> None:
         self._head = None
+        self._depth_left = self._limits.max_xml_depth - len(self._ancestors)
         self.bases = tuple([ancestor.base for ancestor in self._ancestors if ancestor.base is not None])
 
     @property
@@ -232,351 +235,329 @@ class EntryBuilder:
         return self._head
 
     def _note(self, name: str, code: str, message: str, field: str) -> None:
-        self._noted.append((name, report(code, message, line=self.line(), field=field)))
+        self._noted.append((name, report(code, message, line=self.line, field=field)))
 
-    def attach(
-        self, parser: XMLParserType | EventParser, written: Callable[[int], bytes], shift: int = 0, line_shift: int = 0
-    ) -> None:
-        """Sets the handlers of a parser, inside the elements that are open around entries.
+    # --- a parser ---
 
-        `shift` and `line_shift` are added to its byte indices and lines, to give those of the document. `written` is
-        the start tag at an offset.
-        """
-        self.forget_noted()
-        limits, ancestors, out = self._limits, self._ancestors, self.out
-        max_depth, max_attributes = limits.max_xml_depth, limits.max_attributes
-        max_text, max_entry = limits.max_token_bytes, limits.max_entry_bytes
-        max_elements = limits.max_entry_elements
-        vocabulary = self.vocabulary
-        entries, tags, void_tags = vocabulary.entries, vocabulary.tags, vocabulary.void_tags
-        depth_left = max_depth - len(ancestors)
-        entry: Entry | None = None  # the open one
-        stack: list[Element] = []  # the open elements in it, its own first
-        closed: Element | None = None  # the element that the last tag ended; None where it began one
-        elements = 0  # number of elements in it
-        text: list[str] = []  # since the last tag
-        remnants: list[tuple[int, str]] = []  # lines and rests of tags, since the last event outside entries
-        stray_text: list[tuple[int, str]] = []  # lines and other texts there
-        stray_inside: list[tuple[int, str]] = []  # the same in the entry, outside of its fields
-        feed_links: list[tuple[int, int]] = []  # lines and offsets of links there
-        settled = self._buffer.entry_start
-        section = 0  # where the last CDATA section begins in text
-        self.last_event = None
+    def attach(self, parser: XMLParserType | EventHandlers, place: EventPlace) -> None:
+        """Takes the events of a parser from now on, inside the elements that are open around entries."""
+        self._place = place
+        self._depth_left = self._limits.max_xml_depth - len(self._ancestors)
         self.in_section = False
-
-        def line() -> int:
-            return parser.CurrentLineNumber + line_shift
-
-        def skip(size: int, breaks: int) -> None:
-            nonlocal shift, line_shift, settled
-            shift += size
-            line_shift += breaks
-            settled, self.after_entry = self._buffer.entry_start, True
-
-        def declare(prefix: str | None, namespace: str | None) -> None:
-            usual = (prefix or "").lower()
-            if namespace and usual in EXTENSION_PREFIXES and len(self._declared) < _MAX_NAMESPACES:
-                self._declared.setdefault(namespace, set()).add(usual)
-
-        def start(name: str, attributes: dict[str, str]) -> None:
-            nonlocal closed, elements
-            if attributes and len(attributes) > max_attributes:
-                raise Stop(over_limit("max_attributes", max_attributes, "attributes in one element", line()))
-            depth = len(stack)
-            if depth >= depth_left:
-                raise Stop(over_limit("max_xml_depth", max_depth, "levels of elements", line()))
-            tag = vocabulary[name]
-            if not depth:
-                if tag in entries:
-                    open_entry(tag, attributes)
-                else:
-                    open_ancestor(name, tag, attributes)
-                return
-            parent = stack[-1]
-            if depth == 1:
-                if tag in entries:
-                    raise Misplaced("an entry begins inside another", parser.CurrentByteIndex + shift)
-            elif parent.tag in void_tags and tag in tags:
-                raise Misplaced(f"<{tag}> begins inside of <{parent.tag}>", parser.CurrentByteIndex + shift)
-            elements += 1
-            if elements > max_elements:
-                raise Stop(over_limit("max_entry_elements", max_elements, "elements in one entry", line()))
-            if text:
-                read = "".join(text)
-                if closed is None:
-                    parent.text = read
-                else:
-                    closed.tail = read
-                text.clear()
-                if depth == 1 and not read.isspace():
-                    check_outside(read, stray_inside)
-            closed = None
-            stack.append(SubElement(parent, tag, attributes) if attributes else SubElement(parent, tag))
-
-        def end(name: str) -> None:
-            nonlocal closed
-            if not stack:
-                close_ancestor()
-                return
-            element = stack.pop()
-            if closed is not None:
-                if text:
-                    closed.tail = read = "".join(text)
-                    text.clear()
-                    if not stack and not read.isspace():
-                        check_outside(read, stray_inside)
-                # No text has more characters than bytes.
-                if parser.CurrentByteIndex + shift - settled > max_text and own_characters(element) > max_text:
-                    raise too_long_text()
-                if is_location(element) and ">" in text_of(element):
-                    stack.append(element)  # it is not complete
-                    raise Misplaced(f"the markup breaks inside of <{element.tag}>", parser.CurrentByteIndex + shift)
-            elif text:
-                element.text = read = "".join(text)
-                text.clear()
-                if ">" in read and is_location(element):
-                    note_hiding("a location")
-                if len(read) > max_text:
-                    raise too_long_text()
-            closed = element
-            if not stack and entry is not None:
-                close_entry(entry)
-
-        def open_entry(tag: str, attributes: dict[str, str]) -> None:
-            nonlocal entry, closed, elements
-            check_between()
-            closed = None
-            entry = Entry(Element(tag, attributes), line(), self.bases)
-            stack.append(entry.element)
-            elements = 0
-            text.clear()
-            stray_inside.clear()
-
-        def check_between() -> None:
-            """Looks at the text since the last tag, which is outside entries."""
-            if not (text and ancestors):
-                return
-            read, name = "".join(text), ancestors[-1].name
-            if local(name) in ROOTS:
-                text[:] = "<" if "<" in read else ""  # check_outside() needs no more of it
-                check_outside(read, stray_text)
-            elif name == b"link":
-                text.clear()
-                if "://" in read and not (len(ancestors) > 1 and ancestors[-2].name in _WITH_LINK):
-                    feed_links.append((line(), parser.CurrentByteIndex + shift))
-
-        def check_outside(read: str, found: list[tuple[int, str]]) -> None:
-            """Looks at a text outside of any field, which `found` gets if it is no rest of a tag."""
-            match = _REMNANT.search(read) if ">" in read else None
-            if match and "<" not in read[: match.start()]:  # else a tag of a template, which was read as text
-                raw = read[max(0, match.end() - _EXCERPT_CHARACTERS) : match.end()].replace("\0", " ").split()[-1]
-                remnants.append((line(), raw))
-            elif "<" not in read and (stray := read.strip(_BLANK)) and not self._repairs.is_damaged:
-                found.append((line() - read[read.index(stray) :].count("\n"), stray[:_MAX_STRAY_CHARACTERS]))
-
-        def report_between() -> None:
-            """At an event that is final: what expat read of an entry up to a fault is read again."""
-            what = "the rest of a tag stands outside of any field: an entry may be lost"
-            for at, raw in remnants:
-                self._repairs.add("S01", what, at, raw, "error", kind="entry that may be hidden")
-            for place in feed_links:
-                if self._has_feed_link:  # a second one may be the link of an entry
-                    self._repairs.note_hiding("a link outside of entries", *place)
-                self._has_feed_link = True
-            if stray_text and not self._has_stray_text:
-                at, raw = stray_text[0]
-                out.append(report("S10", "text stands outside of any field: it is skipped", line=at, raw=raw))
-                self._has_stray_text = True
-            forget_between()
-            self.report_noted()
-
-        def forget_between() -> None:
-            remnants.clear()
-            feed_links.clear()
-            stray_text.clear()
-
-        def settle_text() -> None:
-            check_between()
-            report_between()
-
-        def close_entry(entry: Entry) -> None:
-            settle()
-            if not len(entry.element):
-                self.last_event_is_tag = bool(entry.element.text) or self._buffer.bytes_before(settled) != b"/>"
-            self.after_entry = True
-            if stray_inside and any(map(locates, entry.element)):  # else it may be the location
-                stray_text.extend(stray_inside)
-            report_between()
-            entry.problems = self._repairs.take()
-            if entry.problems:
-                self.lost_location = self.lost_location or not any(map(locates_or_is_empty, entry.element))
-            if vocabulary.is_link and sum(map(vocabulary.is_link, entry.element)) > 1:
-                note_hiding("a second link of an entry")
-            out.append(entry)
-
-        def too_long_text() -> Stop:
-            return Stop(over_limit("max_token_bytes", max_text, "characters in one element", line()))
-
-        def own_characters(element: Element) -> int:
-            """The length of its text without that of its children, each of which has a limit of its own."""
-            return len(element.text or "") + sum(len(child.tail or "") for child in element)
-
-        def locates(child: Element) -> bool:
-            """Whether it locates the entry: RSS has items with nothing but a guid or a link of Atom."""
-            return is_location(child) or child.tag == "guid" or (child.tag == "atom:link" and is_link_to_page(child))
-
-        def locates_or_is_empty(child: Element) -> bool:
-            return locates(child) or (child.tag == vocabulary.location and not len(child))
-
-        def is_location(child: Element) -> bool:
-            return child.tag == vocabulary.location and bool(text_of(child).strip() or child.get("href"))
-
-        def abandon() -> None:
-            nonlocal entry, closed, settled
-            entry, closed, settled = None, None, self._buffer.entry_start
-            stack.clear()
-            text.clear()
-            stray_inside.clear()
-            forget_between()
-            self.forget_noted()
-            self.last_event = None
-
-        def complete_fields() -> int:
-            return len(stack[0]) - (len(stack) > 1) if stack else 0
-
-        def open_entry_now(ends: bool = False, fields: int | None = None) -> OpenEntry | None:
-            parser.CharacterDataHandler = text.append  # at an error, pyexpat flushes its text buffer here
-            self.report_noted()
-            if not stack or entry is None:
-                return None
-            if closed is None:
-                stack[-1].text = "".join(text)
-            else:
-                closed.tail = "".join(text)
-            if ends and len(stack) > 1:
-                stack.pop()
-            kept = complete_fields() if fields is None else fields
-            dropped = [*entry.element[kept:], *stack[2:]]
-            del entry.element[kept:]
-            is_location_open = any(each.tag == vocabulary.location for each in dropped)
-            entry.is_cut = True
-            entry.problems = self._repairs.take()
-            return OpenEntry(entry, any(map(is_location, entry.element)), is_location_open)
-
-        def open_ancestor(name: str, tag: str, attributes: dict[str, str]) -> None:
-            nonlocal depth_left
-            if vocabulary.implied_entry and tag == vocabulary.location:
-                what = f"<{vocabulary.location}> is outside of any entry"
-                raise Misplaced(what, parser.CurrentByteIndex + shift)
-            if not self.root_seen:
-                open_root(name)
-            check_between()
-            settle()
-            depth_left -= 1
-            tag_written = written(settled)
-            ancestor = Ancestor(tag_written, attributes.get(XML_BASE), declared_namespaces(tag_written))
-            ancestors.append(ancestor)
-            if sum([len(each.written) for each in ancestors]) > max_entry:  # a new parser reads all of them
-                raise Stop(over_limit("max_entry_bytes", max_entry, "bytes in the tags around", line()))
-            self._note_ancestors()
-            if vocabulary.implied_entry and len(ancestors) == 2 and (is_core(tag) or tag in tags):
-                what = "is outside of any entry" if tag in tags else "is unknown: it is no entry"
-                out.append(report("S10", f"<{tag[:80]}> {what}", line=line(), field=tag[:80]))
-            note_foreign_entry(tag)
-            if not self.root_seen:
-                self._root, self.root_seen = ancestor, True
-                self.after_root = vocabulary.implied_entry is not None
-            emit_repairs()
-
-        def note_foreign_entry(tag: str) -> None:
-            """Reports the first element that would be an entry but for its namespace."""
-            namespace, brace, name = tag.rpartition("}")
-            if not brace or name not in entries or self._has_foreign_entry:
-                return
-            if len(ancestors) > 1 and (ancestors[-2] is self._root or local(ancestors[-2].name) == b"channel"):
-                what = f'<{name}> is in the namespace "{namespace[:200]}": it is no entry'
-                out.append(report("S10", what, line=line(), field=name))
-                self._has_foreign_entry = True
-
-        def open_root(name: str) -> None:
-            nonlocal vocabulary, entries, tags, void_tags
-            namespace, _, local = name.rpartition("}")
-            opened = self._open_root(namespace, local)
-            if opened is None:
-                offset = parser.CurrentByteIndex + shift
-                raise NoRoot(offset, tag_name(written(offset), 0))
-            vocabulary = self.vocabulary = opened
-            out.extend(opened.root_problems)
-            vocabulary.note, vocabulary.declared = self._note, self._declared
-            entries, tags, void_tags = vocabulary.entries, vocabulary.tags, vocabulary.void_tags
-
-        def close_ancestor() -> None:
-            nonlocal depth_left
-            depth_left += 1
-            check_between()
-            ancestor = ancestors.pop()
-            self._note_ancestors()
-            settle()
-            self.last_event_is_tag = not ancestor.is_empty
-            emit_repairs()
-
-        def settle() -> None:
-            nonlocal settled
-            self._budget.count(EVENT_STEPS)
-            offset = parser.CurrentByteIndex + shift
-            if offset - settled > max_entry:
-                raise TooLong
-            settled = self.last_event = offset
-            self.last_event_is_tag = True
-            self.after_entry = self.after_root = False
-            text.clear()
-
-        def emit_repairs() -> None:
-            report_between()
-            out.extend(self._repairs.take())
-
-        def rename(name: str) -> None:
-            stack[-1].tag = vocabulary[name]
-
-        def start_section() -> None:
-            nonlocal section
-            section, self.section_start, self.in_section = len(text), parser.CurrentByteIndex + shift, True
-
-        def end_section() -> None:
-            self.in_section = False
-            content = "".join(text[section:])
-            if "<" not in content:
-                return
-            is_core_location = stack and "}" not in stack[-1].tag and names_location(clark(stack[-1].tag)[1].encode())
-            holds_section = stack and "<![CDATA[" in content
-            # A text may quote entries.
-            is_text = len(stack) > 1 and stack[-1].tag.encode() not in DATA
-            if is_core_location or holds_section or (not is_text and holds_entry(content.encode())):
-                raise Misplaced("a CDATA section holds markup", self.section_start)
-            check_hiding("a CDATA section", content)
-
-        def check_hiding(what: str, content: str) -> None:
-            if holds_part(content.encode()):
-                note_hiding(what)
-
-        def note_hiding(what: str) -> None:
-            self._repairs.note_hiding(what, line(), parser.CurrentByteIndex + shift)
-
-        def instruction(target: str, content: str) -> None:
-            if "<" in content and holds_entry(content.encode()):
-                raise Misplaced("a processing instruction holds entries", parser.CurrentByteIndex + shift)
-            check_hiding("an instruction", content)
-
-        self.open_entry, self.abandon = open_entry_now, abandon
-        self.complete_fields, self.rename = complete_fields, rename
-        self.count_elements = lambda: elements
-        self.line, self.skip, self.settle_text = line, skip, settle_text
-        parser.StartCdataSectionHandler = start_section
-        parser.EndCdataSectionHandler = end_section
-        parser.ProcessingInstructionHandler = instruction
-        parser.CommentHandler = partial(check_hiding, "a comment")
+        self.abandon()
+        parser.StartCdataSectionHandler = self._start_section
+        parser.EndCdataSectionHandler = self._end_section
+        parser.ProcessingInstructionHandler = self._instruction
+        parser.CommentHandler = partial(self._check_hiding, "a comment")
         parser.ordered_attributes = False
-        parser.StartNamespaceDeclHandler = declare
-        parser.StartElementHandler = start
-        parser.EndElementHandler = end
-        parser.CharacterDataHandler = text.append
+        parser.StartNamespaceDeclHandler = self._declare_namespace
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._text.append
+
+    def abandon(self) -> None:
+        """Forgets the open entry, and what follows the last tag outside entries."""
+        self._entry = self._closed = None
+        self._stack.clear()
+        self._text.clear()
+        self._stray_inside.clear()
+        self._forget_between()
+        self.forget_noted()
+        self._buffer.forget_tag()
+
+    # --- elements ---
+
+    def _declare_namespace(self, prefix: str | None, namespace: str | None) -> None:
+        usual = (prefix or "").lower()
+        if namespace and usual in EXTENSION_PREFIXES and len(self._declared) < _MAX_NAMESPACES:
+            self._declared.setdefault(namespace, set()).add(usual)
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        if attributes and len(attributes) > (limit := self._limits.max_attributes):
+            raise Stop(over_limit("max_attributes", limit, "attributes in one element", self.line))
+        stack = self._stack
+        depth = len(stack)
+        if depth >= self._depth_left:
+            raise Stop(over_limit("max_xml_depth", self._limits.max_xml_depth, "levels of elements", self.line))
+        vocabulary = self.vocabulary
+        tag = vocabulary[name]
+        if not depth:
+            if tag in vocabulary.entries:
+                self._start_entry(tag, attributes)
+            else:
+                self._start_ancestor(name, tag, attributes)
+            return
+        parent = stack[-1]
+        if depth == 1:
+            if tag in vocabulary.entries:
+                raise Misplaced("an entry begins inside another", self._place.offset)
+        elif parent.tag in vocabulary.void_tags and tag in vocabulary.tags:
+            raise Misplaced(f"<{tag}> begins inside of <{parent.tag}>", self._place.offset)
+        self.elements += 1
+        if self.elements > self._max_elements:
+            raise Stop(over_limit("max_entry_elements", self._max_elements, "elements in one entry", self.line))
+        text = self._text
+        if text:
+            read = "".join(text)
+            if self._closed is None:
+                parent.text = read
+            else:
+                self._closed.tail = read
+            text.clear()
+            if depth == 1 and not read.isspace():
+                self._check_outside(read, self._stray_inside)
+        self._closed = None
+        stack.append(SubElement(parent, tag, attributes) if attributes else SubElement(parent, tag))
+
+    def _end(self, name: str) -> None:
+        stack, text, closed = self._stack, self._text, self._closed
+        if not stack:
+            self._end_ancestor()
+            return
+        element = stack.pop()
+        if closed is not None:
+            if text:
+                closed.tail = read = "".join(text)
+                text.clear()
+                if not stack and not read.isspace():
+                    self._check_outside(read, self._stray_inside)
+            # No text has more characters than bytes.
+            if self._place.offset - self._buffer.tag > self._max_text and _own_characters(element) > self._max_text:
+                raise self._too_long_text()
+            if self._is_location(element) and ">" in text_of(element):
+                stack.append(element)  # it is not complete
+                raise Misplaced(f"the markup breaks inside of <{element.tag}>", self._place.offset)
+        elif text:
+            element.text = read = "".join(text)
+            text.clear()
+            if ">" in read and self._is_location(element):
+                self._note_hiding("a location")
+            if len(read) > self._max_text:
+                raise self._too_long_text()
+        self._closed = element
+        if not stack and self._entry is not None:
+            self._end_entry(self._entry)
+
+    def _too_long_text(self) -> Stop:
+        return Stop(over_limit("max_token_bytes", self._max_text, "characters in one element", self.line))
+
+    def rename(self, name: str) -> None:
+        """Gives the open element in an entry another name."""
+        self._stack[-1].tag = self.vocabulary[name]
+
+    # --- entries ---
+
+    def _start_entry(self, tag: str, attributes: dict[str, str]) -> None:
+        self._check_between()
+        self._closed = None
+        self._entry = Entry(Element(tag, attributes), self.line, self.bases)
+        self._stack.append(self._entry.element)
+        self.elements = 0
+        self._text.clear()
+        self._stray_inside.clear()
+
+    def _end_entry(self, entry: Entry) -> None:
+        element, buffer = entry.element, self._buffer
+        self._settle()
+        if not len(element):
+            buffer.is_tag = bool(element.text) or buffer.bytes_before(buffer.tag) != b"/>"
+        buffer.is_after_entry = True
+        if self._stray_inside and any(map(self._locates, element)):  # else it may be the location
+            self._stray_text.extend(self._stray_inside)
+        self._report_between()
+        entry.problems = self._repairs.take()
+        if entry.problems:
+            self.lost_location = self.lost_location or not any(map(self._locates_or_is_empty, element))
+        is_link = self.vocabulary.is_link
+        if is_link and sum(map(is_link, element)) > 1:
+            self._note_hiding("a second link of an entry")
+        self.out.append(entry)
+
+    @property
+    def complete_fields(self) -> int:
+        """How many of the open entry have ended."""
+        return len(self._stack[0]) - (len(self._stack) > 1) if self._stack else 0
+
+    def open_entry(self, *, ends: bool = False, fields: int | None = None) -> OpenEntry | None:
+        """The open entry with its complete fields, or the first `fields`; None without one.
+
+        `ends`: the end tag of the innermost element begins here.
+        """
+        self.report_noted()
+        entry, stack = self._entry, self._stack
+        if not stack or entry is None:
+            return None
+        if self._closed is None:
+            stack[-1].text = "".join(self._text)
+        else:
+            self._closed.tail = "".join(self._text)
+        if ends and len(stack) > 1:
+            stack.pop()
+        kept = self.complete_fields if fields is None else fields
+        dropped = [*entry.element[kept:], *stack[2:]]
+        del entry.element[kept:]
+        is_location_open = any(each.tag == self.vocabulary.location for each in dropped)
+        entry.is_cut = True
+        entry.problems = self._repairs.take()
+        return OpenEntry(entry, any(map(self._is_location, entry.element)), is_location_open)
+
+    def _locates(self, child: Element) -> bool:
+        """Whether it locates the entry: RSS has items with nothing but a guid or a link of Atom."""
+        return self._is_location(child) or child.tag == "guid" or (child.tag == "atom:link" and is_link_to_page(child))
+
+    def _locates_or_is_empty(self, child: Element) -> bool:
+        return self._locates(child) or (child.tag == self.vocabulary.location and not len(child))
+
+    def _is_location(self, child: Element) -> bool:
+        return child.tag == self.vocabulary.location and bool(text_of(child).strip() or child.get("href"))
+
+    # --- around entries ---
+
+    def _start_ancestor(self, name: str, tag: str, attributes: dict[str, str]) -> None:
+        vocabulary, written = self.vocabulary, self._place.start_tag
+        if vocabulary.implied_entry and tag == vocabulary.location:
+            raise Misplaced(f"<{vocabulary.location}> is outside of any entry", self._place.offset)
+        if not self.root_seen:
+            vocabulary = self._start_root(name, written)
+        self._check_between()
+        self._settle()
+        ancestor = Ancestor(written, attributes.get(XML_BASE), declared_namespaces(written))
+        self._ancestors.append(ancestor)
+        limit = self._limits.max_entry_bytes
+        if sum([len(each.written) for each in self._ancestors]) > limit:  # a new parser reads all of them
+            raise Stop(over_limit("max_entry_bytes", limit, "bytes in the tags around", self.line))
+        self._note_ancestors()
+        is_named = tag in vocabulary.tags
+        if vocabulary.implied_entry and len(self._ancestors) == 2 and (is_core(tag) or is_named):
+            what = "is outside of any entry" if is_named else "is unknown: it is no entry"
+            self.out.append(report("S10", f"<{tag[:80]}> {what}", line=self.line, field=tag[:80]))
+        self._note_foreign_entry(tag)
+        if not self.root_seen:
+            self._root, self.root_seen = ancestor, True
+            self._buffer.is_after_root = vocabulary.implied_entry is not None
+        self._report_repairs()
+
+    def _start_root(self, name: str, written: bytes) -> Vocabulary:
+        namespace, _, local = name.rpartition("}")
+        opened = self._open_root(namespace, local)
+        if opened is None:
+            raise NoRoot(self._place.offset, tag_name(written, 0))
+        self.vocabulary = opened
+        self.out.extend(opened.root_problems)
+        opened.note, opened.declared = self._note, self._declared
+        return opened
+
+    def _end_ancestor(self) -> None:
+        self._check_between()
+        ancestor = self._ancestors.pop()
+        self._note_ancestors()
+        self._settle()
+        self._buffer.is_tag = not ancestor.is_empty
+        self._report_repairs()
+
+    def _note_foreign_entry(self, tag: str) -> None:
+        """Reports the first element that would be an entry but for its namespace."""
+        namespace, brace, name = tag.rpartition("}")
+        ancestors = self._ancestors
+        if not brace or name not in self.vocabulary.entries or self._has_foreign_entry:
+            return
+        if len(ancestors) > 1 and (ancestors[-2] is self._root or local(ancestors[-2].name) == b"channel"):
+            what = f'<{name}> is in the namespace "{namespace[:200]}": it is no entry'
+            self.out.append(report("S10", what, line=self.line, field=name))
+            self._has_foreign_entry = True
+
+    def _settle(self) -> None:
+        """At a tag outside entries, or the end of one: what is before it is not read again."""
+        self._budget.count(EVENT_STEPS)
+        self._buffer.note_tag(self._place.offset)
+        self._text.clear()
+
+    def _report_repairs(self) -> None:
+        self._report_between()
+        self.out.extend(self._repairs.take())
+
+    # --- text outside of fields ---
+
+    def settle_text(self) -> None:
+        """Looks at the text before other markup outside entries."""
+        self._check_between()
+        self._report_between()
+
+    def _check_between(self) -> None:
+        """Looks at the text since the last tag, which is outside entries."""
+        text, ancestors = self._text, self._ancestors
+        if not (text and ancestors):
+            return
+        read, name = "".join(text), ancestors[-1].name
+        if local(name) in ROOTS:
+            text[:] = "<" if "<" in read else ""  # _check_outside() needs no more of it
+            self._check_outside(read, self._stray_text)
+        elif name == b"link":
+            text.clear()
+            if "://" in read and not (len(ancestors) > 1 and ancestors[-2].name in _WITH_LINK):
+                self._feed_links.append((self.line, self._place.offset))
+
+    def _check_outside(self, read: str, found: list[tuple[int, str]]) -> None:
+        """Looks at a text outside of any field, which `found` gets if it is no rest of a tag."""
+        match = _REMNANT.search(read) if ">" in read else None
+        if match and "<" not in read[: match.start()]:  # else a tag of a template, which was read as text
+            raw = read[max(0, match.end() - _EXCERPT_CHARACTERS) : match.end()].replace("\0", " ").split()[-1]
+            self._remnants.append((self.line, raw))
+        elif "<" not in read and (stray := read.strip(_BLANK)) and not self._repairs.is_damaged:
+            found.append((self.line - read[read.index(stray) :].count("\n"), stray[:_MAX_STRAY_CHARACTERS]))
+
+    def _report_between(self) -> None:
+        """At an event that is final: what expat read of an entry up to a fault is read again."""
+        what = "the rest of a tag stands outside of any field: an entry may be lost"
+        for at, raw in self._remnants:
+            self._repairs.add("S01", what, at, raw, "error", kind="entry that may be hidden")
+        for place in self._feed_links:
+            if self._has_feed_link:  # a second one may be the link of an entry
+                self._repairs.note_hiding("a link outside of entries", *place)
+            self._has_feed_link = True
+        if self._stray_text and not self._has_stray_text:
+            at, raw = self._stray_text[0]
+            self.out.append(report("S10", "text stands outside of any field: it is skipped", line=at, raw=raw))
+            self._has_stray_text = True
+        self._forget_between()
+        self.report_noted()
+
+    def _forget_between(self) -> None:
+        self._remnants.clear()
+        self._feed_links.clear()
+        self._stray_text.clear()
+
+    # --- sections, comments, instructions ---
+
+    def _start_section(self) -> None:
+        self._section, self.section_start, self.in_section = len(self._text), self._place.offset, True
+
+    def _end_section(self) -> None:
+        self.in_section = False
+        content, stack = "".join(self._text[self._section :]), self._stack
+        if "<" not in content:
+            return
+        is_core_location = stack and "}" not in stack[-1].tag and names_location(clark(stack[-1].tag)[1].encode())
+        holds_section = stack and "<![CDATA[" in content
+        # A text may quote entries.
+        is_text = len(stack) > 1 and stack[-1].tag.encode() not in DATA
+        if is_core_location or holds_section or (not is_text and holds_entry(content.encode())):
+            raise Misplaced("a CDATA section holds markup", self.section_start)
+        self._check_hiding("a CDATA section", content)
+
+    def _instruction(self, target: str, content: str) -> None:
+        if "<" in content and holds_entry(content.encode()):
+            raise Misplaced("a processing instruction holds entries", self._place.offset)
+        self._check_hiding("an instruction", content)
+
+    def _check_hiding(self, what: str, content: str) -> None:
+        if holds_part(content.encode()):
+            self._note_hiding(what)
+
+    def _note_hiding(self, what: str) -> None:
+        self._repairs.note_hiding(what, self.line, self._place.offset)
+
+
+def _own_characters(element: Element) -> int:
+    """The length of its text without that of its children, each of which has a limit of its own."""
+    return len(element.text or "") + sum(len(child.tail or "") for child in element)

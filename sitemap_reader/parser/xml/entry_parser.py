@@ -25,7 +25,6 @@ from .errors import (
     Misplaced,
     NoRoot,
     Stop,
-    TooLong,
     XmlFault,
 )
 from .expat_driver import BareDoctype, ExpatDriver
@@ -96,7 +95,7 @@ class EntryParser:
         """Frees what is kept of a document that has ended: the parts refer to each other."""
         self._driver.free()
         del self._read_entry
-        vars(self.builder).clear()
+        self.builder.free()
 
     def _run(self, data: bytes, *, final: bool) -> Iterator[RawEntry | Problem]:
         try:
@@ -104,7 +103,7 @@ class EntryParser:
         except Stop as stop:
             self._recovery.stop(stop.problem)
         except BudgetExceeded:
-            self._recovery.stop(self._budget.problem(self.builder.line()))
+            self._recovery.stop(self._budget.problem(self.builder.line))
         finally:  # an internal error ends the document behind its complete entries
             for item in self.builder.take():
                 if isinstance(item, Problem):
@@ -128,9 +127,9 @@ class EntryParser:
     @property
     def is_between_entries(self) -> bool:
         """Whether all is read, up to the end tag of an entry, or the start tag of a root that holds entries only."""
-        builder, recovery = self.builder, self._recovery
-        is_read = not (self._buffer.data or recovery.is_pending or recovery.stopped)
-        return is_read and (builder.after_entry or builder.after_root)
+        buffer, recovery = self._buffer, self._recovery
+        is_read = not (buffer.data or recovery.is_pending or recovery.stopped)
+        return is_read and (buffer.is_after_entry or buffer.is_after_root)
 
     @property
     def line(self) -> int:
@@ -163,7 +162,7 @@ class EntryParser:
         while may_go_on:
             may_go_on = self._parse(final=final)
         if not (self._recovery.is_reading or self.stopped):
-            self.builder.drop_read_bytes()
+            self._buffer.drop_read()
             if self._buffer.is_too_long(self._driver.token):
                 raise self._buffer.too_long()
         if final:
@@ -186,9 +185,6 @@ class EntryParser:
         except BareDoctype:
             self._blank_doctype()
             return True
-        except TooLong:
-            self.builder.drop_read_bytes()
-            raise self._buffer.too_long() from None
         return False
 
     def _blank_doctype(self) -> None:
@@ -200,7 +196,7 @@ class EntryParser:
         self._driver.restart()
 
     def _recover(self, fault: XmlFault, *, final: bool) -> bool:
-        self.builder.drop_read_bytes()
+        self._buffer.drop_read()
         return self._recovery.recover(fault, final=final)
 
 
@@ -330,7 +326,7 @@ class Recovery:
         self._repairs.forget()
         if found.kind == "root":
             out.append(report("S08", f"skipped {counted(skipped, 'bytes')} before the root element", line=line))
-        buffer.begin_entry(buffer.start + found.offset, buffer.start + found.offset)
+        buffer.begin_entry(buffer.start + found.offset)
         if found.kind in ("entry", "location"):
             what = "the beginning of the document is lost: it was read from its first entry on"
             out.append(report("S01", what, line=line, kind="document cut off"))
@@ -361,8 +357,6 @@ class Recovery:
             self._tolerant.attach()
         if self.is_reading:
             self._tolerant.go_on(last_repairs)
-        else:
-            self._driver.skip(block.size, block.breaks)
 
     def stop(self, problem: Problem) -> None:
         self._builder.report_noted()
@@ -415,7 +409,9 @@ class Recovery:
         what = self._unended_at(start) or "the end of the root element was not reached"
         self.cut = True
         ends = data.startswith(b"</", start)
-        opened = self._tolerant.take_opened(ends=ends) if is_tolerant else self._builder.open_entry(ends)
+        if not is_tolerant:
+            self._driver.flush_text()
+        opened = self._tolerant.take_opened(ends=ends) if is_tolerant else self._builder.open_entry(ends=ends)
         line = self._buffer.line_at(self._buffer.start + start)
         self._emit(opened, report("S01", what, line=line, kind="document cut off"))
         self._end()
@@ -497,7 +493,7 @@ class Recovery:
                 self.complete = False
             self.complete = self.complete and (self._is_after_root or not final)
             return False
-        buffer.begin_entry(buffer.start, buffer.start)
+        buffer.begin_entry(buffer.start)
         if self._is_after_root:
             self._builder.reopen_root()
             self._tolerant.attach()

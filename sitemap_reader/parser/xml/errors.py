@@ -63,10 +63,6 @@ class Stop(Exception):
         self.problem = problem
 
 
-class TooLong(Exception):
-    """Raised in a handler after max_entry_bytes without the end of an entry."""
-
-
 @attrs.frozen
 class XmlFault:
     """What stopped expat: an offset in the document, and a message. `code` is its own; None for misplaced markup."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # Its handlers only raise: one serves all parsers, and making one takes longer than making a parser.
 _DEFUSED = DefusedXMLParser(target=object())
-# Set by EntryBuilder.attach(): closures that refer to the parser.
+# Set by EntryBuilder.attach().
 _HANDLERS = (
     "StartNamespaceDeclHandler",
     "StartElementHandler",
@@ -64,7 +64,7 @@ def secure_parser(head: bytes) -> expat.XMLParserType:
 
 
 def release(parser: expat.XMLParserType) -> None:
-    """Removes the handlers of a parser, which refer to it, so that it is freed without garbage collection."""
+    """Removes the handlers of a parser, which refer to each other, so that it is freed without garbage collection."""
     for handler in _HANDLERS:
         setattr(parser, handler, None)
 
@@ -90,8 +90,8 @@ _ENDED_ROOT = b"<root/>"
 class ExpatDriver:
     """Gives the bytes of the replay buffer to expat; feed() raises what a fault leads to.
 
-    That is ExpatError, and from the handlers Misplaced, BareDoctype, TooLong and Stop; BudgetExceeded. The parser read
-    `head_bytes` of ancestors' start tags first, and begins at the offset `start` of the document.
+    That is ExpatError, and from the handlers Misplaced, BareDoctype and Stop; BudgetExceeded. Each parser reads the
+    start tags of ancestors first, its `head`.
     """
 
     def __init__(self, buffer: ReplayBuffer, builder: EntryBuilder, budget: Budget, max_token_bytes: int) -> None:
@@ -99,20 +99,55 @@ class ExpatDriver:
         self._builder = builder
         self._budget = budget
         self._max_token_bytes = max_token_bytes
-        self.token = 0  # offset of the token that has not ended
-        self._given = 0  # offset up to which the parser was given bytes
-        self.start = self.head_bytes = 0
-        self._shift = 0  # added to a byte index of the parser, gives an offset of the document
         self._parser = self._new_parser(b"")
+
+    def _new_parser(self, head: bytes) -> XMLParserType:
+        parser = secure_parser(head)
+        buffer = self._buffer
+        self._head_bytes, self._start = len(head), buffer.start
+        # As indices of the parser, which is not given the bytes that are skipped.
+        self._given = len(head)  # up to which it was given bytes
+        self._token = len(head)  # where the token begins that has not ended
+        self._shift = buffer.start - buffer.skipped - len(head)
+        self._line_shift = buffer.line - buffer.skipped_lines - 1
+        self._builder.attach(parser, self)
+        return parser
 
     def free(self) -> None:
         """Frees what is kept of a document that has ended."""
         release(self._parser)
 
+    # --- positions in the document ---
+
+    def _offset(self, index: int) -> int:
+        return index + self._shift + self._buffer.skipped
+
+    @property
+    def offset(self) -> int:
+        """The offset of the present event."""
+        return self._parser.CurrentByteIndex + self._shift + self._buffer.skipped
+
+    @property
+    def line(self) -> int:
+        """The line of the present event."""
+        return self._parser.CurrentLineNumber + self._line_shift + self._buffer.skipped_lines
+
+    @property
+    def start_tag(self) -> bytes:
+        """The tag of the present event, as written."""
+        return self._buffer.tag_at(self.offset)
+
+    @property
+    def token(self) -> int:
+        """The offset of the token that has not ended."""
+        return self._offset(self._token)
+
     @property
     def error_offset(self) -> int:
         """The offset at which the parser stopped."""
-        return self._parser.ErrorByteIndex + self._shift
+        return self._offset(self._parser.ErrorByteIndex)
+
+    # --- reading ---
 
     def feed(self, *, final: bool) -> None:
         """Parses the rest of the buffer, up to a token that is longer than max_token_bytes.
@@ -120,23 +155,42 @@ class ExpatDriver:
         expat scans an unended token anew at each call: it is called when there are twice as many bytes.
         """
         buffer, limit = self._buffer, self._max_token_bytes
-        while self._given < buffer.end or final:
-            begun = self._given - self.token  # bytes of the unended token that expat was given
-            if begun > _SHORT_TOKEN_BYTES and buffer.end - self._given < min(begun, limit - begun) and not final:
+        while (rest := buffer.end - self._offset(self._given)) or final:
+            begun = self._given - self._token  # bytes of the unended token that expat was given
+            if begun > _SHORT_TOKEN_BYTES and rest < min(begun, limit - begun) and not final:
                 return
-            start = buffer.relative(self._given)
+            start = len(buffer) - rest
             piece = bytes(buffer.data[start : start + min(limit - begun, max(_SLICE_BYTES, begun))])
             self._given += len(piece)
-            is_last = final and self._given == buffer.end
+            is_last = final and len(piece) == rest
             self._parse(piece, final=is_last)
             if is_last:
                 return
-            self.token = max(self.token, self._parser.CurrentByteIndex + self._shift)
+            self._token = max(self._token, self._parser.CurrentByteIndex)
             section = self._builder.section_start
-            if self._builder.in_section and self._given - section >= limit:
+            if self._builder.in_section and self._offset(self._given) - section >= limit:
                 raise Misplaced("a CDATA section does not end", section)
-            if self._given - self.token >= limit:
-                raise self._buffer.unended_token(self.token)
+            if self._given - self._token >= limit:
+                raise buffer.unended_token(self.token)
+
+    def _parse(self, data: bytes, *, final: bool) -> None:
+        unread = 0
+        try:
+            self._parser.Parse(data, final)
+        except DefusedXmlException as error:
+            raise Stop(report("S09", "the DTD declares entities: the document is refused")) from error
+        except ExpatError:
+            unread = self._given - self._parser.ErrorByteIndex
+            raise
+        except Misplaced as misplaced:
+            unread = self._offset(self._given) - misplaced.offset
+            raise
+        finally:
+            self._budget.spend_on_markup(data, 0, len(data) - unread, TAG_STEPS)
+
+    def flush_text(self) -> None:
+        """Has the text before an error given to the builder, which pyexpat collects."""
+        self._parser.CharacterDataHandler = self._parser.CharacterDataHandler
 
     def restart(self) -> None:
         """Starts a new parser inside the same elements, at the beginning of the buffer; or behind the root element."""
@@ -149,37 +203,6 @@ class ExpatDriver:
     def replace_parser(self) -> None:
         """Restarts after _MAX_PARSER_BYTES, as a parser keeps all names and prefixes of the document."""
         # Each parser reads the ancestors' tags.
-        is_worth = self._buffer.start - self.start >= max(_MAX_PARSER_BYTES, self.head_bytes)
+        is_worth = self._buffer.start - self._start >= max(_MAX_PARSER_BYTES, self._head_bytes)
         if is_worth and self._builder.root_seen and not self._builder.is_over:
             self.restart()
-
-    def skip(self, size: int, breaks: int) -> None:
-        """Skips bytes with so many line breaks, which expat is not given."""
-        self._shift += size
-        self._given += size
-        self.token += size
-        self._builder.skip(size, breaks)
-
-    def _new_parser(self, head: bytes) -> XMLParserType:
-        parser = secure_parser(head)
-        buffer = self._buffer
-        self.start = self.token = self._given = buffer.start
-        self.head_bytes = len(head)
-        self._shift = buffer.start - len(head)
-        self._builder.attach(parser, buffer.tag_at, self._shift, buffer.line - 1)
-        return parser
-
-    def _parse(self, data: bytes, *, final: bool) -> None:
-        end = len(data)
-        try:
-            self._parser.Parse(data, final)
-        except DefusedXmlException as error:
-            raise Stop(report("S09", "the DTD declares entities: the document is refused")) from error
-        except ExpatError:
-            end -= self._given - self.error_offset
-            raise
-        except Misplaced as misplaced:
-            end -= self._given - misplaced.offset
-            raise
-        finally:
-            self._budget.spend_on_markup(data, 0, end, TAG_STEPS)

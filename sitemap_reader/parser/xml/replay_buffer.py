@@ -20,14 +20,19 @@ _ONE_LINE = bytes.maketrans(b"\r\n", b"  ")
 class ReplayBuffer:
     """`data` begins at the offset `start` of the document, on `line`.
 
-    Bytes count for max_entry_bytes from `entry_start` on, where the last tag outside entries begins; it ends on
-    `entry_line`.
+    `tag` is the offset of the last tag outside entries, or of the last entry's end tag; `is_tag` is False for the end
+    of an empty element (`<a/>`), whose offset is after the tag. Bytes count for max_entry_bytes from there on. The tag
+    `is_after_entry` if it ended one, `is_after_root` if it began a root that holds entries only. So many bytes were
+    `skipped`, with their lines: they were never in `data`.
     """
 
     def __init__(self, line: int, limits: Limits) -> None:
         self.data = bytearray()
-        self.start = self.entry_start = 0
-        self.line = self.entry_line = line
+        self.start = self.tag = self.skipped = self.skipped_lines = 0
+        self.line = self._tag_line = line
+        self.is_tag = True
+        self.is_after_entry = self.is_after_root = False
+        self._holds_tag = False  # or what is before it
         self._max_entry_bytes = limits.max_entry_bytes
         self._max_token_bytes = limits.max_token_bytes
         self._reached = (0, line)  # the last offset whose line was counted, and that line
@@ -65,42 +70,67 @@ class ReplayBuffer:
         end = offset - self.start
         return bytes(self.data[max(0, end - 2) : end])
 
+    # --- what is read ---
+
+    def note_tag(self, offset: int) -> None:
+        """Notes a tag outside entries, or the end tag of one. Stop above max_entry_bytes."""
+        if self.is_too_long(offset):
+            raise self.too_long()
+        self.tag, self.is_tag, self._holds_tag = offset, True, True
+        self.is_after_entry = self.is_after_root = False
+
+    def forget_tag(self) -> None:
+        """Keeps what is before the last tag that was noted."""
+        self._holds_tag = False
+
+    def drop_read(self, end: int | None = None) -> bool:
+        """Removes all up to the end of the last tag that was noted, which is the offset `end`; False without one."""
+        if not self._holds_tag:
+            return False
+        if end is None:
+            start = self.tag - self.start
+            end = self.start + tag_end(self.data, start) if self.is_tag else self.tag
+        self.drop_until(end)
+        self._tag_line, self._holds_tag = self.line, False
+        return True
+
     def drop_until(self, offset: int) -> None:
         """Removes the bytes before an offset."""
         self.line = self.line_at(offset)
         del self.data[: offset - self.start]
         self.start = offset
 
-    def drop_tag(self, offset: int, *, is_tag: bool) -> None:
-        """Removes all up to the event at an offset outside entries; with its tag, if it is one."""
-        end = offset - self.start
-        self.begin_entry(offset, self.start + (tag_end(self.data, end) if is_tag else end))
-
-    def begin_entry(self, tag: int, end: int) -> None:
-        """Removes all up to the end of a tag outside entries."""
-        self.drop_until(end)
-        self.entry_start, self.entry_line = tag, self.line
+    def begin_entry(self, offset: int) -> None:
+        """Removes the bytes before an entry or a root at an offset."""
+        self.drop_until(offset)
+        self.tag, self._tag_line, self._holds_tag = offset, self.line, False
 
     def prepend(self, data: bytes) -> None:
         """Puts bytes before the others that the document does not have."""
         self.data[:0] = data
         self.start -= len(data)
-        self.entry_start = self.start
+        self.tag = self.start
 
-    def skip(self, size: int, breaks: int, last_tag_bytes: int) -> None:
-        """Moves past entries that are not put into the buffer, which is empty."""
+    def skip(self, size: int, breaks: int, end_tag_size: int) -> None:
+        """Moves past entries that are not put into the buffer, which is empty; the last one has this end tag."""
         self.start += size
+        self.skipped += size
         self.line += breaks
-        self.entry_start, self.entry_line = self.start - last_tag_bytes, self.line
+        self.skipped_lines += breaks
+        self.tag, self._tag_line = self.start - end_tag_size, self.line
+        self.is_after_entry = True
+
+    # --- limits ---
 
     def is_too_long(self, offset: int) -> bool:
         """Whether an entry that is still open at an offset has more than max_entry_bytes."""
-        return offset - self.entry_start > self._max_entry_bytes
+        return offset - self.tag > self._max_entry_bytes
 
     def too_long(self) -> Stop:
         """The exception for it."""
+        self.drop_read()
         limit = self._max_entry_bytes
-        return Stop(over_limit("max_entry_bytes", limit, "bytes without the end of an entry", self.entry_line))
+        return Stop(over_limit("max_entry_bytes", limit, "bytes without the end of an entry", self._tag_line))
 
     def unended_token(self, offset: int) -> Stop:
         """The exception for a token from an offset on that is longer than max_token_bytes."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from ..elements import XML_BASE
-from ..entry_builder import EventParser
+from ..entry_builder import EventHandlers
 from ..scan import ROOTS, local, names_location
 from .characters import CharacterReader, special_in
 from .tokenizer import (
@@ -74,7 +74,7 @@ class UndeclaredPrefix(Exception):
     """A prefix that is not declared, where no more of them may be."""
 
 
-class EventSource(EventParser):
+class EventSource(EventHandlers):
     """The open elements, `outer` around entries and `inner` of the entry, its own first; and their events.
 
     The byte index of the present event is an offset of the document.
@@ -83,7 +83,7 @@ class EventSource(EventParser):
     def __init__(
         self, limits: Limits, budget: Budget, buffer: ReplayBuffer, builder: EntryBuilder, repairs: RepairLog
     ) -> None:
-        self.CurrentByteIndex = 0
+        self.offset = 0
         self.outer: list[bytes] = []
         self.inner: list[OpenElement] = []
         self._buffer = buffer
@@ -94,15 +94,15 @@ class EventSource(EventParser):
         self._prefixes: set[str] = set()  # that were declared
         self._event_names: dict[bytes, str] = {}  # where only elements around entries declare namespaces
         self._declares_inside = False  # an open element of the entry declares namespaces
-        self._start_tag = b""  # of the present event, for the elements around entries
+        self.start_tag = b""  # of the present event, for the elements around entries
 
     @property
-    def CurrentLineNumber(self) -> int:
-        return self._buffer.line_at(self.CurrentByteIndex)
+    def line(self) -> int:
+        return self._buffer.line_at(self.offset)
 
     def attach(self) -> None:
         """Goes on inside the elements around entries that the builder has open."""
-        self._builder.attach(self, lambda offset: self._start_tag)
+        self._builder.attach(self, self)
         self.outer, self.inner = self._builder.names, []
         self._event_names = {}
 
@@ -118,7 +118,7 @@ class EventSource(EventParser):
         self.push(token.name, token.end, texts, _declared(found), is_entry=is_entry)
 
     def _attribute_texts(self, token: Token, found: list[Attribute]) -> dict[bytes, str]:
-        first = self.CurrentByteIndex + token.written.find(token.name) + len(token.name)
+        first = self.offset + token.written.find(token.name) + len(token.name)
         read = self._characters.attribute
         return {
             each.name: read(each.value, first + each.offset, is_exact=local(each.name) in _URL_NAMES) for each in found
@@ -137,11 +137,11 @@ class EventSource(EventParser):
             if not declares_namespace(each)
         }
         if not is_entry:
-            self._start_tag = _start_tag(name, namespaces, values.get(XML_BASE))
+            self.start_tag = _start_tag(name, namespaces, values.get(XML_BASE))
         self.StartElementHandler(event_name, values)
         self._declares_inside = bool(namespaces) or (self._declares_inside and bool(self.inner))
         if is_entry:
-            places = self.CurrentByteIndex, self._buffer.start + stop
+            places = self.offset, self._buffer.start + stop
             # The names of entries are read in any case.
             own = local(name) if self.inner else local(name).lower()
             self.inner.append(OpenElement(name, own, event_name, *places, namespaces, names_location(name)))
@@ -157,7 +157,7 @@ class EventSource(EventParser):
             self.CharacterDataHandler(self._characters.text(content, offset, is_exact=names_location(name)))
         else:
             self.CharacterDataHandler(content.decode())
-        self.CurrentByteIndex = offset + len(content)
+        self.offset = offset + len(content)
         self.EndElementHandler(event_name)
 
     def pop(self) -> OpenElement:
@@ -246,7 +246,7 @@ class EventSource(EventParser):
             raise UndeclaredPrefix("unbound prefix")
         namespace = self._namespace_of_undeclared(prefix)
         what = f'the prefix "{prefix}" is not declared, it was read as {namespace}'
-        self._repairs.add("S01", what, self.CurrentLineNumber, kind="undeclared prefix")
+        self._repairs.add("S01", what, self.line, kind="undeclared prefix")
         self._prefixes.add(prefix)
         if self._builder.root_seen:
             self._builder.declare(prefix, namespace)

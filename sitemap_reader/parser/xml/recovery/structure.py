@@ -106,7 +106,7 @@ class StructureRules(EventSource):
         self._give_pending()
         self._report_stray_url(self._repairs_outside)
         self._builder.out += self._repairs.take()
-        self.entry_start = self.CurrentByteIndex
+        self.entry_start = self.offset
         self._has_location = self._has_fields = self._has_empty_location = False
         self._made_outside, self._structural_repairs = self._repairs.made, 0
         if self._is_damaged:
@@ -130,9 +130,9 @@ class StructureRules(EventSource):
         token = self._token
         self._fault = None
         is_outside = token.local in (ENTRIES if token.kind == "start" else ROOTS)
-        is_next = is_outside and self.inner and self.CurrentByteIndex > self.entry_start
-        how.setdefault("resume", self.CurrentByteIndex if is_next else self.position)
-        how.setdefault("line", self.CurrentLineNumber)
+        is_next = is_outside and self.inner and self.offset > self.entry_start
+        how.setdefault("resume", self.offset if is_next else self.position)
+        how.setdefault("line", self.line)
         if not (self._is_damaged and self.inner):
             self.count_fault(self.entry_start if self.inner else None)
         return Lost(reason, **how)
@@ -154,7 +154,7 @@ class StructureRules(EventSource):
         self._faults += 1
         if self._faults > self._limits.max_faults:
             what = "places where the markup breaks"
-            line = self._buffer.line_at(self.CurrentByteIndex if offset is None else offset)
+            line = self._buffer.line_at(self.offset if offset is None else offset)
             raise Stop(over_limit("max_faults", self._limits.max_faults, what, line))
 
     def _explain_fault(self) -> None:
@@ -182,7 +182,7 @@ class StructureRules(EventSource):
                 is_feed and not self._is_behind_entry and all(b":" in name or name in KNOWN for name in self.outer)
             )
         if not is_expected:
-            self._stray_url = self.CurrentLineNumber, written
+            self._stray_url = self.line, written
 
     def _is_inner_location(self, name: bytes, depth: int) -> bool:
         """Whether an element of this name, so deep in the entry, may locate an entry whose start is lost."""
@@ -209,7 +209,7 @@ class StructureRules(EventSource):
             self._repairs_outside += 1
             self.count_fault()
         elif self._intact is None:
-            self._intact = self._builder.complete_fields(), self._repairs.made
+            self._intact = self._builder.complete_fields, self._repairs.made
         if self._structural_repairs > self._limits.max_entry_repairs:
             raise self._lost("the entry breaks in too many places", limit="max_entry_repairs")
         self._note(kind, message if sure else f"{message}; more may be lost", raw, line=line, code=code, sure=sure)
@@ -221,9 +221,7 @@ class StructureRules(EventSource):
         self._repairs.is_damaged = True
         severity: Severity = "warning" if sure else "error"
         text = raw.decode("utf-8", "ignore") or None
-        self._repairs.add(
-            code, message, line or self.CurrentLineNumber, text, severity, kind=kind if code == "S01" else None
-        )
+        self._repairs.add(code, message, line or self.line, text, severity, kind=kind if code == "S01" else None)
 
     def _missing(self, written: bytes, place: str, *, line: int = 0, sure: bool = True) -> None:
         self._repair(_MISSING_TAG, _missing_tag(shown(written), place), line=line, sure=sure)
@@ -241,12 +239,12 @@ class StructureRules(EventSource):
     def _literal(self, token: Token, meant: bytes, *, sure: bool) -> None:
         """Reads a token as text; before the root element there is none."""
         if not self._builder.root_seen:
-            raise NoRoot(self.CurrentByteIndex)
+            raise NoRoot(self.offset)
         self._outside_locations()
         self._read_as(token, meant, sure=sure, kind="raw < or > read as text")
         if self.inner:
             self.inner[-1].has_markup = True
-        self.give_text(token.written, self.CurrentByteIndex)
+        self.give_text(token.written, self.offset)
 
     def _outside_locations(self) -> None:
         """Raises Lost inside of a location, as its end is unknown."""
@@ -272,7 +270,7 @@ class StructureRules(EventSource):
         self._begin_entry()
         self.push(name, token.start, {}, namespaces_in(token), is_entry=True)
         self._missing(b"<" + name + b">", "before the entry's first field")
-        self.position = self.CurrentByteIndex
+        self.position = self.offset
 
     def _start_inside(self, token: Token) -> None:
         innermost = self.inner[-1]
@@ -287,7 +285,7 @@ class StructureRules(EventSource):
         elif not self._is_tag(token):  # `a <b and`
             self._literal(token, b"&lt;" + token.written[1:], sure=self._is_in_text)
         elif self._close_before(token):
-            self.position = self.CurrentByteIndex
+            self.position = self.offset
         else:
             self._open(token, is_empty=token.is_empty or token.is_void or lacks_end(token))
 
@@ -425,7 +423,7 @@ class StructureRules(EventSource):
     def _close_entry(self, *, sure: bool = True) -> None:
         """Ends the entry before this token, which is read after that."""
         self._close_to(0, sure=sure)
-        self.position = self.CurrentByteIndex
+        self.position = self.offset
 
     def _close_to(self, depth: int, *, sure: bool = True) -> None:
         """Closes the open elements from this depth on, innermost first; not where a location holds markup."""

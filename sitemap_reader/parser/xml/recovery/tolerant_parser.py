@@ -77,8 +77,8 @@ class TolerantParser(StructureRules):
     def go_on(self, repairs: int = 0) -> None:
         """Reads on from the beginning of the buffer, between two entries; the one before had so many repairs."""
         self.abandon_entry()
-        self.position = self.CurrentByteIndex = self._buffer.start
-        self._follows_entry = self._builder.after_entry
+        self.position = self.offset = self._buffer.start
+        self._follows_entry = self._buffer.is_after_entry
         self._stray_url, self._repairs_outside, self._is_behind_entry = None, repairs, self._follows_entry
         self._structural_repairs, self._wake_bytes = 0, 0
         self._is_damaged = self._intact = None
@@ -162,7 +162,7 @@ class TolerantParser(StructureRules):
         """
         names, own = [element.name for element in self.inner], self._own
         matches = self._is_beyond_limits(names, token) or self._matches(names, token)
-        elements, most = self._builder.count_elements(), self._limits.max_entry_elements
+        elements, most = self._builder.elements, self._limits.max_entry_elements
         position, data, first = self.position, self._buffer.data, self._buffer.start
         following: Token | None = token
         while matches and names and elements <= most and not self._buffer.is_too_long(position):
@@ -216,8 +216,8 @@ class TolerantParser(StructureRules):
         buffer = self._buffer
         self._token, self._text = token, token.text
         self._text_start, self.position = self.position, buffer.start + token.end
-        self.CurrentByteIndex = buffer.start + token.start
-        if buffer.is_too_long(self.CurrentByteIndex):
+        self.offset = buffer.start + token.start
+        if buffer.is_too_long(self.offset):
             raise buffer.too_long()
         self._budget.spend(TOKEN_STEPS + LEVEL_STEPS * len(self.inner) + self.position - self._text_start)
         was_inside = bool(self.inner)
@@ -228,7 +228,7 @@ class TolerantParser(StructureRules):
             if was_inside:
                 self.inner[-1].has_text = True
             elif not self._builder.root_seen:
-                raise NoRoot(self.CurrentByteIndex - len(token.text.lstrip()))
+                raise NoRoot(self.offset - len(token.text.lstrip()))
         if token.kind in _TAGS and has_hole(token.written):
             what = "control characters stand in a tag: entries may be lost there"
             self._note("control character kept", what, sure=False)
@@ -260,7 +260,7 @@ class TolerantParser(StructureRules):
             if text:
                 self.CharacterDataHandler(text.decode())
                 element.has_text = element.has_text or not text.isspace()
-            self.CurrentByteIndex = first + match.start(2) - 1
+            self.offset = first + match.start(2) - 1
             self._text_start, self.position = self.position, first + match.end()
             element.has_markup = True
             if not is_location:
@@ -276,12 +276,9 @@ class TolerantParser(StructureRules):
         """Drops what was read, up to a token outside entries; whether the root element has ended there."""
         self._explain_fault()
         builder, buffer = self._builder, self._buffer
-        if builder.last_event is None:
+        if not buffer.drop_read(self.position):
             builder.settle_text()
             buffer.drop_until(self.position)
-        else:
-            buffer.begin_entry(builder.last_event, self.position)
-            builder.last_event = None
         if builder.is_over:
             self._report_stray_url(self._repairs_outside)
         if builder.root_seen:
@@ -298,8 +295,8 @@ class TolerantParser(StructureRules):
         if token.next == b"unended":
             self._lose_section(token)
         if not self._builder.root_seen:
-            raise NoRoot(self.CurrentByteIndex)
-        content, offset = token.rest, self.CurrentByteIndex + len(token.written)
+            raise NoRoot(self.offset)
+        content, offset = token.rest, self.offset + len(token.written)
         raw = (token.written + content)[:_SNIPPET_BYTES]
         if token.next == b"element":
             content = without_remnant(content)
@@ -355,7 +352,7 @@ class TolerantParser(StructureRules):
         """Notes and returns whether it holds a part of an entry."""
         is_hiding = holds_part(content)
         if is_hiding:
-            self._repairs.note_hiding(what, self.CurrentLineNumber, self.CurrentByteIndex)
+            self._repairs.note_hiding(what, self.line, self.offset)
             self._repairs.is_damaged = self._repairs.is_damaged or has_controls(content)  # at its end, perhaps
         return is_hiding
 
@@ -368,17 +365,17 @@ class TolerantParser(StructureRules):
             self._note(_DECLARATION_SKIPPED, what, token.written, sure=False)
         else:
             self._check_hiding("an instruction", token.written)
-        self._characters.controls(token.written, self.CurrentByteIndex)
+        self._characters.controls(token.written, self.offset)
 
     def _declaration(self, token: Token) -> None:
         is_doctype = not token.written[:5].lower().startswith((b"<?xml", b"<xml"))
-        if self._builder.root_seen or not (is_doctype or self.CurrentByteIndex == 0):
+        if self._builder.root_seen or not (is_doctype or self.offset == 0):
             self._outside_locations()
             code = "S01" if is_doctype else "S08"
             self._skip(token, "is not at the start", code=code, kind=_DECLARATION_SKIPPED)
         elif _DTD.match(token.written):
             raise Stop(report("S09", "the DTD has an internal subset: the document is refused"))
-        elif self._fault and self.CurrentByteIndex <= self._fault.offset < self.position:
+        elif self._fault and self.offset <= self._fault.offset < self.position:
             self._skip(token, "is malformed", kind=_DECLARATION_SKIPPED)
 
     def _misspelled_comment(self, token: Token) -> None:
@@ -425,7 +422,7 @@ class TolerantParser(StructureRules):
 
     def _stop_outside(self, token: Token) -> None:
         if not self._builder.root_seen:
-            raise NoRoot(self.CurrentByteIndex)
+            raise NoRoot(self.offset)
         outer = self.outer
         if outer and (token.name in outer or token.local in ROOTS):
             is_outer = token.name in outer
