@@ -213,6 +213,36 @@ def test_the_architecture_names_every_module():
     assert {path.stem for path in MODULES} - {"__init__"} - named == set()
 
 
+def private_names(node: ast.ClassDef, *, is_set: bool) -> set[str]:
+    """The private attributes of `self` that a class sets, as methods too, or those that it uses."""
+    inside = [each for each in ast.walk(node) if isinstance(each, ast.Attribute) and is_self(each.value)]
+    names = {each.attr for each in inside if isinstance(each.ctx, ast.Store) or not is_set}
+    members = {each.name for each in node.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)}
+    members |= {ast.unparse(each.target) for each in node.body if isinstance(each, ast.AnnAssign)}
+    return {name for name in names | (members if is_set else set()) if re.match("_[a-z]", name)}
+
+
+def is_self(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == "self"
+
+
+def test_a_class_stands_in_one_file():
+    """A file may be long. A class that uses many private names of a parent in another file is a part of that class."""
+    classes = {node.name: (path, node) for path in MODULES for node in nodes_of(path) if isinstance(node, ast.ClassDef)}
+
+    def parts(path: Path) -> dict[str, set[str]]:
+        found = {}
+        for name, (place, node) in classes.items():
+            parents = [classes[base.id] for base in node.bases if isinstance(base, ast.Name) and base.id in classes]
+            theirs = {each for where, parent in parents if where != path for each in private_names(parent, is_set=True)}
+            shared = theirs & private_names(node, is_set=False) - private_names(node, is_set=True)
+            if place == path and len(shared) > 2:
+                found[name] = shared
+        return found
+
+    assert failing(parts) == {}
+
+
 def test_pure_folders_use_no_io_and_no_clock():
     def outside(path: Path) -> set[str]:
         modules = {name for package, *name_of in imports_of(path) if not package for name in name_of}

@@ -1,12 +1,11 @@
-"""The fast path: the compiled scanner reads plain entries, and EntryParser (expat) all others, in document order.
+"""The fast path: the compiled scanner for the plain entries of a document, and its blocks as URLs in columns.
 
-In: UTF-8 chunks. Out: raw entries, blocks of scanned ones, and Problems, as the EntryParser alone would give them.
-Where the package was installed without a compiler there is no scanner, and no fast path.
+xml/reader.py decides when it is tried. Where the package was installed without a compiler there is no scanner, and no
+fast path.
 """
 
 from __future__ import annotations
 
-import re
 from functools import cache, lru_cache
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from .normalise.scope import Scope
     from .scanner import ScannedEntries, Scanner, ShownRepair
     from .xml.entry_builder import EntryBuilder
-    from .xml.entry_parser import EntryParser
 
 
 def is_possible(limits: Limits) -> bool:
@@ -38,86 +36,6 @@ def is_possible(limits: Limits) -> bool:
     if scanner is None:
         return False
     return min(limits.max_entry_bytes, limits.max_token_bytes) >= 2 * scanner.MAX_BYTES_OF_ENTRY
-
-
-# The most entries between two attempts.
-_MAX_INTERVAL = 4096
-# The beginning of an entry is kept for the next chunk if it is no longer, as it is scanned again then.
-_MAX_PARTIAL_BYTES = 8 * 1024
-_ENTRY_END = re.compile(rb"</(?:[\w.-]+:)?(?:url|sitemap|item|entry)>")
-_FIRST_PLACE = re.compile(rb"<(?:[\w.-]+:)?(?:urlset|sitemapindex)(?:\s[^<>]*+)?>|" + _ENTRY_END.pattern)
-
-
-class FastPath:
-    """Scans plain entries, and feeds all else to `parser`; the output is what the parser alone would give.
-
-    The scanner is tried after the start of the root, and each entry that the parser has read; after an attempt that
-    found nothing, the number of entries to the next one doubles. `scopes` are those of pages and sitemaps. `extras`:
-    elements without a field are read, which the scanner leaves out of feeds.
-    """
-
-    def __init__(self, parser: EntryParser, limits: Limits, scopes: Mapping[str, Scope], *, extras: bool) -> None:
-        self._parser = parser
-        self._limits = limits
-        self._scopes = scopes
-        self._extras = extras
-        self._scanner: DocumentScanner | None = None
-        self._place = _FIRST_PLACE
-        self._interval = self._entries_left = 1  # entries up to the next attempt
-        self._partial_entry = b""
-
-    def feed(self, data: bytes) -> Iterator[RawEntry | ScannedEntries | Problem]:
-        """Yields raw entries, blocks of scanned entries, and Problems, that further bytes cannot change."""
-        data, self._partial_entry = self._partial_entry + data, b""
-        position, is_continued = 0, False
-        while (end := self._next_attempt(data, position)) is not None:
-            if end > position:
-                yield from self._parser.feed(data[position:end], is_continued=is_continued)
-                is_continued = True
-            block, is_cut = self._scan(data, end)
-            position = end
-            if block:
-                position += block.size
-                yield block
-            if is_cut and len(data) - position <= _MAX_PARTIAL_BYTES:
-                self._partial_entry, self._entries_left = data[position:], 0
-                return
-        yield from self._parser.feed(data[position:], is_continued=is_continued)
-
-    def close(self) -> Iterator[RawEntry | ScannedEntries | Problem]:
-        partial_entry, self._partial_entry = self._partial_entry, b""
-        if partial_entry:
-            yield from self._parser.feed(partial_entry)
-        yield from self._parser.close()
-
-    def _next_attempt(self, data: bytes, start: int) -> int | None:
-        """The end of the tag after which the next attempt is due; None where it is not in `data`."""
-        while self._entries_left:
-            match = self._place.search(data, start)
-            if match is None:
-                return None
-            start = match.end()
-            self._entries_left -= 1
-        return start
-
-    def _scan(self, data: bytes, start: int) -> tuple[ScannedEntries | None, bool]:
-        """The block of entries from `start` on, if there are some, and whether the bytes end in the next entry."""
-        block = self._block(data, start)
-        is_cut = block is not None and block.is_cut
-        self._place = _ENTRY_END
-        self._interval = 1 if block or is_cut else min(2 * self._interval, _MAX_INTERVAL)
-        self._entries_left = self._interval
-        if block:
-            self._parser.skip_block(block)
-        return block, is_cut
-
-    def _block(self, data: bytes, start: int) -> ScannedEntries | None:
-        parser = self._parser
-        if not parser.is_between_entries:
-            return None
-        if self._scanner is None or not self._scanner.is_for(parser.builder.head):
-            self._scanner = DocumentScanner(parser.builder, self._limits, self._scopes, extras=self._extras)
-        return self._scanner.scan(data, start, parser.line, parser.max_repairs)
 
 
 # Entry -> its dialect.

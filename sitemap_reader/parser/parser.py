@@ -29,7 +29,7 @@ from .fast_path import BlockNormaliser
 from .normalise.entry import Normaliser, RawEntry
 from .normalise.scope import SCOPE_MODES, Scope, ScopeMode, clean_prefix, host_prefixes
 from .normalise.urls import clean_url, directory
-from .xml.errors import ENTRY_STEPS, PROBLEM_STEPS, Budget, html_page
+from .xml.repairs import ENTRY_STEPS, PROBLEM_STEPS, Budget, html_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -12,7 +12,7 @@ from kit import parse, without_bytes_taken
 
 import sitemap_reader as sr
 from sitemap_reader.parser import ExpatDriver, attributes, is_misspelling, next_token
-from sitemap_reader.parser.xml.recovery import tokenizer
+from sitemap_reader.parser.xml import markup
 
 HOST = "https://example.com/"
 
@@ -192,7 +192,7 @@ def test_tokens_are_visited_a_few_times_an_entry(kind: str, monkeypatch: pytest.
         looked.append(start)
         return next_token(data, start, **how)
 
-    monkeypatch.setattr(tokenizer, "next_token", counted)
+    monkeypatch.setattr(markup, "next_token", counted)
     body = "<urlset>" + "\n".join(kind.format(number) for number in range(MANY)) + "\n</urlset>"
     read(body.replace("@", HOST).encode(), 1 << 14)
     tags = body.count("<") + body.count("&#") + body.count("]]>")

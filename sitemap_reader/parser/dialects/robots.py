@@ -24,7 +24,7 @@ from ..normalise.urls import (
     registrable_domain,
     with_scheme,
 )
-from ..xml.recovery.characters import LINE_IN_HOLE, has_hole
+from ..xml.repairs import LINE_IN_HOLE, has_hole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,7 +16,7 @@ from ..content.sniff import FIRST_LINES, WINDOW_BYTES
 from ..fast_path import line_scanner
 from ..normalise.entry import RawEntry
 from ..normalise.urls import clean_url
-from ..xml.recovery.characters import LINE_IN_HOLE, has_hole
+from ..xml.repairs import LINE_IN_HOLE, has_hole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -26,18 +26,25 @@ from .elements import (
     is_link_to_page,
     text_of,
 )
-from .errors import EVENT_STEPS, Misplaced, NoRoot, Stop
-from .scan import DATA, ROOTS, declared_namespaces, holds_entry, holds_part, local, names_location, tag_name
+from .markup import (
+    DATA,
+    ROOTS,
+    declared_namespaces,
+    holds_entry,
+    holds_part,
+    local,
+    names_location,
+    tag_name,
+)
+from .repairs import EVENT_STEPS, Misplaced, NoRoot, Stop
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from xml.parsers.expat import XMLParserType
 
     from ...model.limits import Limits
-    from .errors import Budget
-    from .repair_log import RepairLog
-    from .replay_buffer import ReplayBuffer
-
+    from .markup import ReplayBuffer
+    from .repairs import Budget, RepairLog
 
 # The end of a tag whose beginning is lost, as in `item>` or `/url>`.
 _REMNANT = re.compile(r"[\w\"'/]>")
