@@ -567,6 +567,10 @@ def attributes(written: bytes) -> Attributes:
 
     Ambiguous ones are left out: in `href=https://example.com/a/>` the slash may belong to the URL or to the tag.
     """
+    return _short_attributes(written) if len(written) <= _MAX_KEPT_BYTES else _attributes(written)
+
+
+def _attributes(written: bytes) -> Attributes:
     trimmed = written.rstrip()
     body = trimmed[:-1] if trimmed.endswith(b"/") else written
     if not body.strip(b" \t\r\n"):
@@ -586,6 +590,11 @@ def attributes(written: bytes) -> Attributes:
         return Attributes(kept, body)
     is_whole = not _ATTRIBUTE.sub(b"", body).strip() and found.keys() == {match.group("name") for match in matches}
     return Attributes(kept, b"".join(b" " + each.name + b"=" + each.quoted for each in kept), is_whole, False)
+
+
+# A tag is looked at a few times, to check it and to read it, and many have the same attributes.
+_MAX_KEPT_BYTES = 256
+_short_attributes = lru_cache(maxsize=256)(_attributes)
 
 
 def shown(written: bytes) -> str:

@@ -495,9 +495,11 @@ class TolerantParser(EventHandlers):
         place = "anywhere"
         if token.kind in ("start", "stop"):
             place = "outside" if not was_inside else "damaged" if self._is_damaged else "intact"
-        rule = next(rule for rule in RULES[token.kind, place] if not rule.applies or rule.applies(self, token))
-        self._kind = rule.kind
-        rule.act(self, token)
+        for applies, act, kind in RULES[token.kind, place]:
+            if applies is None or applies(self, token):
+                self._kind = kind
+                act(self, token)
+                break
         if self._text:
             self._give_pending()
         self._follows_entry = was_inside and not self._inner
