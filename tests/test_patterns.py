@@ -215,5 +215,5 @@ def test_linear_patterns_are_not(pattern: str, flags: int, method: str) -> None:
 
 def test_patterns_in_calls_with_local_names_are_evaluated() -> None:
     """`scan.end_tag()` compiles a pattern with the name that it is given."""
-    found = {use.pattern.pattern for use in uses(PACKAGE / "parser" / "xml" / "scan.py")}
+    found = {use.pattern.pattern for use in uses(PACKAGE / "parser" / "xml" / "markup.py")}
     assert rb"</(?:[\w.-]+:)?a\s*>" in found

@@ -560,8 +560,8 @@ class TolerantParser(EventHandlers):
 
     def _give_start(self, token: Token, found: list[Attribute], *, is_entry: bool) -> None:
         """Gives a start tag to the builder: of an entry or in one, or around entries. Raises NoCharacter."""
-        texts = self._attribute_texts(token, found) if found else {}
-        self._push(token.name, token.end, texts, _declared(found), is_entry=is_entry)
+        texts, namespaces = (self._attribute_texts(token, found), _declared(found)) if found else ({}, {})
+        self._push(token.name, token.end, texts, namespaces, is_entry=is_entry)
 
     def _attribute_texts(self, token: Token, found: list[Attribute]) -> dict[bytes, str]:
         first = self.offset + token.written.find(token.name) + len(token.name)
