@@ -5,7 +5,6 @@ from .diff_rules import PreviousListings as PreviousListings
 from .diff_rules import change_pieces as change_pieces
 from .diff_rules import counted_places as counted_places
 from .diff_rules import new_pieces as new_pieces
-from .document_buffer import DocumentBuffer as DocumentBuffer
 from .documents import DocumentRow as DocumentRow
 from .documents import StoredDocument as StoredDocument
 from .documents import stored_authorities as stored_authorities
@@ -24,6 +23,7 @@ from .state import State as State
 from .state import StoredRun as StoredRun
 from .state import StoredSite as StoredSite
 from .sync import SyncPlan as SyncPlan
+from .urls import DocumentBuffer as DocumentBuffer
 from .urls import SiteUrls as SiteUrls
 from .watch_data import StoredResponse as StoredResponse
 from .watch_data import WatchData as WatchData

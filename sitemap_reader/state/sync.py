@@ -27,11 +27,10 @@ from ..parser.content.sniff import SITEMAP_FORMATS, Format
 from ..parser.normalise.urls import is_web_url
 from ..pipeline.spill_buffer import SPILL_MEMORY_BYTES, SpillBuffer
 from .diff_rules import HELD_BACK_FOR, Departure, DocumentChanges, is_mass_removal
-from .document_buffer import DocumentBuffer
 from .documents import SiteDocuments, expires
 from .schema import decode_value, may_write, only_row, sqlite_errors
 from .state import State, settings_of
-from .urls import SiteUrls
+from .urls import DocumentBuffer, SiteUrls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

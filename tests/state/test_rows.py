@@ -375,7 +375,7 @@ def test_changed_rows_are_found_and_stored(pairs: list[tuple[sr.UrlRecord, sr.Ur
 def test_first_listing_of_a_document_wins_a_tie_for_any_stored_row(
     monkeypatch: pytest.MonkeyPatch, batch_urls: int
 ) -> None:
-    monkeypatch.setattr("sitemap_reader.state.document_buffer.MAX_BATCH_URLS", batch_urls)
+    monkeypatch.setattr("sitemap_reader.state.urls.MAX_BATCH_URLS", batch_urls)
     plain, other = sr.UrlRecord("https://a.example/", priority=0.2), sr.UrlRecord("https://a.example/", priority=0.9)
     for listed, reported in (([other, plain], [0.9]), ([plain, other], []), ([plain], []), ([other], [0.9])):
         document = DocumentInState()
@@ -390,8 +390,7 @@ def test_first_listing_of_a_document_wins_a_tie_for_any_stored_row(
 
 @pytest.fixture
 def batch_urls(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("document_buffer", "urls"):
-        monkeypatch.setattr(f"sitemap_reader.state.{module}.MAX_BATCH_URLS", request.param)
+    monkeypatch.setattr("sitemap_reader.state.urls.MAX_BATCH_URLS", request.param)
 
 
 @pytest.mark.parametrize("batch_urls", [1, 3], indirect=True)

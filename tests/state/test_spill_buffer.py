@@ -79,7 +79,7 @@ def test_freed_memory_is_used_again_and_the_file_shrinks(new_store: Callable[[],
 def test_a_document_is_read_back_in_batches(
     monkeypatch: pytest.MonkeyPatch, new_store: Callable[[], UrlColumns], memory_bytes: int
 ) -> None:
-    monkeypatch.setattr("sitemap_reader.state.document_buffer.MAX_BATCH_URLS", 3)
+    monkeypatch.setattr("sitemap_reader.state.urls.MAX_BATCH_URLS", 3)
     store = filled(new_store(), *"abcdefg")
     whole = UrlBatch(MAP, store)
     spill = SpillBuffer(memory_bytes)

@@ -682,7 +682,7 @@ def test_documents_are_committed_together(
 def test_a_document_that_is_left_when_stored_in_part_takes_those_before_it_back(
     state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sitemap_reader.state.document_buffer.MAX_BATCH_URLS", 1)
+    monkeypatch.setattr("sitemap_reader.state.urls.MAX_BATCH_URLS", 1)
     monkeypatch.setattr("sitemap_reader.state.urls.MAX_BATCH_URLS", 1)
     monkeypatch.setattr("sitemap_reader.state.sync._COMMIT_SECONDS", 99)
     site = world(a=many(2, "a"), b=many(5_000, "b"))
