@@ -80,8 +80,8 @@ class OutOfScopeUrls:
                 yield batch
                 scope = self._frontier.scope_of(kept.document) if regains else kept.scope
                 if scope == kept.scope:
-                    for urls in self._stored(kept, event.url):
-                        yield [*_take_problems(urls).values()]
+                    for _, problems in self._stored(kept, event.url):
+                        yield [*problems.values()]
                 else:
                     yield from self._judged_again(kept, event, scope)
                 batch = []
@@ -95,8 +95,7 @@ class OutOfScopeUrls:
         """
         dropped, before, after = Counter(outcome.dropped), Counter[str](), Problems()
         selection = self._frontier.plan.selection
-        for urls in self._stored(kept, outcome.url):
-            found = _take_problems(urls)
+        for urls, found in self._stored(kept, outcome.url):
             before.update(problem.code for problem in found.values())
             reasons = [*map(scope.reason, urls.locs)]
             dropped.subtract(filter(None, map(kept.scope.reason, urls.locs)))
@@ -120,23 +119,26 @@ class OutOfScopeUrls:
         outcome.samples = tuple(samples.samples)
         outcome.authorities = self._frontier.authorities_of(kept.document)
 
-    def _stored(self, kept: _Kept, sitemap: str | None) -> Iterator[UrlBatch]:
+    def _stored(self, kept: _Kept, sitemap: str | None) -> Iterator[tuple[UrlBatch, dict[int, Problem]]]:
+        """What was kept; and by index, taken out of it, the problems that say why URLs are out of scope."""
         for handle in kept.packs:
-            yield UrlBatch(sitemap, self._spill.get(handle))
+            store = self._spill.get(handle)
             self._spill.drop(handle)
+            yield UrlBatch(sitemap, store), _take_problems(store)
         if len(kept.last):
-            yield UrlBatch(sitemap, kept.last)
+            yield UrlBatch(sitemap, kept.last), _take_problems(kept.last)
 
     def close(self) -> None:
         """Removes what is kept."""
         self._spill.close()
 
 
-def _take_problems(urls: UrlBatch) -> dict[int, Problem]:
-    """Removes the problems that say why URLs are out of scope; returns them by index."""
-    found = {at: each for at, problems in urls.problems.items() for each in problems if each.code in SCOPE_CODES}
+def _take_problems(store: UrlColumns) -> dict[int, Problem]:
+    found = {at: each for at, problems in store.problems.items() for each in problems if each.code in SCOPE_CODES}
     for at, problem in found.items():
-        urls.store.problems[at] = tuple(each for each in urls.store.problems[at] if each is not problem)
+        others = tuple(each for each in store.problems.pop(at) if each is not problem)
+        if others:
+            store.problems[at] = others
     return found
 
 

@@ -556,6 +556,7 @@ def test_urls_that_are_verified_late_come_at_the_end_of_their_document() -> None
     assert lines == [*range(3, 102, 2), *range(2, 101, 2)]
     outcome = outcome_of(SHARED, items)
     assert (outcome.kept, outcome.dropped, outcome.entries) == (101, {}, 101)
+    assert not any(record.problems for record in of(UrlRecord, items))
 
 
 def test_problems_of_urls_that_are_verified_late_are_reported_once() -> None:
