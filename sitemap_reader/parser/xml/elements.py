@@ -31,7 +31,8 @@ CORE = "http://www.sitemaps.org/schemas/sitemap/0.9"
 
 
 def _with_scheme(*names: str) -> list[str]:
-    return [f"http://{name}" for name in names]
+    """Namespaces that are written without their scheme, which is http, or with another one."""
+    return [name if "://" in name else f"http://{name}" for name in names]
 
 
 # Prefix -> its namespaces, the canonical one first.
