@@ -142,7 +142,7 @@ class Normaliser:
             return [*found]
         others = [problem for problem in found if problem.code not in SCOPE_CODES]
         own = [problem for problem in found if problem.code in SCOPE_CODES]
-        problems.restart()
+        problems.clear()
         record = self._record(raw, loc, base, problems)
         assert isinstance(record, UrlRecord)  # noqa: S101 - for the type checker: it is a page
         before = (placed(each, sitemap=self.sitemap, url=loc) for each in others)
@@ -219,12 +219,12 @@ class _EntryProblems:
     def start(self, raw: RawEntry) -> None:
         """Begins an entry; its first problems are those that the dialect found."""
         self._line = raw.line
-        self.restart()
+        self.clear()
         for problem in raw.problems:
             if self._count(problem.code):
                 self.found.append(problem)
 
-    def restart(self) -> None:
+    def clear(self) -> None:
         """Forgets what was found in the entry."""
         self.found: list[Problem] = []
         self._unreported = 0
