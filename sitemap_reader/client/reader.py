@@ -188,7 +188,7 @@ class SitemapReader:
         crawl = self._crawl(
             found,
             query.plan_fields(datetime.now(UTC)),
-            stored=DocumentCache(already_read=already_read) if already_read else None,
+            stored=DocumentCache(already_read=already_read or {}),
             select_children=select_children,
         )
         return CrawlRun(found.name, crawl, query.summary_builder(), *_progress(query))
@@ -247,12 +247,11 @@ class SitemapReader:
     def page_fetcher(self, target: Target, rules_of: Callable[[str], Rules | None]) -> PageFetcher:
         """The PageFetcher for pages of a target; `rules_of` returns the rules of hosts that were read before."""
         is_replay = target.replay is not None
-        seeds, network = self._mapped(target)
         return PageFetcher(
-            target.pages or network,
+            target.pages or self._mapped_fetcher,
             attrs.evolve(self._plan, is_recording=is_replay),
             rules_of,
-            None if is_replay else self._request_headers(seeds),
+            None if is_replay else self._request_headers(self._seeds_of(target)),
             polite=not is_replay,
             pacing=None if is_replay else self._pacing,
         )
@@ -277,7 +276,7 @@ class SitemapReader:
             raise UsageError.of(
                 "{host_map=} is for requests, and {name} is read from the disk: leave it out", name=name
             )
-        seeds, _ = self._mapped(target)
+        seeds = self._seeds_of(target)
         fetcher = fetcher or self.fetcher_of(target)
         if self._record is not None:
             fetcher = recorder(fetcher, self._record, target)
@@ -290,7 +289,7 @@ class SitemapReader:
             headers=None if target.replay else self._request_headers(seeds),
             shared_executor=executor,
             pacing=None if target.replay else self._pacing,
-            stored=stored,
+            stored=stored or DocumentCache(),
             select_children=select_children,
         )
         self._crawls.add(crawl)
@@ -298,13 +297,15 @@ class SitemapReader:
 
     def fetcher_of(self, target: Target) -> Fetcher:
         """What its documents are fetched with: the recording that it is, or the network."""
-        return target.replay or self._mapped(target)[1]
+        return target.replay or self._mapped_fetcher
 
-    def _mapped(self, target: Target) -> tuple[tuple[Seed, ...], Fetcher]:
-        """The seeds, and the fetcher for requests: both of the mapped hosts, if some are."""
-        if not self._host_map:
-            return target.seeds, self.fetcher
-        return self._host_map.seeds(target.seeds), MappedFetcher(self.fetcher, self._host_map)
+    @property
+    def _mapped_fetcher(self) -> Fetcher:
+        """The fetcher for requests, which go to the mapped hosts, if some are."""
+        return MappedFetcher(self.fetcher, self._host_map) if self._host_map else self.fetcher
+
+    def _seeds_of(self, target: Target) -> tuple[Seed, ...]:
+        return self._host_map.seeds(target.seeds) if self._host_map else target.seeds
 
     def _request_headers(self, seeds: Sequence[Seed]) -> RequestHeaders:
         if self._host_map is None:

@@ -20,6 +20,7 @@ import attrs
 
 from ..frontier.documents import Arrived, DocumentRequest, Failed, Finished, Head, Listed
 from ..frontier.responses import NO_ROBOTS
+from ..frontier.revalidation import DocumentCache
 from ..frontier.robots_rules import parse_rules
 from ..model.errors import DocumentChanged, FetchError
 from ..model.internal_errors import FORESEEN, internal_problem
@@ -70,7 +71,7 @@ class Crawl:
     `polite=False` is for replays: delays are skipped, in their order. `reported` items come first. `headers` decides
     which of the caller's headers a request gets: see fetch/request_headers.py. A `shared_executor` is the caller's, who
     closes it. Crawls with one `pacing` share its slots. What `stored` has takes the place of requests, or is confirmed
-    by a 304. `select_children` gets all children of an index at its end, and returns those to read.
+    by a 304. `select_children` gets the children of an index when a try ends, and returns those to read.
 
     After Limits.site_seconds the crawl ends: requests are cancelled, their documents have no Outcome, and `over_time`
     is the Problem that says so, its last item. By stop() it ends in the same way, without a Problem: `is_stopped`.
@@ -85,7 +86,7 @@ class Crawl:
     _clock: Callable[[], float] = loop_seconds
     _shared_executor: ParseExecutor | None = None
     _pacing: Pacing | None = None
-    _stored: StoredDocuments | None = None
+    _stored: StoredDocuments = attrs.field(factory=DocumentCache)
     _select_children: Callable[[list[SitemapRef]], Iterable[SitemapRef]] | None = None
     bytes_wire: int = attrs.field(default=0, init=False)
     over_time: Problem | None = attrs.field(default=None, init=False)
@@ -99,7 +100,7 @@ class Crawl:
     _watch: Stopwatch = attrs.field(init=False)
     _most_seconds: float = attrs.field(init=False)
     _time_remedy: str = attrs.field(default=advice("site_seconds"), init=False)
-    _unselected: dict[Document, list[SitemapRef]] = attrs.field(factory=dict, init=False)
+    _unselected: dict[DocumentRequest, list[SitemapRef]] = attrs.field(factory=dict, init=False)
     _out_of_scope: OutOfScopeUrls = attrs.field(init=False)
     _tasks: asyncio.TaskGroup = attrs.field(factory=asyncio.TaskGroup, init=False)
 
@@ -206,9 +207,7 @@ class Crawl:
             await self._emit_reports(events)
 
     async def _answer(self, listed: Listed) -> None:
-        stored, known = self._stored, None
-        if stored is not None:
-            known = stored.skipped(listed, self.frontier.authorities_of(listed.document))
+        known = self._stored.skipped(listed, self.frontier.authorities_of(listed.document))
         if known is None:
             self.frontier.request(listed)
         else:
@@ -261,9 +260,7 @@ class Crawl:
         timeouts = DocumentTimeouts(
             request.network_seconds, self.frontier.plan.limits, self._clock, self._count_wire_bytes
         )
-        stored, known = self._stored, None
-        if stored is not None:
-            known = stored.confirmed(request, self.frontier.authorities_of(request.document))
+        known = self._stored.confirmed(request, self.frontier.authorities_of(request.document))
         headers = self._headers_for(request, {} if known is None else known.conditions)
         fetch = partial(self._fetcher.fetch, without_userinfo(request.url), headers)
         try:
@@ -300,6 +297,7 @@ class Crawl:
         read = answer.read if isinstance(answer, Failed) else answer
         if read:
             read.outcome.seconds = round(self._clock() - started, 3)
+        await self._list_selected(request)
         self._notify_frontier(request, answer)
 
     async def _head(
@@ -352,14 +350,20 @@ class Crawl:
         self, request: DocumentRequest, parser: DocumentParser, batch: ParserItems, *, final: bool = False
     ) -> None:
         """Gives the links of a batch to the frontier, in slices, so that other tasks have their turn; emits items."""
-        refs: Sequence[SitemapRef] = [item for item in batch if isinstance(item, SitemapRef)]
-        if self._select_children is not None and not request.document.is_robots:
-            held = self._unselected.setdefault(request.document, [])
-            held += refs
-            refs = [*self._select_children(self._unselected.pop(request.document))] if final else ()
-            self.frontier.pruned["filter"] += len(held) - len(refs) if final else 0
-        await self._list(request, refs)
+        refs = [item for item in batch if isinstance(item, SitemapRef)]
+        if self._select_children is None or request.document.is_robots:
+            await self._list(request, refs)
+        elif refs:
+            self._unselected.setdefault(request, []).extend(refs)
         await self._emit_due(request, parser, batch, final=final)
+
+    async def _list_selected(self, request: DocumentRequest) -> None:
+        refs = self._unselected.pop(request, None)
+        if refs is not None and self._select_children is not None:
+            selected = [*self._select_children(refs)]
+            if len(selected) < len(refs):
+                self.frontier.pruned["filter"] += len(refs) - len(selected)
+            await self._list(request, selected)
 
     async def _list(self, request: DocumentRequest, refs: Sequence[SitemapRef]) -> None:
         for start in range(0, len(refs), _SLICE_ITEMS):
@@ -408,7 +412,7 @@ class Crawl:
         failed = Failed(problem.code, problem.message, transient=False)
         if parser is None:
             return failed
-        await self._pass_on(request, parser, [], final=True)
+        await self._emit_due(request, parser, [], final=True)
         return attrs.evolve(failed, read=parser.result)
 
 

@@ -104,7 +104,8 @@ def robots(*sitemaps: str) -> list[Page]:
 
 
 def start(
-    target: str, fetcher: Played, *, feed_fallback: FeedFallback | None = None, **plan: Any,
+    target: str, fetcher: Played, *, feed_fallback: FeedFallback | None = None, select_children: Any = None,
+    **plan: Any,
 ) -> Crawl:
     return Crawl(
         Frontier([parse_target(target)], Plan(**plan), jitter=lambda: 0.0),
@@ -112,6 +113,7 @@ def start(
         feed_fallback=feed_fallback,
         polite=False,
         clock=fetcher.clock,
+        select_children=select_children,
     )
 
 

@@ -545,6 +545,26 @@ def test_the_seconds_of_a_document_are_in_its_outcome() -> None:
     assert outcome_of(MAP, items).seconds == 1.25
 
 
+@pytest.mark.parametrize("retry", [Page(error=RESET), Page(status=404), None], ids=["no answer", "gone", "whole"])
+def test_selected_children_of_an_index_that_broke_off_are_read(retry: Page | None) -> None:
+    children = [f"{SITE}/{number}.xml" for number in range(2_000)]
+    body = index(*children)
+    pages = {ROBOTS: robots(MAP), MAP: [Page([body[: len(body) // 2]], error=RESET), retry or Page([body])]}
+    fetcher, given = Played(pages), 0
+
+    def select(refs: list[SitemapRef]) -> list[SitemapRef]:
+        nonlocal given
+        given += len(refs)
+        return [ref for ref in refs if ref.loc == children[7]]
+
+    run = start(SITE, fetcher, select_children=select, probe="never", limits=Limits(tries=2))
+    asyncio.run(everything(run))
+    assert fetcher.requested.count(children[7]) == 1
+    assert len(set(fetcher.requested)) == 3
+    assert given == len(children) if retry is None else 0 < given < len(children)
+    assert run.frontier.pruned == {"filter": given - 1}
+
+
 # --- URLs that a robots.txt verifies later ------------------------------------------------------------------
 
 
