@@ -272,17 +272,16 @@ class Links:
             if ref is None:
                 yield index
                 continue
-            known = self._documents.get(ref.loc)
-            place = self._decide_by_place(index, ref)
-            if decision.action == "sample":
-                if known is None and place.read:
-                    self._carry_out(index, ref, place, is_sample=True)
-            elif known is not None:
-                self._add_listing(index, ref, known)
-            elif decision.action == "read":
-                self._carry_out(index, ref, place)
-            else:
+            known, is_sample = self._documents.get(ref.loc), decision.action == "sample"
+            if known is not None:
+                if not is_sample:
+                    self._add_listing(index, ref, known)
+            elif decision.action == "skip":
                 self._skip(index, ref, "since")
+            else:
+                place = self._decide_by_place(index, ref)
+                if place.read or not is_sample:
+                    self._carry_out(index, ref, place, is_sample=is_sample)
 
     def _refuse(self, index: Document, ref: SitemapRef, message: str, remedy: str) -> None:
         """A limit of the crawl keeps something from being read: reported once for each document that lists some."""

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from ..fetch.client import Fetcher, Response
     from ..fetch.request_headers import RequestHeaders
-    from ..frontier.documents import Answer, Document, DocumentRequest
+    from ..frontier.documents import Answer, DocumentRequest
     from ..frontier.plan import Plan
     from ..frontier.robots_rules import Rules
     from ..parser.content.codings import DecodeFault
@@ -96,8 +96,9 @@ class PageFetcher:
     _frontier: Frontier = attrs.field(init=False)
     _pages: frozenset[str] = attrs.field(default=frozenset(), init=False)
     _answers: dict[str, PageResponse] = attrs.field(factory=dict, init=False)  # by the URL that was requested
-    _failures: dict[Document, Failed] = attrs.field(factory=dict, init=False)  # without an answer
-    _waiting: dict[Document, list[str]] = attrs.field(factory=dict, init=False)  # pages, by their document
+    # By the URL of a document: why it has no answer, and the pages that wait for its end.
+    _failures: dict[str, Failed] = attrs.field(factory=dict, init=False)
+    _waiting: dict[str, list[str]] = attrs.field(factory=dict, init=False)
     _timer: RequestTimer = attrs.field(init=False)
     _tasks: asyncio.TaskGroup = attrs.field(factory=asyncio.TaskGroup, init=False)
     _put: Callable[[PageResponse], Awaitable[None]] = attrs.field(init=False)
@@ -135,9 +136,9 @@ class PageFetcher:
             self._frontier.set_rules(origin(url), rules, now)  # its sitemaps were read just before
         document = self._frontier.add(url)
         if document.state == "reported":  # redirects have led there
-            await self._end(document, url, None)
+            await self._end(url, document.outcome)
         else:
-            self._waiting.setdefault(document, []).append(url)
+            self._waiting.setdefault(document.original_url, []).append(url)
 
     async def _handle_events(self) -> None:
         if self._pacing is not None:
@@ -146,9 +147,8 @@ class PageFetcher:
             if isinstance(event, Listed):
                 self._frontier.request(event)
             elif isinstance(event, Outcome) and event.format != Format.ROBOTS:
-                document = self._frontier.add(event.url or "")
-                for url in self._waiting.pop(document, ()):
-                    await self._end(document, url, event)
+                for url in self._waiting.pop(event.url or "", ()):
+                    await self._end(url, event)
 
     # --- requests ---
 
@@ -177,7 +177,8 @@ class PageFetcher:
             failure = failure_of(error, timeouts)
         if head is None or (failure is not None and (is_robots or self._frontier.tries_again(request, failure))):
             assert failure is not None  # noqa: S101 - for the type checker
-            self._failures[request.document] = failure
+            if not is_robots:
+                self._failures[request.document.original_url] = failure
             self._answer(request, failure)
             return
         step = judge(request, head, self._frontier.plan.limits, datetime.now(UTC))
@@ -199,12 +200,12 @@ class PageFetcher:
 
     # --- ends ---
 
-    async def _end(self, document: Document, url: str, outcome: Outcome | None) -> None:
+    async def _end(self, url: str, outcome: Outcome | None) -> None:
         """Returns the response for a page whose document has ended."""
         answer = self._answers.get(url)
         host = self._frontier.hosts.for_url(url)
         if answer is None or answer.status == HTTPStatus.TOO_MANY_REQUESTS or host.skip_failure:
-            await self._put(PageResponse(url, failure=self._failure(document, outcome), final_url=url))
+            await self._put(PageResponse(url, failure=self._failure(outcome), final_url=url))
             return
         final, status = self._last(answer)
         self._answers[url] = attrs.evolve(answer, headers={}, body=b"")  # pages that redirect there need no more
@@ -221,14 +222,15 @@ class PageFetcher:
             answer = found
         return answer.url, answer.status
 
-    def _failure(self, document: Document, outcome: Outcome | None) -> Failed:
+    def _failure(self, outcome: Outcome | None) -> Failed:
         """Why a page has no answer, with the code by which the audit judges it."""
-        problem = next((each for each in outcome.samples if each.severity != "warning"), None) if outcome else None
-        failed = self._failures.pop(document, None)
+        outcome = outcome or Outcome()
+        problem = next((each for each in outcome.samples if each.severity != "warning"), None)
+        failed = self._failures.get(outcome.url or "")
         if problem is not None and failed is None:
             failed = Failed(problem.code, problem.message, transient=False, remedy="")
         failed = failed or Failed("F04", "no answer", transient=False)
-        skipped = self._frontier.hosts.for_url(document.url).skip_failure
+        skipped = self._frontier.hosts.for_url(outcome.final_url).skip_failure if outcome.final_url else None
         if self._frontier.hosts.skips_all is not None:
             return attrs.evolve(failed, code="F04")  # no page of any host can be seen
         if skipped is not None:
