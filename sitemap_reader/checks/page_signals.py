@@ -16,7 +16,7 @@ import attrs
 
 from ..frontier.responses import is_html
 from ..model.errors import UsageError, install_hint
-from ..parser.content.charset import declared_charset, decoded
+from ..parser.content.charset import declared_charset, decode_body
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -121,7 +121,7 @@ def _link_canonicals(header: str) -> Iterator[str]:
 
 def _decode(headers: Mapping[str, str], body: bytes) -> str:
     meta = _META_CHARSET.search(body[:_META_CHARSET_BYTES])
-    return decoded(body, declared_charset(headers.get("content-type", "")), meta and meta[1].decode("latin-1"))
+    return decode_body(body, declared_charset(headers.get("content-type", "")), meta and meta[1].decode("latin-1"))
 
 
 def _text(tree: LexborHTMLParser, selector: str) -> str | None:

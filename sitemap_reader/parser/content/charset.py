@@ -75,7 +75,7 @@ def declared_charset(content_type: str) -> str | None:
     return charset[1] if charset else None
 
 
-def decoded(body: bytes, *labels: str | None) -> str:
+def decode_body(body: bytes, *labels: str | None) -> str:
     """The text of a whole body without an XML declaration, such as HTML: by BOM, by the first known label, or UTF-8.
 
     Invalid bytes become U+FFFD.
