@@ -50,6 +50,7 @@ from .normalise.urls import origin as origin
 from .normalise.urls import without_userinfo as without_userinfo
 from .xml.elements import Namespaces as Namespaces
 from .xml.elements import Vocabulary as Vocabulary
+from .xml.expat_driver import ExpatDriver as ExpatDriver
 from .xml.markup import CharacterReader as CharacterReader
 from .xml.markup import NoCharacter as NoCharacter
 from .xml.markup import ReplayBuffer as ReplayBuffer
@@ -58,7 +59,6 @@ from .xml.markup import is_misspelling as is_misspelling
 from .xml.markup import next_token as next_token
 from .xml.markup import special_in as special_in
 from .xml.reader import EntryParser as EntryParser
-from .xml.reader import ExpatDriver as ExpatDriver
 from .xml.reader import FastPath as FastPath
 from .xml.repairs import ALLOWED_BYTES as ALLOWED_BYTES
 from .xml.repairs import Budget as Budget

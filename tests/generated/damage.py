@@ -481,6 +481,9 @@ DAMAGES: dict[str, Damage] = {
     ),
     "swapped-end-tags": Damage("`</url></loc>`", pairs(r"(</[\w:]+>)(\s*)(</[\w:]+>)", r"\3\2\1")),
     "slash-dropped": Damage("`<loc>` for `</loc>`", parts(f"{FIELD}|{END}", put(r"</([\w:]+>)\Z", r"<\1"))),
+    "slash-behind-name": Damage(
+        "`<loc />` for `</loc>`", parts(f"{FIELD}|{END}", put(r"</([\w:]+)>\Z", r"<\1 />", r"<\1/>"))
+    ),
     "backslash": Damage(r"`<\/loc>`, `<\loc>`", parts(f"{FIELD}|{END}", put(r"</([\w:]+>)\Z", r"<\\/\1", r"<\\\1"))),
     "doubled-start-tag": Damage("`<loc><loc>`", parts(f"{FIELD}|{START}", put(r"^<[\w:]+>", r"\g<0>\g<0>"))),
     "closed-too-early": Damage("`<lastmod/>2026-11-01</lastmod>`", parts(FIELD, put(r"^(<[\w:]+)>", r"\1/>"))),

@@ -475,6 +475,11 @@ WHOLE: Rows = [
     ("root's end without >", "<urlset>\n<url><loc>@2</loc></url>\n</urlset", "2 ...", "cut"),
     ("root's end without > before newline", "<urlset>\n<url><loc>@2</loc></url>\n</urlset\n", "2 ...", "cut"),
     ("root's end without slash", "<urlset>\n<url><loc>@2</loc></url>\n<urlset>", "2 ...", "cut"),
+    ("every end tag an empty element",  # more of them than levels: expat reads all entries as one
+     "<urlset>\n\n" + 40 * "<url><loc>@2<loc /><lastmod>2026-11-01<lastmod /><url />" + "\n</urlset>",
+     " ".join(40 * ["2:lastmod"]), *(40 * ("<loc /> -> </loc>", "<lastmod /> -> </lastmod>", "<url /> -> </url>"))),
+    ("every end tag without slash", "<urlset>\n\n" + 40 * "<url><loc>@2<loc><url>" + "\n</urlset>",
+     " ".join(40 * ["2"]), *(40 * ("<loc> -> </loc>", "<url> -> </url>"))),
     ("entry end and root end lost", "<urlset>\n<url><loc>@2</loc>", "2 ...", "2 cut"),
     ("doubled < of root", "<<urlset>\n<url><loc>@2</loc></url>\n</urlset>", "2", "1 junk"),
     ("space in root", "< urlset>\n<url><loc>@2</loc></url>\n</urlset>", "2", "1 < urlset> -> <urlset>"),

@@ -19,7 +19,8 @@ from kit import parse
 from tiers import examples
 
 import sitemap_reader as sr
-from sitemap_reader.parser import EntryParser, XmlFault
+from sitemap_reader.parser import EntryParser, ExpatDriver, XmlFault, next_token
+from sitemap_reader.parser.xml import markup
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,8 +31,8 @@ URL = "https://example.com/shop/sitemap.xml"
 
 
 @contextmanager
-def never_expat() -> Iterator[None]:
-    """Has the tolerant parser read all up to the end of the root element."""
+def never_expat(*, but_for_entries: bool = False) -> Iterator[None]:
+    """Has the tolerant parser read all up to the end of the root element, or all but whole entries."""
     parse = EntryParser._parse
 
     def parse_tolerantly(parser: EntryParser, *, final: bool) -> bool:
@@ -41,6 +42,8 @@ def never_expat() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(EntryParser, "_parse", parse_tolerantly)
+        if not but_for_entries:
+            patched.setattr(ExpatDriver, "read_entry", lambda driver, start, stop: False)
         yield
 
 
@@ -75,10 +78,10 @@ def test_there_are_well_formed_documents() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", [0, 1, 50])
-def test_well_formed_document_is_read_as_by_expat(size: int) -> None:
+@pytest.mark.parametrize(("size", "but_for_entries"), [(0, False), (0, True), (1, False), (50, False), (50, True)])
+def test_well_formed_document_is_read_as_by_expat(size: int, but_for_entries: bool) -> None:
     by_expat = expected()
-    with never_expat():
+    with never_expat(but_for_entries=but_for_entries):
         for path, items in by_expat.items():
             assert read(path.read_bytes(), size) == items, path
 
@@ -90,8 +93,9 @@ def test_made_up_document_is_read_as_by_expat(made_up: ModuleType, seed: int) ->
     body = made_up.document(Random(seed))  # noqa: S311
     if is_well_formed(body):
         expected = read(body)
-        with never_expat():
-            assert read(body) == expected
+        for but_for_entries in (False, True):
+            with never_expat(but_for_entries=but_for_entries):
+                assert read(body) == expected
 
 
 @pytest.mark.parametrize("size", [0, 1])
@@ -110,6 +114,30 @@ def test_namespaces_of_an_entry_and_of_its_fields_are_their_own(size: int) -> No
     assert [item.loc[-1] for item in expected if isinstance(item, sr.UrlRecord)] == ["1", "3", "4", "5"]
     with never_expat():
         assert read(body, size) == expected
+
+
+NESTED = "<url><loc>https://example.com/{0}</loc>" + 20 * "<a>" + 20 * "</a>" + "</url>"
+WITH_END = "<url><!-- </url> --><loc>https://example.com/{0}</loc><a><![CDATA[</url>]]></a></url>"
+
+
+@pytest.mark.parametrize(("entry", "most"), [(NESTED, 2), (WITH_END, 12)])
+def test_undamaged_entry_behind_a_fault_is_read_by_expat(
+    entry: str, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By rules, so many small tags would take more steps of work than their bytes allow (S16)."""
+    looked = []
+
+    def counted(data: bytearray, start: int, **how: Any) -> object:
+        looked.append(start)
+        return next_token(data, start, **how)
+
+    monkeypatch.setattr(markup, "next_token", counted)
+    undamaged = "".join(map(entry.format, range(3_000)))
+    body = f"<urlset><url><loc>https://example.com/x</lok></url>{undamaged}</urlset>"
+    document = parse(body.encode(), scans=False)
+    assert len(document.locs) == 3_001
+    assert document.outcome().complete
+    assert len(looked) < 3_000 * most
 
 
 @pytest.mark.slow

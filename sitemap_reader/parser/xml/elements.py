@@ -271,6 +271,13 @@ class Vocabulary(dict[str, str]):
             return ""
         return self._mistaken.get(namespace) or self.namespaces.prefix_of(namespace)
 
+    def may_hold_entry(self, field: str) -> bool:
+        """Whether an element with the name of an entry may be part of a field: not in one of the protocol.
+
+        `<url><loc>https://example.com/a<loc /><url />` is well-formed, and each entry would be inside of the first.
+        """
+        return self.implied_entry is None or field not in self.tags or not is_core(field)
+
     def would_note(self, namespace: str) -> bool:
         """Whether the next element in a namespace is the first one, and may have a Problem for that."""
         return namespace not in self._judged and bool(self._fault(namespace) or self._declared_as(namespace))

@@ -251,7 +251,6 @@ class EntryBuilder:
         self._place = place
         self._depth_left = self._limits.max_xml_depth - len(self._ancestors)
         self.in_section = False
-        self.abandon()
         parser.StartCdataSectionHandler = self._start_section
         parser.EndCdataSectionHandler = self._end_section
         parser.ProcessingInstructionHandler = self._instruction
@@ -295,10 +294,9 @@ class EntryBuilder:
                 self._start_ancestor(name, tag, attributes)
             return
         parent = stack[-1]
-        if depth == 1:
-            if tag in vocabulary.entries:
-                raise Misplaced("an entry begins inside another", self._place.offset)
-        elif parent.tag in vocabulary.void_tags and tag in vocabulary.tags:
+        if tag in vocabulary.entries and not (depth > 1 and vocabulary.may_hold_entry(stack[1].tag)):
+            raise Misplaced("an entry begins inside another", self._place.offset)
+        if depth > 1 and parent.tag in vocabulary.void_tags and tag in vocabulary.tags:
             raise Misplaced(f"<{tag}> begins inside of <{parent.tag}>", self._place.offset)
         self.elements += 1
         if self.elements > self._max_elements:
@@ -379,6 +377,10 @@ class EntryBuilder:
         if is_link and sum(map(is_link, element)) > 1:
             self._note_hiding("a second link of an entry")
         self.out.append(entry)
+
+    @property
+    def is_in_entry(self) -> bool:
+        return bool(self._stack)
 
     @property
     def complete_fields(self) -> int:

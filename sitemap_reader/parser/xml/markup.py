@@ -215,12 +215,12 @@ class ReplayBuffer:
     `tag` is the offset of the last tag outside entries, or of the last entry's end tag; `is_tag` is False for the end
     of an empty element (`<a/>`), whose offset is after the tag. Bytes count for max_entry_bytes from there on. The tag
     `is_after_entry` if it ended one, `is_after_root` if it began a root that holds entries only. So many bytes were
-    `skipped`, with their lines: they were never in `data`.
+    `skipped`: they were never in `data`.
     """
 
     def __init__(self, line: int, limits: Limits) -> None:
         self.data = bytearray()
-        self.start = self.tag = self.skipped = self.skipped_lines = 0
+        self.start = self.tag = self.skipped = 0
         self.line = self._tag_line = line
         self.is_tag = True
         self.is_after_entry = self.is_after_root = False
@@ -308,7 +308,6 @@ class ReplayBuffer:
         self.start += size
         self.skipped += size
         self.line += breaks
-        self.skipped_lines += breaks
         self.tag, self._tag_line = self.start - end_tag_size, self.line
         self.is_after_entry = True
 

@@ -44,6 +44,7 @@ from .markup import (
     TokenReader,
     attributes,
     declares_namespace,
+    element_end,
     end_tag,
     has_controls,
     holds_entry,
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from ...model.limits import Limits
     from ...model.problems import Kind, Severity
     from .entry_builder import EntryBuilder, OpenEntry
+    from .expat_driver import ExpatDriver
     from .markup import ReplayBuffer
     from .repairs import Budget, RepairLog, XmlFault
 
@@ -171,13 +173,13 @@ class Names:
             self._event_names[name] = found
         return found
 
-    def tag_of(self, token: Token) -> str:
+    def tag_of(self, name: bytes, attributes: bytes = b"") -> str:
         """The tag that the builder has for a start tag, by the namespaces with which it will be given."""
         vocabulary = self._builder.vocabulary
-        if not self.inner and not token.rest and token.name in self._event_names:
-            return vocabulary.tag_of(self._event_names[token.name])
-        prefix, _, own = token.name.decode().rpartition(":")
-        namespace = self._namespace_of(prefix, _namespaces_in(token))
+        if not self.inner and not attributes and name in self._event_names:
+            return vocabulary.tag_of(self._event_names[name])
+        prefix, _, own = name.decode().rpartition(":")
+        namespace = self._namespace_of(prefix, _namespaces_in(attributes))
         if namespace is None:
             namespace = self._namespace_of_undeclared(prefix)
         return vocabulary.tag_of(f"{namespace}}}{own}" if namespace else own)
@@ -208,9 +210,9 @@ class Names:
         return namespace
 
 
-def _namespaces_in(token: Token) -> dict[str, str]:
-    """The namespaces that a start tag declares, by prefix."""
-    return _declared(attributes(token.rest).found) if b"xmlns" in token.rest else {}
+def _namespaces_in(written: bytes) -> dict[str, str]:
+    """The namespaces that the attributes of a start tag declare, by prefix."""
+    return _declared(attributes(written).found) if b"xmlns" in written else {}
 
 
 def _declared(found: list[Attribute]) -> dict[str, str]:
@@ -262,6 +264,8 @@ _NO_ATTRIBUTES = Attributes([], b"")
 _TAGS = frozenset(("start", "stop", "stray"))
 _HOLD_FIELDS = CONTAINERS - VOID_EXTENSIONS
 _SNIPPET_BYTES = 80
+_MAX_WHOLE_BYTES = 16 * 1024  # of an entry that expat is given
+_MAX_INTERVAL = 4096  # entries between two that it is given
 _MIN_WAKE_BYTES = 64  # a token that has not ended is not looked at with every byte
 
 
@@ -272,13 +276,20 @@ class TolerantParser(EventHandlers):
     """
 
     def __init__(
-        self, limits: Limits, budget: Budget, buffer: ReplayBuffer, builder: EntryBuilder, repairs: RepairLog
+        self,
+        limits: Limits,
+        budget: Budget,
+        expat: ExpatDriver,
+        buffer: ReplayBuffer,
+        builder: EntryBuilder,
+        repairs: RepairLog,
     ) -> None:
         self.position = 0  # where the next token is looked for
         self.offset = 0
         self.start_tag = b""
         self._limits = limits
         self._budget = budget
+        self._expat = expat
         self._buffer = buffer
         self._builder = builder
         self._repairs = repairs
@@ -292,6 +303,7 @@ class TolerantParser(EventHandlers):
         self._faults = 0
         self._unended_names: set[bytes] = set()  # without an end tag in the rest
         self._wake_bytes = 0  # so many unread bytes are waited for
+        self._interval = self._entries_left = 1  # entries up to the next that expat is given
         # the present token
         self._token = _NO_TOKEN
         self._kind = _MALFORMED  # of the Problem of its rule
@@ -324,6 +336,7 @@ class TolerantParser(EventHandlers):
 
     def attach(self) -> None:
         """Goes on inside the elements around entries that the builder has open."""
+        self._builder.abandon()
         self._builder.attach(self, self)
         self._outer[:] = self._builder.names
         self._inner.clear()
@@ -467,9 +480,13 @@ class TolerantParser(EventHandlers):
         return is_too_deep or len(others) > self._limits.max_attributes
 
     def _is_misplaced(self, names: list[bytes], token: Token) -> bool:
-        if len(names) == 1:
-            return self._names.tag_of(token) in self._builder.vocabulary.entries
-        return _is_void(names[-1]) and self._names.tag_of(token) in self._builder.vocabulary.tags
+        vocabulary, tag = self._builder.vocabulary, self._names.tag_of(token.name, token.rest)
+        is_inside_field = len(names) > 1
+        if tag in vocabulary.entries and not (
+            is_inside_field and vocabulary.may_hold_entry(self._names.tag_of(names[1]))
+        ):
+            return True
+        return is_inside_field and _is_void(names[-1]) and tag in vocabulary.tags
 
     def _read_token(self, token: Token) -> bool:
         """Reads a token and the text before it; whether it ends the root element."""
@@ -495,15 +512,43 @@ class TolerantParser(EventHandlers):
         place = "anywhere"
         if token.kind in ("start", "stop"):
             place = "outside" if not was_inside else "damaged" if self._is_damaged else "intact"
-        for applies, act, kind in RULES[token.kind, place]:
+        is_whole = place == "outside" and token.kind == "start" and self._read_whole(token)
+        for applies, act, kind in () if is_whole else RULES[token.kind, place]:
             if applies is None or applies(self, token):
                 self._kind = kind
                 act(self, token)
                 break
         if self._text:
             self._give_pending()
-        self._follows_entry = was_inside and not self._inner
+        self._follows_entry = is_whole or (was_inside and not self._inner)
         return not self._inner and self._settle()
+
+    def _read_whole(self, token: Token) -> bool:
+        """Has expat read the entry that begins; False where it is damaged, or its end is not there: the rules read it.
+
+        After an attempt that failed, the number of entries to the next one doubles.
+        """
+        if self._fault or not token.is_well_formed or token.is_empty or token.text.strip() or not self._is_entry(token):
+            return False
+        self._entries_left -= 1
+        if self._entries_left:
+            return False
+        buffer, longest = self._buffer, min(_MAX_WHOLE_BYTES, self._limits.max_token_bytes)
+        end = element_end(buffer.data, token.start, token.name, token.start + longest)
+        is_read = False
+        if end and not buffer.is_too_long(buffer.start + end):
+            self._is_damaged = None
+            self._begin_entry()
+            is_read = self._expat.read_entry(self.offset, buffer.start + end)
+            if is_read:
+                self.position = buffer.start + end
+            else:
+                self._builder.abandon()
+                self._repairs.forget_hiding(self.offset)
+            self._builder.attach(self, self)
+        self._interval = 1 if is_read else min(2 * self._interval, _MAX_INTERVAL)
+        self._entries_left = self._interval
+        return is_read
 
     def _read_fields(self) -> None:
         """Reads the fields that come next in the entry or a container, as long as no rule concerns them."""
@@ -937,7 +982,7 @@ class TolerantParser(EventHandlers):
         return self._names.knows(name) and local(name) in TEXTS
 
     def _is_entry(self, token: Token) -> bool:
-        return self._names.tag_of(token) in self._builder.vocabulary.entries
+        return self._names.tag_of(token.name, token.rest) in self._builder.vocabulary.entries
 
     def _open_entry(self, token: Token) -> None:
         self._is_damaged = None if token.is_well_formed else True
@@ -945,8 +990,8 @@ class TolerantParser(EventHandlers):
         self._open(token, is_empty=token.is_empty, is_entry=True)
 
     def _is_location_of_no_entry(self, token: Token) -> bool:
-        vocabulary = self._builder.vocabulary
-        return vocabulary.implied_entry is not None and self._names.tag_of(token) == vocabulary.location
+        vocabulary, tag = self._builder.vocabulary, self._names.tag_of(token.name, token.rest)
+        return vocabulary.implied_entry is not None and tag == vocabulary.location
 
     def _imply_entry(self, token: Token) -> None:
         """Begins the entry that a location outside of any belongs to; the location is read after that."""
@@ -955,7 +1000,7 @@ class TolerantParser(EventHandlers):
         name = prefix + colon + (self._builder.vocabulary.implied_entry or "").encode()
         self._text = self._text.rstrip().removesuffix(name + b">")  # `url>`: without the `<` it is text
         self._begin_entry()
-        self._push(name, token.start, {}, _namespaces_in(token), is_entry=True)
+        self._push(name, token.start, {}, _namespaces_in(token.rest), is_entry=True)
         self._missing(b"<" + name + b">", "before the entry's first field")
         self.position = self.offset
 
