@@ -140,6 +140,16 @@ def test_undamaged_entry_behind_a_fault_is_read_by_expat(
     assert len(looked) < 3_000 * most
 
 
+def test_what_may_be_hidden_before_an_entry_is_reported_though_expat_stops_in_that() -> None:
+    """Where `</entry>` is missing, the second link was found at the tag of the next entry, which is read twice."""
+    body = b"""<feed xmlns="http://www.w3.org/2005/Atom">
+<entry><link href="https://example.com/1"/><link href="https://example.com/2"/>
+<entry><link href="https://example.com/3"/><a b=1>x</a></entry>
+</feed>"""
+    kinds = [problem.kind for problem in sr.parse(body).problems]
+    assert kinds == ["missing tag added", "malformed tag read as the intended one", "entry that may be hidden"]
+
+
 @pytest.mark.slow
 def test_document_that_is_cut_is_read_as_by_expat() -> None:
     """With the fields that have ended, and the Problem that it is cut."""

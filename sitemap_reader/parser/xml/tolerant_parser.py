@@ -544,7 +544,7 @@ class TolerantParser(EventHandlers):
                 self.position = buffer.start + end
             else:
                 self._builder.abandon()
-                self._repairs.forget_hiding(self.offset)
+                self._repairs.forget_hiding(self.offset + 1)  # at its tag the entry before may have ended
             self._builder.attach(self, self)
         self._interval = 1 if is_read else min(2 * self._interval, _MAX_INTERVAL)
         self._entries_left = self._interval
