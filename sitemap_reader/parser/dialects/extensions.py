@@ -274,10 +274,14 @@ def _record_reader(tag: str, record: type) -> ElementReader:
 def missing_values(tag: str, stated: Container[str] = ()) -> Iterator[tuple[str, str]]:
     """(message, field) of each value that an element needs, and that is not among the fields it states."""
     prefix, _, name = tag.partition(":")
-    article = "an" if name[0] in "aeiou" else "a"
     for field in _REQUIRED[tag]:
         if field not in stated:
-            yield f"{article} {name} without a {'location' if field == 'loc' else field}", f"{prefix}:{field}"
+            value = "location" if field == "loc" else field
+            yield f"{_with_article(name)} without {_with_article(value)}", f"{prefix}:{field}"
+
+
+def _with_article(noun: str) -> str:
+    return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
 
 
 # Element -> the fields without which it has no record.
