@@ -466,13 +466,6 @@ class Token(NamedTuple):
         return is_extension or self.name in VOID
 
 
-# Nearly all fields: text in a start tag without attributes and its end tag. Their names are none of an entry.
-_PLAIN_FIELD = (
-    rb"([^<\]]*+)<((?:(?!(?i:url|sitemap)>|item>|entry>|[\w.-]++:(?i:url|sitemap|item|entry)>)" + _PLAIN_NAME + rb"))>"
-    rb"([^<\]]*+)</\2" + _BLANK + rb"*+>"
-)
-PLAIN_FIELD = re.compile(_PLAIN_FIELD)
-PLAIN_FIELDS = re.compile(b"(?:%s)++" % _PLAIN_FIELD)
 _token = tuple.__new__  # the constructor of a NamedTuple takes twice as long
 
 

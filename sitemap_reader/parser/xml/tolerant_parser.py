@@ -28,8 +28,6 @@ from .markup import (
     HTML,
     KNOWN,
     LOCATIONS,
-    PLAIN_FIELD,
-    PLAIN_FIELDS,
     PREFIXES,
     RESERVED_NAMESPACES,
     ROOTS,
@@ -394,11 +392,8 @@ class TolerantParser(EventHandlers):
         buffer = self._buffer
         if self._wake_bytes and buffer.end - self.position < self._wake_bytes and not final:
             return None
-        inner = self._inner
-        if inner and (len(inner) == 1 or inner[-1].local in _HOLD_FIELDS) and self._depth < self._limits.max_xml_depth:
-            self._read_fields()
         token = self._tokens.at(self.position, self._own, final=final)
-        if token and self._is_damaged is None and inner and not self._fits(token):
+        if token and self._is_damaged is None and self._inner and not self._fits(token):
             self._is_damaged = self._is_mismatch(token, final=final)
             if self._is_damaged is None:
                 token = None
@@ -439,10 +434,6 @@ class TolerantParser(EventHandlers):
         position, data, first = self.position, self._buffer.data, self._buffer.start
         following: Token | None = token
         while matches and names and elements <= most and not self._buffer.is_too_long(position):
-            if self._may_hold_fields(names) and (fields := PLAIN_FIELDS.match(data, position - first)):
-                elements += data.count(b"</", fields.start(), fields.end())
-                position, own = first + fields.end(), None
-                continue
             try:
                 following = self._tokens.at(position, own, final=final)
             except Stop:  # once more where it is read
@@ -459,10 +450,6 @@ class TolerantParser(EventHandlers):
                 names.pop()
         self._budget.spend_on_markup(data, self.position - first, position - first, CHECK_STEPS)
         return not matches if following or final else None
-
-    def _may_hold_fields(self, names: list[bytes]) -> bool:
-        """Whether the builder accepts any field inside of these elements."""
-        return len(self._outer) + len(names) < self._limits.max_xml_depth and not _is_void(names[-1])
 
     def _matches(self, names: list[bytes], token: Token) -> bool:
         """Whether a token is well-formed and the builder accepts it inside of these elements."""
@@ -550,40 +537,6 @@ class TolerantParser(EventHandlers):
         self._entries_left = self._interval
         return is_read
 
-    def _read_fields(self) -> None:
-        """Reads the fields that come next in the entry or a container, as long as no rule concerns them."""
-        data, first, element = self._buffer.data, self._buffer.start, self._inner[-1]
-        is_entry = len(self._inner) == 1
-        begun, self._token = self.position, _NO_TOKEN
-        while match := PLAIN_FIELD.match(data, self.position - first):
-            text, name, content = match.groups()
-            own = local(name) if b":" in name else name
-            is_location = own in LOCATIONS
-            if is_location:
-                is_other = is_entry and self._may_locate_another_entry(name)
-                is_other = is_other or self._is_inner_location(name, len(self._inner))
-            else:
-                is_stray = b"://" in content and b":" not in name and not self._names.knows(name)
-                is_other = is_stray or own in CONTAINERS
-            is_unusual = is_other or (b">" in content and names_location(name))
-            concerns_rules = special_in(text) or (is_unusual and self._is_damaged is not False)
-            if concerns_rules or self._buffer.is_too_long(first + match.end(3)):
-                break
-            if text:
-                self.CharacterDataHandler(text.decode())
-                element.has_text = element.has_text or not text.isspace()
-            self.offset = first + match.start(2) - 1
-            self._text_start, self.position = self.position, first + match.end()
-            element.has_markup = True
-            if not is_location:
-                self._has_fields = self._has_location
-            elif is_entry:
-                is_blank = not content or content.isspace()
-                self._has_location, self._has_empty_location = self._has_location or not is_blank, is_blank
-            self._give_field(name, content, first + match.start(3))
-            self._budget.spend(TOKEN_STEPS)
-        self._budget.spend(self.position - begun)
-
     def _settle(self) -> bool:
         """Drops what was read, up to a token outside entries; whether the root element has ended there."""
         self._explain_fault()
@@ -640,17 +593,6 @@ class TolerantParser(EventHandlers):
         else:
             self._outer.append(name)
             names.forget()
-
-    def _give_field(self, name: bytes, content: bytes, offset: int) -> None:
-        """Gives a field without attributes to the builder, whose text begins at an offset. Raises NoCharacter."""
-        event_name = self._names.event_name(name, {}, self.offset)
-        self.StartElementHandler(event_name, {})
-        if special_in(content):
-            self.CharacterDataHandler(self._characters.text(content, offset, is_exact=names_location(name)))
-        else:
-            self.CharacterDataHandler(content.decode())
-        self.offset = offset + len(content)
-        self.EndElementHandler(event_name)
 
     def _pop(self) -> OpenElement:
         """Gives the end of the innermost element of the entry to the builder."""
@@ -780,7 +722,9 @@ class TolerantParser(EventHandlers):
         if self._inner:
             name = self._inner[-1].name
             is_known = len(self._inner) > 1 and (b":" in name or self._names.knows(name))
-            is_expected = is_known and not self._is_inner_location(name, len(self._inner) - 1)
+            # So deep in an entry, it may be the location of one whose start is lost.
+            is_deep = len(self._inner) > 2 and not any(element.namespaces for element in self._inner)
+            is_expected = is_known and not (is_deep and name in (b"loc", b"link"))
         else:
             is_feed = not self._builder.vocabulary.implied_entry
             # The feed's own links precede its items.
@@ -789,10 +733,6 @@ class TolerantParser(EventHandlers):
             )
         if not is_expected:
             self._stray_url = self.line, written
-
-    def _is_inner_location(self, name: bytes, depth: int) -> bool:
-        """Whether an element of this name, so deep in the entry, may locate an entry whose start is lost."""
-        return name in (b"loc", b"link") and depth > 1 and not any(element.namespaces for element in self._inner)
 
     def _report_stray_url(self, repairs: int) -> None:
         """Where the markup around a stray URL was repaired, that may be all that is left of an entry."""
@@ -1076,13 +1016,11 @@ class TolerantParser(EventHandlers):
     def _is_location_of_another_entry(self, token: Token) -> bool:
         """Whether this is a second location after other fields: the tags between two entries may be lost."""
         return (
-            self._may_locate_another_entry(token.name)
+            self._has_fields
+            and token.name in (b"loc", b"link")
             and not token.rest.strip()
             and not any(element.local in CONTAINERS or element.namespaces for element in self._inner)
         )
-
-    def _may_locate_another_entry(self, name: bytes) -> bool:
-        return self._has_fields and name in (b"loc", b"link")
 
     def _ends_field(self, token: Token) -> bool:
         """Whether something open cannot contain it: a field, or a container of the same name."""
