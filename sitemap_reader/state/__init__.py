@@ -1,7 +1,4 @@
-"""The SQLite state file: what each site listed in earlier runs, and what is new, updated or removed since.
-
-Batches of a run go in; changes come out. Imports pipeline/ and all folders below it.
-"""
+"""The SQLite state file: what each site listed in earlier runs, and what is new, updated or removed since."""
 
 import lazy_loader
 

@@ -1,7 +1,5 @@
 """ChangeLog: the changes that a watch has found, numbered, in the state; and how far each sink has received them.
 
-In: changes as JSON lines, in the transaction that stores their document, so that a change is logged exactly once. Out:
-the same lines with `seq`, `at` and `site`. Each entry of the log has the changes of one document, or a part of them.
 Entries are on the disk before they can be read: so after a power failure no number is used again that a receiver has.
 """
 
@@ -60,7 +58,7 @@ class ChangeLog:
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._last_seq = self._last_at = self._synced_seq = 0
+        self.last_seq = self._last_at = self._synced_seq = 0  # last_seq: of the newest change; 0 if there is none yet
         with sqlite_errors(state.name):
             self._id: str = only_row(state.db.execute("SELECT id FROM log_id"))[0]
         self.reload()
@@ -69,12 +67,7 @@ class ChangeLog:
         """Continues behind the newest entry of the state, after a rollback."""
         query = "SELECT last_seq, at FROM change_log ORDER BY last_seq DESC LIMIT 1"
         with sqlite_errors(self._state.name):
-            self._last_seq, self._last_at = self._state.db.execute(query).fetchone() or (0, 0)
-
-    @property
-    def last_seq(self) -> int:
-        """The number of the newest change; 0 if there is none yet."""
-        return self._last_seq
+            self.last_seq, self._last_at = self._state.db.execute(query).fetchone() or (0, 0)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -91,14 +84,14 @@ class ChangeLog:
         lines = encode_changes(piece, site=site).splitlines()
         at_micros = max(self._last_at, micros(at))
         numbered = []
-        for seq, line in enumerate(lines, self._last_seq + 1):
+        for seq, line in enumerate(lines, self.last_seq + 1):
             head = orjson.dumps({"seq": seq, "at": stamp(moment(at_micros))})
             numbered.append(b"%s,%s\n" % (head[:-1], line[1:]))
-        last_seq = self._last_seq + len(lines)
+        last_seq = self.last_seq + len(lines)
         row = (last_seq, len(lines), at_micros, site, zlib.compress(b"".join(numbered), _LEVEL))
         with sqlite_errors(self._state.name):
             self._state.db.execute("INSERT INTO change_log VALUES (?, ?, ?, ?, ?)", row)
-        self._last_seq, self._last_at = last_seq, at_micros
+        self.last_seq, self._last_at = last_seq, at_micros
         return len(lines)
 
     def after(self, seq: int, entries: int) -> Iterator[LogEntry]:
@@ -106,9 +99,9 @@ class ChangeLog:
 
         There are fewer if they are large: behind the first, only as many as have a MiB in the state.
         """
-        if self._synced_seq < self._last_seq:
+        if self._synced_seq < self.last_seq:
             self._state.sync()
-            self._synced_seq = self._last_seq
+            self._synced_seq = self.last_seq
         query = "SELECT * FROM change_log WHERE last_seq > ? ORDER BY last_seq LIMIT ?"
         size = 0
         with sqlite_errors(self._state.name), closing(self._state.db.execute(query, (seq, entries))) as rows:
@@ -119,12 +112,10 @@ class ChangeLog:
                 lines = decode_value(zlib.decompress, lines)
                 yield LogEntry(last_seq - changes + 1, last_seq, moment(at), site, lines, self._id)
 
-    # --- sinks ---
-
     def cursor(self, sink: str, at: datetime) -> int:
         """The number of the last change that a sink has received; a new sink begins behind the newest change."""
         with self._state.transaction():
-            values = (sink, self._last_seq, micros(at))
+            values = (sink, self.last_seq, micros(at))
             self._state.db.execute("INSERT INTO sink VALUES (?, ?, ?) ON CONFLICT DO NOTHING", values)
             return int(only_row(self._state.db.execute("SELECT seq FROM sink WHERE name = ?", (sink,)))[0])
 

@@ -1,7 +1,4 @@
-"""The rules of a sync that need no database: which of several listings of a URL counts, and how a document changed.
-
-In: listings of URLs, and the rows of what a document lists. Out: the listings that count, each URL once.
-"""
+"""The rules of a sync that need no database: which of several listings of a URL counts, and how a document changed."""
 
 from __future__ import annotations
 
@@ -72,7 +69,6 @@ class PreviousListings:
 
     @property
     def has_any(self) -> bool:
-        """Whether any URL had a listing before."""
         return bool(self.own or self.elsewhere)
 
     def counted(self, key: int) -> list[Listing]:
@@ -83,7 +79,6 @@ class PreviousListings:
         return counted or [listing for _, listing in elsewhere]
 
     def documents(self, key: int) -> Iterator[int]:
-        """The numbers of all documents that list the URL or listed it."""
         if key in self.own:
             yield self.own[key].document
         yield from (listing.document for _, listing in self.elsewhere.get(key, ()))
@@ -113,7 +108,6 @@ class DocumentChanges:
     entry_only: int = 0
 
     def count(self, old: Listing, new: Listing) -> None:
-        """Counts one URL whose listing in the document changed."""
         lastmod = old[1:3] != new[1:3]
         entry = old[3:] != new[3:]
         self.both += lastmod and entry
@@ -162,13 +156,11 @@ def counted_places(batches: Callable[[], Iterable[Rows]]) -> dict[int, int]:
 
 
 def change_pieces(changes: Iterable[Change | None]) -> Iterator[list[Change]]:
-    """Changes in lists of at most MAX_PIECE_URLS; None is left out."""
     found = (change for change in changes if change is not None)
     while piece := [*islice(found, MAX_PIECE_URLS)]:
         yield piece
 
 
 def new_pieces(urls: UrlBatch) -> Iterator[UrlBatch]:
-    """New URLs in document order, in batches of at most MAX_PIECE_URLS."""
     for start in range(0, len(urls), MAX_PIECE_URLS):
         yield urls.part(start, min(start + MAX_PIECE_URLS, len(urls)))

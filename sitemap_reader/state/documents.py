@@ -1,8 +1,4 @@
-"""The documents of one site in a state: their validators, completeness and lastmod history, updated by each run.
-
-In: outcomes, and the children that indexes list. Out: a DocumentCache for the next crawl; which documents are
-unchanged, which are gone, and which leave it undecided what is removed. Never commits.
-"""
+"""The documents of one site in a state: their validators, completeness and lastmod history, updated by each run."""
 
 from __future__ import annotations
 
@@ -107,15 +103,28 @@ class SiteDocuments:
 
     def cache(self, trust: Trust) -> DocumentCache:
         """What the crawl needs for conditional requests, and to skip documents that did not change."""
-        rows = {row.id: row for row in self._rows("")}
-        proven = {row.stored.url for row in rows.values() if is_proven(row.history)}
+        rows = self._rows("")
+        proven = {row.stored.url for row in rows if is_proven(row.history)}
         children = self._children()
-        documents = {
-            row.stored.url: _cached(row, proven, children.get(row.id, ()))
-            for row in rows.values()
-            if row.stored.complete
-        }
-        names = frozenset(row.stored.url for row in rows.values() if row.stored.format)
+        documents = {}
+        for row in rows:
+            stored = row.stored
+            if not stored.complete:
+                continue
+            assert stored.read_at is not None and stored.looked_at is not None and stored.format is not None  # noqa: S101, PT018 - of a complete one
+            documents[stored.url] = CachedDocument(
+                stored.format,
+                _sendable(stored.etag),  # an earlier version stored any
+                _sendable(stored.last_modified),
+                stored.sha256,
+                row.authorities,
+                _lastmod(stored),
+                stored.read_at,
+                stored.looked_at,
+                index_is_accurate=not proven.isdisjoint(stored.parents),
+                children=children.get(row.id, ()),
+            )
+        names = frozenset(row.stored.url for row in rows if row.stored.format)
         return DocumentCache(self._started, trust, documents, names)
 
     def get(self, url: str) -> DocumentRow:
@@ -132,7 +141,6 @@ class SiteDocuments:
         return rows[0]
 
     def add_children(self, refs: Sequence[SitemapRef]) -> None:
-        """Notes children of an index that is being read."""
         rows = []
         for ref in refs:
             self._children_added += 1
@@ -147,7 +155,6 @@ class SiteDocuments:
     # --- at the end of a document ---
 
     def is_same(self, row: DocumentRow, outcome: Outcome) -> bool:
-        """Whether the document has the bytes of the stored version, and the same URL scope."""
         stored = row.stored
         same_bytes = stored.complete and outcome.complete and stored.sha256 == outcome.sha256
         return same_bytes and row.authorities is not None and row.authorities == _authorities(outcome)
@@ -215,9 +222,8 @@ class SiteDocuments:
     def index_lastmods(self, url: str) -> LastmodEvidence:
         """The lastmods that an index states for its children; _observe() counts the changes."""
         lastmods = LastmodEvidence()
-        children = self._db.execute(
-            "SELECT lastmod, precision FROM named WHERE run = ? AND sitemap = ?", (self._run, url)
-        )
+        query = "SELECT lastmod, precision FROM named WHERE run = ? AND sitemap = ?"
+        children = self._db.execute(query, (self._run, url))
         while some := children.fetchmany(_CHILDREN_AT_ONCE):
             dates, precisions = zip(*some, strict=True)
             lastmods.add(dates, precisions)
@@ -283,16 +289,13 @@ class SiteDocuments:
                 yield row, Departure.GONE if is_gone else Departure.LEFT if has_siblings else Departure.EMPTIED
 
     def clear(self, row: DocumentRow) -> None:
-        """Resets a document whose URLs were unlisted."""
         self._db.execute("DELETE FROM child WHERE document = ?", (row.id,))
         self._set(row, complete=0, entries=0, etag=None, last_modified=None, sha256=None)
 
     def delete(self, row: DocumentRow) -> None:
-        """Deletes the row of a document."""
         self._db.execute("DELETE FROM document WHERE id = ?", (row.id,))
 
     def mark_missing(self) -> None:
-        """Sets `gone_since` of the documents that were not listed in this run."""
         self._db.execute(
             "UPDATE document SET gone_since = ? WHERE site = ? AND run <> ? AND gone_since IS NULL",
             (micros(self._started), self._site, self._run),
@@ -332,7 +335,6 @@ class SiteDocuments:
         return any(not set(parents).isdisjoint(row.stored.parents) for row in rows)
 
     def _was_left_out(self, row: DocumentRow) -> bool:
-        """Whether a parent that listed the document does not any longer, and was read whole in this run."""
         marks = ", ".join("?" * len(row.stored.parents))
         query = f"SELECT 1 FROM document WHERE site = ? AND run = ? AND fine AND format = ? AND url IN ({marks})"
         parameters = (self._site, self._run, Format.INDEX.value, *row.stored.parents)
@@ -384,23 +386,6 @@ def _row(row: tuple[Any, ...]) -> DocumentRow:
 
 _HISTORY = msgspec.json.Decoder(History)
 _PARENTS = msgspec.json.Decoder(tuple[str, ...])
-
-
-def _cached(row: DocumentRow, proven: set[str], children: tuple[SitemapRef, ...]) -> CachedDocument:
-    stored = row.stored
-    assert stored.read_at is not None and stored.looked_at is not None and stored.format is not None  # noqa: S101, PT018 - of a complete one
-    return CachedDocument(
-        stored.format,
-        _sendable(stored.etag),  # an earlier version stored any
-        _sendable(stored.last_modified),
-        stored.sha256,
-        row.authorities,
-        _lastmod(stored),
-        stored.read_at,
-        stored.looked_at,
-        index_is_accurate=not proven.isdisjoint(stored.parents),
-        children=children,
-    )
 
 
 def stored_authorities(outcome: Outcome) -> str | None:

@@ -1,7 +1,7 @@
 """Conversion between records and the rows of a state, and the comparison of two listings of a URL.
 
-In: UrlBatches. Out: integers and text. Of nested values (images, news and others) a row holds a digest, which shows
-that they changed and not how. All values can be JSON, so that SQLite returns many rows as one value.
+Of nested values (images, news and others) a row holds a digest, which shows that they changed and not how. All values
+can be JSON, so that SQLite returns many rows as one value.
 """
 
 from __future__ import annotations
@@ -85,11 +85,7 @@ def comparable_lastmod(lastmod: int | None, precision: int | None) -> int:
     return lastmod if precision == SUBSECOND else lastmod * 1_000_000
 
 
-# --- values ---
-
-
 def moment(number: int) -> datetime:
-    """The datetime of micros()."""
     return EPOCH + timedelta(microseconds=number)
 
 
@@ -98,8 +94,6 @@ def record_of(loc: str, listing: Listing, sitemap: str | None) -> UrlRecord:
     lastmod, precision = lastmod_of(listing.lastmod, listing.precision)
     return UrlRecord(loc, lastmod, precision, changefreq_of(listing.changefreq), listing.priority, sitemap=sitemap)
 
-
-# --- rows ---
 
 # A row has lastmod, precision, changefreq and priority in one value. Usually that is an integer: the lastmod in seconds
 # (or in milliseconds, where its precision is SUBSECOND) times SCALE, plus the code of the other three. Microseconds,
@@ -127,7 +121,6 @@ _SUBSECOND_RANGE = _SECOND_RANGE[0] * 1_000_000, _SECOND_RANGE[1] * 1_000_000
 
 
 def pack_stated(lastmod: int | None, precision: int | None, changefreq: int | None, priority: float | None) -> Stated:
-    """The stated value of a URL."""
     code = _CODE_OF.get((precision, changefreq, priority))
     unit = 1_000 if precision == SUBSECOND else 1
     if code is None or (lastmod is None) != (precision is None) or (lastmod or 0) % unit:
@@ -204,18 +197,15 @@ class Rows:
         return cls(urls, keys, stated, nested)
 
     def only(self, mask: Sequence[bool]) -> Rows:
-        """The URLs whose mask is true."""
         if all(mask):
             return self
         columns: list[Any] = [column and [*compress(column, mask)] for column in (self.keys, self.stated, self.nested)]
         return Rows(self.urls.only(mask), *columns)
 
     def listing(self, document: int, index: int) -> Listing:
-        """The listing of the URL at an index."""
         return Listing.of_row(document, self.stated[index], self.nested[index] if self.nested else None)
 
     def prefix(self) -> str:
-        """What all locs begin with."""
         store: Any = self.urls.store
         if isinstance(store, ObjectColumns):
             return os.path.commonprefix([*self.urls.locs])  # noqa: RUF071 - of text, and no path
@@ -258,7 +248,6 @@ class StoredRows:
         return cls(keys, stated, nested if any(nested) else None)
 
     def listing(self, document: int, key: int) -> Listing:
-        """The listing of a row."""
         place = self.places[key]
         return Listing.of_row(document, self.stated[place], self.nested[place] if self.nested else None)
 

@@ -1,11 +1,8 @@
 """Opens the SQLite file of a state and migrates it to the current schema; also opens temporary databases.
 
-In: a path. Out: a connection with an exclusive lock, or a StateError; SQLite's errors as StateErrors with advice.
-A file that is not a state, is damaged, or has triggers or other things that no state has, is never written to.
-
-A file may be damaged, or made to harm. What is checked when it is opened: its tables, by their
-text, and the types of all columns but those of `entry`, which has a row for each URL. What is checked when it is read:
-entries and JSON, by decode_value(). Both give "is damaged", by way of sqlite_errors().
+A file may be damaged, or made to harm; one that is not a state, or has things that no state has, is never written to.
+When it is opened, its tables are checked by their text, and the types of all columns but those of `entry`, which has a
+row for each URL. Entries and JSON are checked when they are read, by decode_value().
 """
 
 from __future__ import annotations
@@ -228,8 +225,10 @@ _IN_USE = (
 # that its own functions cannot read, such as invalid JSON, with the general code ERROR.
 _MESSAGES: dict[int, tuple[str, bool]] = {
     **dict.fromkeys((sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL), (_IN_USE, True)),
-    sqlite3.SQLITE_READONLY: ("cannot be written; check who may write it and its folder", True),
-    sqlite3.SQLITE_PERM: ("cannot be written; check who may write it and its folder", True),
+    **dict.fromkeys(
+        (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM),
+        ("cannot be written; check who may write it and its folder", True),
+    ),
     sqlite3.SQLITE_CANTOPEN: ("cannot be opened; check its folder, and who may write there", True),
     sqlite3.SQLITE_FULL: ("cannot be written: the disk is full; free some space", True),
     sqlite3.SQLITE_IOERR: ("cannot be written; check the disk, and its free space", True),
@@ -311,7 +310,6 @@ def decode_value(decode: Callable[[Stored], Decoded], value: Stored) -> Decoded:
 
 
 def json_text(value: Any) -> str:
-    """The JSON of a value that is stored, or given to a query."""
     return orjson.dumps(value).decode()
 
 
@@ -324,7 +322,7 @@ def only_row(rows: sqlite3.Cursor) -> Any:
 
 
 def state_version() -> int:
-    """The version of the states that are written; files of earlier ones are migrated (docs/versions.md)."""
+    """Files of earlier versions are migrated (docs/versions.md)."""
     return len(_MIGRATIONS)
 
 
@@ -340,9 +338,13 @@ def open_state(path: str | os.PathLike[str], *, create: bool) -> sqlite3.Connect
     if is_read_only and (log := next(filter(os.path.exists, (wal_name(name), _journal_name(name))), None)):
         reason = f"is in use, or was left by a run that was killed ({log})"
         raise StateError(f"{name} {reason}; only a user who may write it can open it", is_unwritable=True)
-    _roll_back_killed(name)
+    if os.path.isfile(name) and os.path.exists(_journal_name(name)):
+        # SQLite rolls back, when it reads, what a run had begun to write when it was killed, before it switched to WAL.
+        # With `immutable`, as _check() reads, it would not look for a journal.
+        with sqlite_errors(name), closing(_connect(name, "rw")) as db:
+            _version(db)
     _check(name, create=create)
-    prepare = _check_version if is_read_only else _lock_and_migrate
+    prepare = _check_version if is_read_only else _migrate
     with sqlite_errors(name):
         db = _connect(name, "ro" if is_read_only else "rwc" if create else "rw", is_fixed=is_read_only)
         try:
@@ -359,33 +361,13 @@ def may_write(name: str) -> bool:
 
 
 def wal_name(name: str) -> str:
-    """The name of the WAL file of a state; while it exists, the state is open or its run was killed.
-
-    Then the file alone may lack commits.
-    """
+    """While the WAL file exists, the state is open or its run was killed: the file alone may lack commits."""
     return f"{os.path.realpath(name)}-wal"
 
 
 def _journal_name(name: str) -> str:
     """The name of the rollback journal; while it exists, the file may hold half of a transaction that a kill ended."""
     return f"{os.path.realpath(name)}-journal"
-
-
-def _roll_back_killed(name: str) -> None:
-    """Rolls back what a run had begun to write when it was killed, before it switched to WAL.
-
-    SQLite does so when it reads; with `immutable`, as _check() reads, it would not look for a journal.
-    """
-    if os.path.isfile(name) and os.path.exists(_journal_name(name)):
-        with sqlite_errors(name), closing(_connect(name, "rw")) as db:
-            _version(db)
-
-
-def _lock_and_migrate(db: sqlite3.Connection, name: str) -> None:
-    db.execute("PRAGMA locking_mode = EXCLUSIVE")
-    db.execute(f"PRAGMA page_size = {_PAGE_BYTES}")  # of a new file
-    _migrate(db, name)
-    execute_all(db, _SETTINGS)
 
 
 def _check_version(db: sqlite3.Connection, name: str) -> None:
@@ -397,7 +379,6 @@ def _check_version(db: sqlite3.Connection, name: str) -> None:
 
 
 def allow_interrupts(db: sqlite3.Connection) -> None:
-    """Lets signals interrupt long statements: Python handles them in the progress handler."""
     db.set_progress_handler(lambda: None, _SIGNAL_STEPS)
 
 
@@ -543,6 +524,8 @@ def _refuse_newer(name: str, version: int) -> None:
 
 def _migrate(db: sqlite3.Connection, name: str) -> None:
     """Migrates in one transaction, and then switches to WAL: so the file's header always has the application_id."""
+    db.execute("PRAGMA locking_mode = EXCLUSIVE")
+    db.execute(f"PRAGMA page_size = {_PAGE_BYTES}")  # of a new file
     version = _version(db)
     _refuse_newer(name, version)
     db.execute("BEGIN IMMEDIATE")
@@ -554,6 +537,7 @@ def _migrate(db: sqlite3.Connection, name: str) -> None:
     _check_rows(db)
     db.execute("COMMIT")
     db.execute("PRAGMA journal_mode = WAL")
+    execute_all(db, _SETTINGS)
 
 
 # --- temporary databases ---

@@ -1,8 +1,4 @@
-"""State: the public, read-only view of a state file, in which sync keeps sites from run to run.
-
-In: a path. Out: its sites, their documents, URLs and runs; and the connection, through which sync.py writes. An open
-State locks the file.
-"""
+"""State: the public, read-only view of a state file, in which sync keeps sites from run to run; sync.py writes it."""
 
 from __future__ import annotations
 

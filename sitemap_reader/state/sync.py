@@ -1,8 +1,8 @@
 """StateSync: applies the batches of a crawl to a state, and yields the new, updated and removed URLs.
 
-In: batches of records, references and outcomes. Out: pieces of changes. A document is stored when the consumer requests
-what follows its last piece, and documents are committed together: a consumer that writes each piece before it requests
-the next loses no change, even if it is killed. The next run then repeats the documents that were not committed.
+A document is stored when the consumer requests what follows its last piece, and documents are committed together: a
+consumer that writes each piece before it requests the next loses no change, even if it is killed. The next run then
+repeats the documents that were not committed.
 """
 
 from __future__ import annotations

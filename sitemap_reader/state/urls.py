@@ -1,8 +1,4 @@
-"""The URLs of one site in a state: compares what a document lists with the stored listings, and stores it.
-
-In: entries of a document as they are read, then its end. Out: new and updated URLs at the end of each document, and
-removed ones at the end of the crawl. Never commits.
-"""
+"""The URLs of one site in a state: compares what a document lists with the stored listings, and stores it."""
 
 from __future__ import annotations
 
@@ -20,14 +16,7 @@ from ..model.columns import micros
 from ..model.records import Change
 from ..model.url_batch import UrlBatch, lastmod_of
 from ..serialize.jsonl import COMPARED
-from .diff_rules import (
-    MAX_BATCH_URLS,
-    Departure,
-    PreviousListings,
-    change_pieces,
-    counted_places,
-    new_pieces,
-)
+from .diff_rules import MAX_BATCH_URLS, Departure, PreviousListings, change_pieces, counted_places, new_pieces
 from .rows import HAS_NEWS, Listing, Rows, StoredRows, newest_listing, record_of
 from .schema import decode_value, json_text
 
@@ -196,8 +185,6 @@ class SiteUrls:
         self._new: set[int] = set()
         self._decision: dict[str, Any] = {"site": site, "seen_twice": _ALWAYS, "holds_all": False}
 
-    # --- at the end of a document ---
-
     def changes(self, document: DocumentRow, buffer: DocumentBuffer, diff: DocumentChanges) -> Iterator[ChangePiece]:
         """The new and updated URLs of a document that was read, in its order; stores them, and fills in `diff`."""
         diff.prefix = document.prefix if document.stored.entries else None
@@ -247,7 +234,9 @@ class SiteUrls:
                 self._db.execute(_LENGTHEN, {**parameters, "middle": diff.prefix[len(prefix) :]})
             diff.prefix = prefix
             self._store(document, values, width)
-            self._keep_first_runs(document, before)
+            for first_run, keys in before.first_runs.items():  # of URLs that were listed elsewhere before
+                if first_run != self._first_run:
+                    self._db.execute(_KEEP_FIRST_RUN, {**self._parameters(document, keys), "first_run": first_run})
             if self.has_unlisted:
                 self._db.execute(_RELIST, parameters)
 
@@ -317,12 +306,6 @@ class SiteUrls:
             self._db.execute(statement, [document.id, self._first_run, *values[start : start + rows * width]])
             start += rows * width
 
-    def _keep_first_runs(self, document: DocumentRow, before: PreviousListings) -> None:
-        """Gives the rows of a document the first_run of URLs that were listed elsewhere before."""
-        for first_run, keys in before.first_runs.items():
-            if first_run != self._first_run:
-                self._db.execute(_KEEP_FIRST_RUN, {**self._parameters(document, keys), "first_run": first_run})
-
     def unlist(
         self, document: DocumentRow, listed: Collection[int], now: datetime, cause: Departure, *, expires: bool
     ) -> None:
@@ -343,14 +326,10 @@ class SiteUrls:
         self._db.execute(f"DELETE {_LOST}", parameters)
 
     def count(self, document: int) -> int:
-        """The number of URLs that are stored for a document."""
         return int(self._db.execute("SELECT count(*) FROM entry WHERE document = ?", (document,)).fetchone()[0])
 
     def _select(self, query: str, parameters: dict[str, Any]) -> Any:
-        """The result of a query that returns one JSON value."""
         return decode_value(orjson.loads, self._db.execute(query, parameters).fetchone()[0])
-
-    # --- at the end of the crawl ---
 
     @property
     def has_unlisted(self) -> bool:

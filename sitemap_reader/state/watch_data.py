@@ -1,7 +1,4 @@
-"""WatchData: what a watch stores in a state beside the URLs: its estimates, stored responses, and which runs to keep.
-
-In: values of sites and documents, as JSON. Out: the same after a restart. Broken JSON counts as none.
-"""
+"""WatchData: what a watch stores in a state beside the URLs, as JSON. Broken JSON counts as none."""
 
 from __future__ import annotations
 
