@@ -304,9 +304,9 @@ class Watch:
             now = max(due, now) if due is not None else math.inf
             if now >= self.trial.end:
                 return self.trial.finish(self.result, self.looked)
-            for visit in self.schedule.pop_due(now):
-                self._visit(visit.host, [*visit.keys], now)
-                self.schedule.end_visit(visit.host, now)
+            for host, keys in self.schedule.pop_due(now):
+                self._visit(host, [*keys], now)
+                self.schedule.end_visit(host, now)
 
     def _visit(self, host: str, keys: list[object], now: float) -> None:
         reserved = len(keys)

@@ -1,7 +1,4 @@
-"""watch(): changes of many sites as they are found, for a `for` loop; and the parts of a watch from its keywords.
-
-In: hosts, a state, budgets and the keywords of changes(). Out: a stream of WatchedChanges, which never ends by itself.
-"""
+"""watch(): changes of many sites as they are found, for a `for` loop; and the parts of a watch from its keywords."""
 
 from __future__ import annotations
 
@@ -236,7 +233,6 @@ class _LoopSink:
         self._in_hand = self._consumed = -1  # numbers of changes; -1 is none
 
     def changes(self, lines: Iterable[bytes]) -> Iterator[WatchedChange]:
-        """The changes of these lines, until the end of the stream."""
         for line in lines:
             change = cast("WatchedChange", from_json(line))
             with self._lock:

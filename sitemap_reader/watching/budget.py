@@ -1,7 +1,4 @@
-"""How many requests may be made: requests an hour come in; whether, and when, the next one may be made goes out.
-
-Times are seconds on any clock that the caller passes in.
-"""
+"""How many requests may be made, and when the next one. Times are seconds on any clock that the caller passes in."""
 
 from __future__ import annotations
 
@@ -36,10 +33,9 @@ class Budget:
         for name, number in (("budget", self.per_hour), ("budget of a host", host)):
             if not _is_number(number) or not 0 < number < inf:
                 raise UsageError(f"the {name} must be a positive number of requests an hour, not {number!r}")
-        if not _is_number(self.least_interval_seconds) or not 1 <= self.least_interval_seconds <= most:
-            raise UsageError(
-                f"the least interval must be from 1 to {most:,.0f} seconds, not {self.least_interval_seconds!r}"
-            )
+        least = self.least_interval_seconds
+        if not _is_number(least) or not 1 <= least <= most:
+            raise UsageError(f"the least interval must be from 1 to {most:,.0f} seconds, not {least!r}")
 
     @property
     def host_rate(self) -> float:
@@ -61,7 +57,6 @@ class TokenBucket:
 
     @classmethod
     def of(cls, per_hour: float) -> TokenBucket:
-        """A full bucket."""
         burst = max(per_hour / HOUR * _BURST_SECONDS, _MIN_BURST)
         return cls(per_hour / HOUR, burst, burst)
 
@@ -74,11 +69,9 @@ class TokenBucket:
         return self.tokens
 
     def available_at(self, now: float, requests: float = 1.0) -> float:
-        """When so many requests may be made."""
         missing = requests - self.available(now)
         return now if missing <= 1e-9 else now + missing / self.per_second
 
     def use(self, requests: float, now: float) -> None:
-        """Takes so many tokens, also if there are fewer."""
         self.available(now)
         self.tokens -= requests

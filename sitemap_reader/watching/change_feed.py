@@ -1,7 +1,7 @@
 """ChangeFeed: the change log of a state for asyncio, for the sinks and the server of a watch.
 
-In: numbers of changes. Out: entries of the log, as soon as they are there. All that touches the state runs in one
-thread, so that a document is stored and logged between two calls, never during one.
+All that touches the state runs in one thread, so that a document is stored and logged between two calls, never during
+one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ class ChangeFeed:
 
     @property
     def last_seq(self) -> int:
-        """The number of the newest change; 0 if there is none yet."""
         return self._log.last_seq
 
     def notify(self) -> None:
@@ -45,7 +44,7 @@ class ChangeFeed:
             await self._grown.wait()
 
     async def after(self, seq: int, entries: int = 1) -> list[LogEntry]:
-        """Up to so many entries with changes whose numbers are greater than `seq`, oldest first; empty at the end."""
+        """As ChangeLog.after(); empty at the end."""
         return await self._thread.run(lambda: [*self._log.after(seq, entries)])
 
     async def entry_after(self, seq: int) -> LogEntry | None:
@@ -60,13 +59,13 @@ class ChangeFeed:
         return await self._thread.run(lambda: self._log.last_seq)
 
     async def cursor(self, sink: str) -> int:
-        """The number of the last change that a sink has received; a new sink begins behind the newest change."""
+        """As ChangeLog.cursor()."""
         return await self._thread.run(self._log.cursor, sink, self._clock())
 
     async def move_cursor(self, sink: str, seq: int) -> None:
-        """Records durably that a sink has received all changes up to this number."""
+        """As ChangeLog.move_cursor(): when it returns, that is durable."""
         await self._thread.run(self._log.move_cursor, sink, seq, self._clock())
 
     async def prune(self, before: datetime, sinks: Collection[str]) -> None:
-        """Deletes entries from before a time that all of these sinks have received."""
+        """As ChangeLog.prune()."""
         await self._thread.run(self._log.prune, before, sinks)

@@ -1,8 +1,7 @@
 """GET /changes: the log of changes over HTTP, as JSON Lines or as server-sent events, from a cursor on.
 
-In: requests with the number of the last change that the client has. Out: the changes after it, and new ones as they
-come. They are read from the log in pieces, each after the client has taken the one before, so a client that reads
-slowly takes the memory of one piece.
+Changes are read from the log in pieces, each after the client has taken the one before, so a client that reads slowly
+takes the memory of one piece.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from .tasks import first_of
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
-    from ..state.change_log import LogEntry
     from .change_feed import ChangeFeed
     from .rate_limits import ServerLimits
 
@@ -38,16 +36,6 @@ class ChangesDeleted(Exception):
         self.oldest = oldest
 
 
-def lines_beyond(entry: LogEntry, seq: int) -> list[bytes]:
-    """The lines of an entry whose numbers are greater than `seq`, with their line breaks.
-
-    Raises ChangesDeleted where changes between `seq` and the entry are missing.
-    """
-    if entry.first_seq > seq + 1 and seq != _OLDEST:
-        raise ChangesDeleted(entry.first_seq)
-    return entry.lines.splitlines(keepends=True)[max(0, seq + 1 - entry.first_seq) :]
-
-
 async def read_changes(feed: ChangeFeed, seq: int, limit: int) -> tuple[list[bytes], int]:
     """Up to `limit` lines after a cursor, oldest first, and the cursor behind them; fewer if these have PIECE_BYTES.
 
@@ -56,7 +44,9 @@ async def read_changes(feed: ChangeFeed, seq: int, limit: int) -> tuple[list[byt
     found: list[bytes] = []
     size = 0
     while len(found) < limit and size < PIECE_BYTES and (entry := await feed.entry_after(seq)):
-        lines = lines_beyond(entry, seq)
+        if entry.first_seq > seq + 1 and seq != _OLDEST:
+            raise ChangesDeleted(entry.first_seq)
+        lines = entry.lines.splitlines(keepends=True)[max(0, seq + 1 - entry.first_seq) :]
         seq = max(seq, entry.first_seq - 1)
         for line in lines[: limit - len(found)]:
             found.append(line)
@@ -93,7 +83,6 @@ async def send(request: web.Request, headers: Mapping[str, str], pieces: AsyncIt
 
 
 def break_off(request: web.Request) -> None:
-    """Ends a connection whose answer cannot go on."""
     if request.transport:
         request.transport.abort()
 
@@ -113,15 +102,14 @@ class ChangeStreams:
         self._stopped = asyncio.Event()
 
     async def stop(self, app: web.Application | None = None) -> None:
-        """Ends all streams and waits."""
         self._stopped.set()
 
     async def respond(self, request: web.Request) -> web.StreamResponse:
         """Changes after a cursor; status 410 where the log does not have them any more."""
         is_stream = "text/event-stream" in request.headers.get("Accept", "")
-        query = _ChangeQuery.of(request, self._limits, self._feed.last_seq)
-        if query.seq > self._feed.last_seq:
-            last = self._feed.last_seq
+        last = self._feed.last_seq
+        query = _ChangeQuery.of(request, self._limits, last)
+        if query.seq > last:
             return _gone(
                 f"the log ends with change {last}: this cursor is of another state; begin again without it", last
             )
@@ -133,10 +121,8 @@ class ChangeStreams:
         try:
             return await (self._stream(request, query) if is_stream else self._lines(request, query))
         except ChangesDeleted as exc:
-            before = exc.oldest - 1
-            return _gone(
-                f"changes before {exc.oldest} were deleted: some are missed; go on with after={before}", before
-            )
+            text = f"changes before {exc.oldest} were deleted: some are missed; go on with after={exc.oldest - 1}"
+            return _gone(text, exc.oldest - 1)
         finally:
             self.open -= is_waiting
 
@@ -189,7 +175,7 @@ class _ChangeQuery:
 
     @classmethod
     def of(cls, request: web.Request, limits: ServerLimits, last_seq: int) -> _ChangeQuery:
-        """That of a request. UsageError for values that are no numbers, or out of range."""
+        """UsageError for values that are no numbers, or out of range."""
         if unknown := [*request.query.keys() - {"after", "limit", "wait"}]:
             raise UsageError(f"parameter {unknown[0][:40]!r} is unknown: give after, limit or wait")
         # A browser resumes with this header and the first URL.

@@ -1,8 +1,7 @@
 """Delivery: passes the change log to one sink, entry by entry, and keeps in the state how far the sink is.
 
-In: a ChangeFeed and a Sink. Out: each entry at least once, in order; counters. Each sink has its own Delivery and its
-own task, so that a slow one never delays another. Failed deliveries are repeated without end, or until the entry is a
-dead letter.
+Each sink has its own Delivery and its own task, so that a slow one never delays another. Failed deliveries are repeated
+without end, or until the entry is a dead letter.
 """
 
 from __future__ import annotations
@@ -76,13 +75,14 @@ class Delivery:
     status: DeliveryStatus = attrs.field(factory=DeliveryStatus, init=False)
     _task: asyncio.Task[None] | None = attrs.field(default=None, init=False)
     _entry: LogEntry | None = attrs.field(default=None, init=False)  # which is being delivered
+    _rejections: int = attrs.field(default=0, init=False)  # of this entry, by the receiver
+    _is_dead: bool = attrs.field(default=False, init=False)  # whether this entry is a dead letter
     _trouble: str = attrs.field(default="", init=False)  # the failure that was reported, until the sink works again
     _draining: asyncio.Event = attrs.field(factory=asyncio.Event, init=False)
     _failing: asyncio.Event = attrs.field(factory=asyncio.Event, init=False)
 
     @property
     def lag_changes(self) -> int:
-        """The number of logged changes that the sink does not have yet."""
         return max(0, self._feed.last_seq - self.status.seq)
 
     @property
@@ -129,29 +129,27 @@ class Delivery:
         return True
 
     async def _pass_on(self, entry: LogEntry) -> None:
-        self._entry = entry
-        attempts = _Attempts(entry)
-        await self._until_done(lambda: self._deliver(attempts), DeliveryFailed)
+        self._entry, self._rejections, self._is_dead = entry, 0, False
+        await self._until_done(lambda: self._deliver(entry), DeliveryFailed)
         await self._until_done(lambda: self._feed.move_cursor(self.sink.name, entry.last_seq))
         self.status.seq = entry.last_seq
         self._entry = None
-        if self._trouble and not attempts.is_dead:
+        if self._trouble and not self._is_dead:
             self._report(f"{self.sink.name}: works again")
             self._trouble = ""
 
-    async def _deliver(self, attempts: _Attempts) -> None:
-        entry = attempts.entry
+    async def _deliver(self, entry: LogEntry) -> None:
         try:
             await self._call(self.sink.deliver(entry))
         except DeliveryFailed as exc:
-            attempts.rejections += exc.is_rejected
+            self._rejections += exc.is_rejected
             letters, now = self._dead_letters, self._clock()
-            if exc.is_permanent or letters is None or not letters.is_due(entry, attempts.rejections, now):
+            if exc.is_permanent or letters is None or not letters.is_due(entry, self._rejections, now):
                 raise
             await letters.add(entry, exc.message, now)
             self._note(exc)
             self.status.dead_letters += 1
-            attempts.is_dead = True
+            self._is_dead = True
             changes = f"changes {entry.first_seq} to {entry.last_seq}"
             self._report(f"{self.sink.name}: {exc}; {changes} were added to the dead letters {letters.path}")
         else:
@@ -185,14 +183,11 @@ class Delivery:
                 if self._trouble != (trouble := printable(str(exc))):
                     self._trouble = trouble
                     self._report(f"{self.sink.name}: {exc}; {self.lag_changes:,} changes wait, and are tried again")
-                await self._wait(self._backoff(tries, exc))
-
-    async def _wait(self, seconds: float) -> None:
-        self.status.is_failing = True
-        self._failing.set()
-        await self._sleep(seconds)
-        self._failing.clear()
-        self.status.is_failing = False
+                self.status.is_failing = True
+                self._failing.set()
+                await self._sleep(self._backoff(tries, exc))
+                self._failing.clear()
+                self.status.is_failing = False
 
     def _backoff(self, tries: int, exc: Exception) -> float:
         """Seconds until the next try: between half and all of 1, 2, 4… 300, but what the receiver wants if it says."""
@@ -203,15 +198,6 @@ class Delivery:
     def _note(self, exc: Exception) -> None:
         self.status.failures += 1
         self.status.last_error = printable(str(exc))
-
-
-@attrs.define
-class _Attempts:
-    """An entry, how often the receiver has rejected it, and whether it is a dead letter."""
-
-    entry: LogEntry
-    rejections: int = 0
-    is_dead: bool = False
 
 
 # --- dead letters: what a receiver rejects ---

@@ -1,8 +1,7 @@
 """What a ping may cause: a visit of a known document, or of one that the robots.txt of its host names; else nothing.
 
-In: URLs from clients that are not trusted. Out: at once whether a ping was received, and later each accepted one as a
-Ping to the watcher. All memory is bounded. Requests are made for robots.txt only: one a host in an hour, and a few an
-hour in all. The answer to a client does not depend on what is watched, as that is looked up after it.
+Clients are not trusted. All memory is bounded. Requests are made for robots.txt only: one a host in an hour, and a few
+an hour in all. The answer to a client does not depend on what is watched, as that is looked up after it.
 """
 
 from __future__ import annotations

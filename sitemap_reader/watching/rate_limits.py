@@ -1,7 +1,6 @@
 """Limits for requests from untrusted clients: rates, sets with expiry of bounded size, and bounds of the server.
 
-In: keys and the time in seconds. Out: whether a key has its turn, or has been there. No clock is read here. The oldest
-key goes where a table is full, so memory has a bound, and forgetting only gives a key its first tokens again.
+No clock is read here. The oldest key goes where a table is full: forgetting only gives a key its first tokens again.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ class RateTable:
     _full_at: OrderedDict[str, float] = attrs.field(factory=OrderedDict, init=False)  # when the bucket is full again
 
     def wait_seconds(self, key: str, now: float) -> float:
-        """How long until the key has a token; 0 where it has one now."""
+        """0 where the key has a token now."""
         full_at = max(self._full_at.get(key, now), now)
         wait = full_at + self.rate.seconds * (1 - self.rate.burst) - now
         return wait if wait > _ROUNDING_SECONDS else 0.0
@@ -64,12 +63,10 @@ class ExpiringSet:
     _added: OrderedDict[str, float] = attrs.field(factory=OrderedDict, init=False)
 
     def has(self, key: str, now: float) -> bool:
-        """Whether the key was added less than `seconds` ago."""
         added = self._added.get(key)
         return added is not None and now - added < self.seconds
 
     def add(self, key: str, now: float) -> None:
-        """Adds a key, or renews it."""
         self._added[key] = now
         self._added.move_to_end(key)
         while len(self._added) > self.max_keys or now - next(iter(self._added.values())) >= self.seconds:

@@ -2,8 +2,7 @@
 
 A rate is a gamma distribution (events, seconds). It begins with what a document's kind and headers suggest, and how
 much documents differ from that; each check of the document revises it, and old checks count less and less. Where the
-times of changes are known, the rate also has a profile by hour of the day. Times are seconds since 1970, UTC. Nothing
-here reads a clock, a file or the network.
+times of changes are known, the rate also has a profile by hour of the day. Times are seconds since 1970, UTC.
 """
 
 from __future__ import annotations
@@ -157,7 +156,6 @@ class ChangeRate:
 
     @property
     def is_checked(self) -> bool:
-        """Whether a check has revised the prior."""
         return not isclose(self.seconds, self.prior.seconds, rel_tol=1e-4)
 
     def move_to(self, prior: Prior) -> None:
@@ -185,7 +183,6 @@ class ChangeRate:
         return self.events / self.seconds
 
     def expected(self, since: float, until: float) -> float:
-        """The expected number of changes in a period."""
         return self.per_second * self._exposure(since, until)
 
     def delay(self, since: float, until: float) -> float:
@@ -198,7 +195,6 @@ class ChangeRate:
         return self.per_second * max(self._weighted(since, until)[1], 0.0)
 
     def reached(self, since: float, delay: float) -> float:
-        """The time at which delay(since, time) has this value."""
         amount = max(delay, 0.0) / self.per_second
         if self.hours is None:
             return since + sqrt(2 * amount)
@@ -245,7 +241,6 @@ class ChangeRate:
     # --- JSON ---
 
     def to_json(self) -> dict[str, Any]:
-        """The estimate as JSON values, with five digits."""
         values: dict[str, Any] = {"events": _rounded(self.events), "seconds": _rounded(self.seconds)}
         for name, prior in (("start", self.start), ("prior", self.prior)):
             values[name] = [_rounded(prior.events), _rounded(prior.seconds)]
@@ -297,7 +292,6 @@ class Population:
         self.logs += weight * (_digamma(rate.events) - log(rate.seconds * start))
 
     def prior(self, start: Prior) -> Prior:
-        """The prior of a document with this start."""
         mean = self.factors / self.documents
         spread = max(log(mean) - self.logs / self.documents, 0.0)  # of the logarithms: log(shape) - digamma(shape)
         # Within 1.5 % of the shape: Minka 2002, "Estimating a Gamma distribution"
@@ -324,12 +318,10 @@ class SignalRecord:
 
     @property
     def precision(self) -> float:
-        """The share of the signals that a change caused."""
         return (self.right + 0.5) / (self.signals + 2.0)
 
     @property
     def recall(self) -> float:
-        """The share of the changes that are signalled."""
         return (self.signalled + 0.5) / (self.changes + 2.0)
 
     @property
@@ -359,14 +351,12 @@ class SignalRecord:
         self.signals += signals
 
     def add_look(self, sent: int, possible: int) -> None:
-        """Adds a look at an index that signalled changes of so many of its children."""
         if self.possible >= _MAX_SIGNALS:
             self.sent, self.possible = self.sent / 2, self.possible / 2
         self.sent += sent
         self.possible += possible
 
     def to_json(self) -> dict[str, float]:
-        """The counts as JSON values, with five digits."""
         return {name: _rounded(count) for name, count in attrs.asdict(self).items()}
 
     @classmethod
@@ -412,7 +402,6 @@ def _sums(table: array[float], seconds: float) -> tuple[float, float]:
 
 
 def _digamma(x: float) -> float:
-    """The derivative of the logarithm of the gamma function."""
     below = 0.0
     while x < 6:
         below += 1 / x

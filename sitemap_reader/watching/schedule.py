@@ -14,8 +14,8 @@ by the requests that were really made, and lower while requests are left over th
 documents would exceed its own budget has its own, higher theta. A ping makes its document due at once, unless too many
 pings of its source were wrong: then a while after the look of the one before.
 
-Times are seconds on any clock that the caller passes in as `now`, for profiles by the hour seconds since 1970. Nothing
-here reads a clock or makes a request. Every operation costs O(log n).
+Times are seconds on any clock that the caller passes in as `now`, for profiles by the hour seconds since 1970. Every
+operation costs O(log n).
 """
 
 from __future__ import annotations
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
 @attrs.define(eq=False)
 class Document:
-    """A document, and what is known of its changes."""
-
     key: Key
     host: Host
     rate: ChangeRate
@@ -108,14 +106,6 @@ _MAX_PING_SECONDS: Final = 24 * HOUR  # later than that, a ping brings no look
 _FILL_EFFECT: Final = 1.5  # an empty bucket multiplies theta by this, a full one divides it
 
 
-@attrs.frozen
-class Visit:
-    """The documents of a host to look at now, the largest index first."""
-
-    host: str
-    keys: tuple[Key, ...]
-
-
 class Schedule:
     """The documents of many hosts, each with the time of its next look.
 
@@ -165,7 +155,7 @@ class Schedule:
         self._plan(document)
 
     def remove(self, key: Key) -> None:
-        """Removes a document, and its host with the last one; an unknown key is ignored."""
+        """Removes the host with its last document, too; an unknown key is ignored."""
         document = self._documents.pop(key, None)
         if document is None:
             return
@@ -187,15 +177,13 @@ class Schedule:
         return self._hosts[name]
 
     def rate(self, key: Key) -> ChangeRate:
-        """The estimate of a document, which looked() revises."""
         return self._documents[key].rate
 
     def source(self, source: Key) -> SignalRecord:
-        """The record of a source of signals, to be stored; that of a new source is empty."""
+        """That of a new source is empty."""
         return self._source(source).record
 
     def set_source(self, source: Key, record: SignalRecord) -> None:
-        """Continues a stored record."""
         known = self._source(source)
         known.record, known.counts = record, record.is_trusted
         for document in known.documents.values():
@@ -411,11 +399,11 @@ class Schedule:
         first = now if self._ready else self._calendar[0][0]
         return max(first, self._bucket.available_at(now))
 
-    def pop_due(self, now: float, limit: int | None = None) -> list[Visit]:
-        """The visits to begin now, the largest index first, with at most `limit` documents in all.
+    def pop_due(self, now: float, limit: int | None = None) -> list[tuple[str, tuple[Key, ...]]]:
+        """The visits to begin now, each a host and its documents, the largest index first.
 
-        Budgets limit them further; a request for each document is reserved. If there are more documents due than
-        requests, the others remain for later.
+        In all they have at most `limit` documents, or what the budgets permit; a request for each is reserved. If more
+        are due, the others remain for later.
         """
         self._adjust(now)
         self._collect(now)
@@ -437,7 +425,7 @@ class Schedule:
             host.version = -1
             left -= len(host.visited)
             self._reserve(host, len(host.visited), now)
-            visits.append(Visit(host.name, tuple(host.visited)))
+            visits.append((host.name, tuple(host.visited)))
         return visits
 
     def due_of(self, host: str, now: float) -> tuple[Key, ...]:

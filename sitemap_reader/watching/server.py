@@ -1,8 +1,8 @@
 """The HTTP server of a watch: pings in; changes, sites, health, metrics and a page out.
 
-In: a Watcher, a PingReceiver and an address. Out: an aiohttp.web application that runs in the watch's event loop. It
-never writes to the state, and waits for slow clients only within limits: a connection ends whose client sends no
-request, or does not take an answer, and where too many are open, the one whose client has been waited for longest.
+It runs in the watch's event loop, never writes to the state, and waits for slow clients only within limits: a
+connection ends whose client sends no request, or does not take an answer, and where too many are open, the one whose
+client has been waited for longest.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ async def serve(
     per_client = limits.connections if behind_proxy else limits.client_connections
     connections = _Connections(runner.server, limits, per_client, report)
     try:
-        server = await _bind(connections.accept, address)
+        server = await _bind(lambda: _Connection(connections), address)
         try:
             yield attrs.evolve(address, port=server.sockets[0].getsockname()[1])
         finally:
@@ -151,11 +151,7 @@ class _Connections:
     _clients: dict[_Connection, str] = attrs.field(factory=dict, init=False)
     _reported: set[str] = attrs.field(factory=set, init=False)
 
-    def accept(self) -> _Connection:
-        return _Connection(self)
-
     def add(self, connection: _Connection, address: str) -> bool:
-        """Whether the connection may stay."""
         client = client_key(address)
         own = [each for each, key in self._clients.items() if key == client]
         if len(own) >= self.per_client and not self._close_one(own):
@@ -231,7 +227,6 @@ class _Connection(web.RequestHandler):
         super().connection_lost(exc)
 
     def abort(self) -> None:
-        """Ends the connection, without what its client has not taken."""
         self._connected.abort()
 
     def pause_writing(self) -> None:
@@ -337,7 +332,11 @@ def _make_app(service: _Service, token: str | None, hosts: tuple[str, ...]) -> w
                     return _text(400, str(exc))
                 except StateError:
                     return _text(503, "the state cannot be read at present")
-        return _refusal(has_token=token is not None)
+        if token is None:
+            return _text(421, "this host name is not expected: use 127.0.0.1, or set a token")
+        response = _text(401, "give the token of the watch in a header: Authorization: Bearer TOKEN")
+        response.headers["WWW-Authenticate"] = 'Bearer realm="sitemap-reader watch"'
+        return response
 
     app = web.Application(middlewares=[guard], client_max_size=service.limits.body_bytes)
     app.on_response_prepare.append(_add_headers)
@@ -377,14 +376,6 @@ def _host_check(hosts: tuple[str, ...]) -> Callable[[web.Request], bool]:
         return name in names or _is_loopback(name.strip("[]"))
 
     return allows
-
-
-def _refusal(*, has_token: bool) -> web.Response:
-    if has_token:
-        response = _text(401, "give the token of the watch in a header: Authorization: Bearer TOKEN")
-        response.headers["WWW-Authenticate"] = 'Bearer realm="sitemap-reader watch"'
-        return response
-    return _text(421, "this host name is not expected: use 127.0.0.1, or set a token")
 
 
 def _is_loopback(host: str) -> bool:
@@ -443,7 +434,6 @@ class _Service:
         return field if isinstance(field, str) else ""
 
     def _client(self, request: web.Request) -> str:
-        """The address of the client, for its rate limit."""
         forwarded = request.headers.getall("X-Forwarded-For", [])
         if self.behind_proxy and forwarded:
             return forwarded[-1].rpartition(",")[2].strip()
@@ -508,7 +498,6 @@ PREFIX = "sitemap_reader_watch_"
 
 
 def check_prometheus() -> None:
-    """Raises UsageError without the package prometheus-client."""
     try:
         import prometheus_client  # noqa: F401
     except ImportError as exc:

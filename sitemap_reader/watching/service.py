@@ -1,7 +1,6 @@
 """run_watch(): a Watcher with its sinks and its server, from the start to an orderly end.
 
-In: a Watcher that is not open yet, sinks, perhaps an address to listen on. Out: deliveries, until stop() or a signal;
-then visits are cancelled, and what is logged is delivered, in less than 10 seconds.
+At stop() or a signal, visits are cancelled, and what is logged is delivered, in less than 10 seconds.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The sinks of a watch: what receives its changes. Files, stdout, webhooks, Redis streams, and objects of the caller.
 
-In: entries of the change log, in their order. Out: a file has whole lines, each once: after a kill, a full disk or a
-restart, an incomplete line is removed, and writing goes on behind the last complete one. A webhook and a stream get
-each entry at least once, with an id by which the receiver knows it again.
+A file has whole lines, each once: after a kill, a full disk or a restart, an incomplete line is removed, and writing
+goes on behind the last complete one. A webhook and a stream get each entry at least once, with an id by which the
+receiver knows it again.
 """
 
 from __future__ import annotations
@@ -191,7 +191,6 @@ class FileSink:
             now.last_line, now.last_at = lines[lines.rfind(b"\n", 0, -1) + 1 :], entry.at
 
     def _opened(self) -> _OpenFile:
-        """The open file, or a new one if it was renamed."""
         if self._open is not None and not is_at(self._open.file.fileno(), self._path):
             self._close()
         if self._open is None:
@@ -282,7 +281,7 @@ class StdoutSink:
                 self._rest = self._rest[os.write(self._descriptor, self._rest[:_PIPE_BYTES]) :]
 
 
-# --- files of lines -----------------------------------------------------------------------------------------------
+# --- files of lines ---
 
 
 def open_locked(path: Path, *, is_waiting: bool) -> BinaryIO:
@@ -308,7 +307,6 @@ def open_locked(path: Path, *, is_waiting: bool) -> BinaryIO:
 
 
 def is_at(descriptor: int, path: Path) -> bool:
-    """Whether an open file is still the one at this path."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except FileNotFoundError:
@@ -683,18 +681,14 @@ def _sink_of(value: object) -> Sink:
         return sink_for(os.fspath(value))
     is_sink = callable(getattr(value, "deliver", None)) and callable(getattr(value, "close", None))
     if is_sink and not isinstance(value, type) and isinstance(getattr(value, "name", None), str):
-        _check_is_awaited(value, "deliver")
-        _check_is_awaited(value, "close")
+        for name in ("deliver", "close"):
+            method = getattr(value, name)
+            if isroutine(method) and not is_async(unwrap(method)):  # made by def; what it returns would be awaited
+                message = f"{name}() of {value!r:.60} is awaited: make it by async def, not by def"
+                raise UsageError(message, keyword="sinks")
         return value  # type: ignore[return-value]  # checked
     raise UsageError(
         f"{value!r:.60} is none",
         keyword="sinks",
         remedy=f"give {_FORMS}, or an object with name, deliver() and close()",
     )
-
-
-def _check_is_awaited(sink: object, name: str) -> None:
-    """UsageError for a method made by def, unless it wraps an async one: what it returns would be awaited."""
-    method = getattr(sink, name)
-    if isroutine(method) and not is_async(unwrap(method)):
-        raise UsageError(f"{name}() of {sink!r:.60} is awaited: make it by async def, not by def", keyword="sinks")

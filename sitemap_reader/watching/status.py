@@ -1,7 +1,4 @@
-"""What a running watch reports of itself: its sites, totals, counters and health.
-
-In: attrs objects that a Watcher makes. Out: JSON objects for the server, with times as text and without logins.
-"""
+"""What a running watch reports of itself: its sites, totals, counters and health; as JSON for the server."""
 
 from __future__ import annotations
 
@@ -100,7 +97,6 @@ _KEYS: Mapping[SiteOrder, Callable[[SiteStatus], Any]] = {
 
 
 def select_sites(statuses: Iterable[SiteStatus], query: SiteQuery) -> SitePage:
-    """The page of these sites that a query selects."""
     text = query.contains.casefold()
     found = [
         status

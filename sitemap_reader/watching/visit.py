@@ -1,9 +1,8 @@
 """Visit: one look at a site: requests the documents that are due, stores and logs what changed.
 
-In: a site, and which of its documents are due. Out: what was found in each document that was looked at. It is a sync in
-which documents that are not due are skipped, so that discovery, scope, robots.txt, redirects, politeness and moves
-between sitemaps are those of a sync. Each document is stored and logged in one transaction. VisitFetcher is its
-network: it answers robots.txt from earlier visits, counts requests and notes headers.
+It is a sync in which documents that are not due are skipped, so that discovery, scope, robots.txt, redirects,
+politeness and moves between sitemaps are those of a sync. Each document is stored and logged in one transaction.
+VisitFetcher is its network: it answers robots.txt from earlier visits, counts requests and notes headers.
 """
 
 from __future__ import annotations
@@ -106,7 +105,7 @@ class Stores:
     _turn: asyncio.Lock = attrs.field(factory=asyncio.Lock, init=False)
 
     async def run(self, function: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs) -> Result:
-        """Returns the result of a call in the thread. StateFailed where the state cannot be read or written."""
+        """StateFailed where the state cannot be read or written."""
         async with self._turn:
             try:
                 return await self.thread.run(function, *args, **kwargs)
@@ -151,7 +150,7 @@ class Visit:
     _next: _Changes = attrs.field(factory=lambda: _Changes(), init=False)
 
     async def run(self) -> None:
-        """Makes the visit. StateFailed where the state cannot be written: then nothing of its last document is."""
+        """StateFailed where the state cannot be written: then nothing of its last document is."""
         sync, responses = await self._stores.run(self._open)
         self.fetcher = VisitFetcher(self._reader.fetcher_of(sync.target), responses, self._clock, self._on_request)
         self.postponed = sync.state_sync.postponed
@@ -247,7 +246,6 @@ class DueDocuments:
     _postponed: set[str]
 
     def skipped(self, listed: Listed, authorities: tuple[str, ...]) -> CachedDocument | None:
-        """As StoredDocuments.skipped()."""
         found = self._cache.skipped(listed, authorities)
         if found is not None:
             return found
@@ -258,7 +256,6 @@ class DueDocuments:
         return known or NOT_READ
 
     def confirmed(self, request: DocumentRequest, authorities: tuple[str, ...]) -> CachedDocument | None:
-        """As StoredDocuments.confirmed()."""
         return self._cache.confirmed(request, authorities)
 
 
@@ -271,7 +268,6 @@ class _Changes:
     has_news: bool = False
 
     def add(self, piece: ChangePiece) -> None:
-        """Adds the times that its changed URLs state."""
         for change in islice(changes_of(piece), _MAX_MOMENTS - len(self.moments)):
             record = change.record
             self.has_news = self.has_news or record.news is not None
@@ -305,7 +301,6 @@ class VisitFetcher:
 
     @asynccontextmanager
     async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
-        """Opens the stored response, or requests it; as Fetcher.fetch()."""
         stored = self._stored.get(url)
         if stored is not None:
             at = stored.at.timestamp()

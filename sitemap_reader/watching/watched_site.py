@@ -1,7 +1,6 @@
 """WatchedSite: what a watch knows of one site: its documents in the schedule, its failures, its status.
 
-In: the values stored in the state, and the result of each visit. Out: which documents a visit requests; when the site
-may be visited again; the values to store. Times are seconds since 1970, UTC.
+Times are seconds since 1970, UTC.
 """
 
 from __future__ import annotations
@@ -103,7 +102,7 @@ class WatchedSite:
         return max(due, self.paused_until)
 
     def robots_since(self, now: datetime) -> datetime:
-        """The time from which a stored robots.txt may be used."""
+        """From this time on a stored robots.txt may be used."""
         return now if self.refreshes else now - timedelta(seconds=self._robots_seconds)
 
     @property
@@ -180,26 +179,19 @@ class WatchedSite:
                 changed[url] = self._document_values(url)
         left = (signals.wanted | {*due}) - visit.findings.keys() if visit.is_over_time else set()
         for url in (visit.postponed | left) - self.documents.keys() - visit.findings.keys():
-            self._add_listed(url, signals)
+            listing = signals.listings.get(url)
+            if listing is not None:  # never requested, as the budget did not permit it; else a well-known path
+                document = _Document(url, None, complete=False, listed=_lastmod(listing))
+                self._add(document, ChangeRate(prior_for("")), -inf, _parent(listing))
         if visit.has_ended:
             for url in self.documents.keys() - visit.findings.keys() - visit.postponed:  # no longer listed
                 del self.documents[url]
                 self.schedule.remove(self.key(url))
-        self._leave(left, visit, signals)
-        return changed
-
-    def _leave(self, left: set[str], visit: Visit, signals: Signals) -> None:
-        """Notes what the next visit is for; a request that had no answer gets one more such visit, and no third."""
+        # The next visit is for those that are left; a request without an answer gets one more such visit, and no third.
         hung, known = left & signals.requested, self.documents.keys()
         self.left = (left - (hung & self.hung)) & known
         self.hung = ((self.hung - visit.findings.keys()) | hung) & known
-
-    def _add_listed(self, url: str, signals: Signals) -> None:
-        """Adds a document that is listed and was never requested, as the budget did not permit it."""
-        listing = signals.listings.get(url)
-        if listing is not None:  # else it is a well-known path
-            document = _Document(url, None, complete=False, listed=_lastmod(listing))
-            self._add(document, ChangeRate(prior_for("")), -inf, _parent(listing))
+        return changed
 
     def _add_found(self, url: str, finding: Finding, visit: Visit, signals: Signals, now: float) -> None:
         found, listing = finding.document, signals.listings.get(url)
@@ -250,7 +242,10 @@ class WatchedSite:
         self.visited_at, self.error = now, visit.error
         self.left = self.left if visit.is_over_time else set()
         self._note_faults(visit)
-        self._count(visit, now)
+        counts = visit.counts
+        if counts.new or counts.updated or counts.removed:
+            self.changed_at = now
+        self.day.add(now, (counts.new, counts.updated, counts.removed, fetcher.requests if fetcher else 0))
         all_failed = fetcher and fetcher.requests and fetcher.failures >= fetcher.requests
         is_lost = visit.error is not None or visit.is_blocked or all_failed
         failed = is_lost or visit.is_over_time
@@ -296,12 +291,6 @@ class WatchedSite:
         while len(self.faults) > _MAX_FAULTS:
             del self.faults[next(iter(self.faults))]
 
-    def _count(self, visit: Visit, now: float) -> None:
-        counts, requests = visit.counts, visit.fetcher.requests if visit.fetcher else 0
-        if counts.new or counts.updated or counts.removed:
-            self.changed_at = now
-        self.day.add(now, (counts.new, counts.updated, counts.removed, requests))
-
     def values(self) -> dict[str, Any]:
         values = {name: getattr(self, name) for name in _STORED if getattr(self, name)}
         return values | ({"pings": self.schedule.source(self._pings).to_json()} if self.was_pinged else {})
@@ -313,7 +302,6 @@ class WatchedSite:
         return _moment(max(min([*dues, self.next_robots]), allowed_at))
 
     def status(self, now: float) -> SiteStatus:
-        """What is reported of the site, without its next_visit()."""
         new, updated, removed, requests = self.day.totals(now)
         newest = chain.from_iterable(reversed(self.faults.values()))
         held_until = self.schedule.pings_held_until(self._pings, now) if self.was_pinged else None
@@ -351,7 +339,6 @@ class DayCounts:
     _rows: array[int] = attrs.field(factory=lambda: array("q"))  # hour since 1970, and its four counts
 
     def add(self, now: float, counts: tuple[int, int, int, int]) -> None:
-        """Adds counts at a time, and deletes those of a day before."""
         hour = int(now // 3600)
         while self._rows and self._rows[0] <= hour - 24:
             del self._rows[:5]

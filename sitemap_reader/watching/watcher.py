@@ -1,7 +1,6 @@
 """Watcher: visits the sites of a watch, each when it pays, until it is stopped.
 
-In: targets, a state, budgets. Out: changes in the state's log, which sinks deliver; the status of sites. Visits run at
-once in one event loop, those of one registrable domain one after the other; one thread uses the state.
+Visits run at once in one event loop, those of one registrable domain one after the other; one thread uses the state.
 """
 
 from __future__ import annotations
@@ -134,7 +133,6 @@ class Watcher:
         self.close_state()
 
     def close_state(self) -> None:
-        """Closes the state, also of a watcher that was never opened. May be called twice."""
         self._state.close()
 
     # --- the loop ---
@@ -178,12 +176,12 @@ class Watcher:
     def _start_visits(self, now: float) -> None:
         """Starts the visits whose time has come: documents that are due first, then robots.txt and new sites."""
         free = self.plan.sites_at_once - len(self._running)
-        for visit in self._schedule.pop_due(now, free) if free > 0 else ():
+        for domain, keys in self._schedule.pop_due(now, free) if free > 0 else ():
             due: dict[str, set[str]] = {}
-            for key in visit.keys:
+            for key in keys:
                 name, url = cast("tuple[str, str]", key)
                 due.setdefault(name, set()).add(url)
-            self._start(visit.host, [(self._sites[name], urls) for name, urls in due.items()])
+            self._start(domain, [(self._sites[name], urls) for name, urls in due.items()])
         while self._timers and self._timers[0][0] <= now and len(self._running) < self.plan.sites_at_once:
             _, number, site = heappop(self._timers)
             if number != site.timer:  # a later one has replaced it
@@ -348,7 +346,6 @@ class Watcher:
         """A page of the sites; see select_sites()."""
         now = self._now()
         sites = {site.target.name: site for site in self._sites.values()}
-
         waiting = self._schedule.waiting(now)
 
         def planned(status: SiteStatus) -> SiteStatus:

@@ -25,7 +25,6 @@ from sitemap_reader.watching import (
     SignalRecord,
     TokenBucket,
 )
-from sitemap_reader.watching.schedule import Visit
 
 
 class Constant(ChangeRate):
@@ -54,12 +53,12 @@ def run(schedule: Schedule, until: float, changed: bool = False) -> dict[str, li
     now = 0.0
     while (due := schedule.next_due(now)) is not None and due < until:
         now = max(due, now)
-        for visit in schedule.pop_due(now):
-            for key in visit.keys:
-                schedule.requests_made(visit.host, 1, now)
+        for host, keys in schedule.pop_due(now):
+            for key in keys:
+                schedule.requests_made(host, 1, now)
                 looks.setdefault(str(key), []).append(now)
                 schedule.looked(key, now, changed=changed)
-            schedule.end_visit(visit.host, now)
+            schedule.end_visit(host, now)
     return looks
 
 
@@ -106,14 +105,14 @@ def test_theta_is_lower_while_requests_are_left_over_than_while_they_are_short()
 def test_a_visit_has_the_documents_of_the_host_that_are_nearly_due():
     schedule = schedule_of({"a/1": 1.0, "a/2": 0.9, "a/3": 0.2, "b/1": 0.9}, per_hour=1.0)
     now = schedule.due_at("a/1", 0.0) + 1
-    assert schedule.pop_due(now) == [Visit("a", ("a/1", "a/2"))]
+    assert schedule.pop_due(now) == [("a", ("a/1", "a/2"))]
 
 
 def test_a_new_document_is_due_at_once():
     schedule = Schedule(Budget(60))
     schedule.add("x", "a", ChangeRate(), -math.inf)
     assert schedule.next_due(5.0) == 5.0
-    assert schedule.pop_due(5.0) == [Visit("a", ("x",))]
+    assert schedule.pop_due(5.0) == [("a", ("x",))]
 
 
 def test_a_large_budget_keeps_the_minimum_interval():
@@ -195,7 +194,7 @@ def test_take_stops_at_the_budget_of_the_host():
 
 def test_a_visit_keeps_the_requests_of_its_documents():
     schedule = schedule_of({f"a/{n}": 1.0 for n in range(9)}, 100.0, 16.0)
-    ((host, keys),) = [(visit.host, visit.keys) for visit in schedule.pop_due(10 * DAY)]
+    ((host, keys),) = schedule.pop_due(10 * DAY)
     assert len(keys) == 4
     assert not schedule.take(host, 10 * DAY)
     schedule.requests_made(host, 3, 10 * DAY)
@@ -219,7 +218,7 @@ def test_a_host_that_is_visited_has_no_second_visit():
     schedule.begin_visit("a")
     assert schedule.pop_due(DAY) == []
     schedule.end_visit("a", DAY)
-    assert schedule.pop_due(DAY) == [Visit("a", ("a/1",))]
+    assert schedule.pop_due(DAY) == [("a", ("a/1",))]
 
 
 def test_requests_without_take_count_too():
@@ -242,16 +241,16 @@ def test_theta_rises_if_looks_cost_more_requests_than_one():
 def test_an_overloaded_schedule_visits_the_largest_index_first():
     schedule = schedule_of({f"{n}/1": 1.0 + n for n in range(20)}, per_hour=1.0)
     visits = schedule.pop_due(100 * DAY, 3)
-    assert [visit.host for visit in visits] == ["19", "18", "17"]
+    assert [host for host, _ in visits] == ["19", "18", "17"]
     assert len(schedule.pop_due(100 * DAY)) == 1  # four requests at once
     assert schedule.pop_due(100 * DAY) == []
     schedule.end_visit("18", 100 * DAY)
-    assert [visit.host for visit in schedule.pop_due(100 * DAY)] == ["18"]
+    assert [host for host, _ in schedule.pop_due(100 * DAY)] == ["18"]
 
 
 def test_a_limit_counts_documents():
     schedule = schedule_of({f"a/{n}": 1.0 + n for n in range(20)}, per_hour=100.0)
-    assert schedule.pop_due(100 * DAY, 3) == [Visit("a", ("a/19", "a/18", "a/17"))]
+    assert schedule.pop_due(100 * DAY, 3) == [("a", ("a/19", "a/18", "a/17"))]
 
 
 @pytest.mark.parametrize("budget", [(0, None), (-1, None), (math.inf, None), (math.nan, None), (5, 0)], ids=str)
@@ -269,7 +268,7 @@ def test_a_host_is_in_one_visit_at_a_time():
     assert schedule.pop_due(30 * DAY) == []
     schedule.looked("a/1", 30 * DAY, changed=False)
     schedule.end_visit("a", 30 * DAY)
-    assert schedule.pop_due(30 * DAY + 2) == [Visit("a", ("a/2",))]
+    assert schedule.pop_due(30 * DAY + 2) == [("a", ("a/2",))]
 
 
 def test_documents_that_a_visit_left_out_are_due_again_but_not_before_the_retry():
@@ -278,7 +277,7 @@ def test_documents_that_a_visit_left_out_are_due_again_but_not_before_the_retry(
     schedule.end_visit("a", 2 * HOUR, retry_at=5 * HOUR)
     assert schedule.next_due(2 * HOUR) == 5 * HOUR
     assert schedule.pop_due(5 * HOUR - 1) == []
-    assert schedule.pop_due(5 * HOUR) == [Visit("a", ("a/1",))]
+    assert schedule.pop_due(5 * HOUR) == [("a", ("a/1",))]
 
 
 def test_a_paused_host_is_not_visited():
@@ -295,7 +294,7 @@ def test_a_document_that_is_removed_during_its_visit_does_not_return():
     schedule.remove("a/1")
     schedule.end_visit("a", 30 * DAY)
     schedule.end_visit("b", 30 * DAY)
-    assert [visit.host for visit in schedule.pop_due(60 * DAY)] == ["b"]
+    assert [host for host, _ in schedule.pop_due(60 * DAY)] == ["b"]
 
 
 # --- signals ---
@@ -401,13 +400,13 @@ def test_every_document_is_looked_at_and_budgets_hold(rates, per_hour, host, see
         due = schedule.next_due(now)
         assert due is not None
         now = max(now, due)
-        for visit in schedule.pop_due(now):
-            for key in visit.keys:
-                schedule.requests_made(visit.host, 1, now)
-                made[visit.host] += 1
+        for host, keys in schedule.pop_due(now):
+            for key in keys:
+                schedule.requests_made(host, 1, now)
+                made[host] += 1
                 seen.add(key)
                 schedule.looked(key, now, changed=rng.random() < 0.5)
-            schedule.end_visit(visit.host, now)
+            schedule.end_visit(host, now)
     for count in (*made.values(),):
         assert count <= max(min(host, per_hour) / 4, 4) + min(host, per_hour) * now / HOUR + 1
     assert sum(made.values()) <= max(per_hour / 4, 4) + per_hour * now / HOUR + 1
