@@ -1,7 +1,4 @@
-"""A crawl of sitemaps as a state machine without I/O: seeds, robots.txt policy, politeness, links, revalidation.
-
-Seeds and the answers to requests go in; the next requests, Problems and Outcomes come out. Imports parser/ and model/.
-"""
+"""A crawl of sitemaps as a state machine without I/O: seeds, robots.txt policy, politeness, links, revalidation."""
 
 import lazy_loader
 

@@ -1,8 +1,7 @@
 """Which URLs each document of a crawl may list: its scope, by all that is known so far (cross-submission).
 
-In: Sitemap lines, listings, redirects. Out: the authorities of a document (the URL prefixes that it may list besides
-its own directory), and the listings that a robots.txt has verified. What an index gains is passed on to all below it,
-however late, in short steps, as an index may list a million documents. Nothing here requests anything.
+Its authorities are the URL prefixes that it may list besides its own directory. What an index gains is passed on to all
+below it, however late, in short steps, as an index may list a million documents.
 """
 
 from __future__ import annotations
@@ -47,8 +46,8 @@ class Authorities:
         self._extended: dict[Document, None] = {}  # the indexes that have gained something to pass on
         self._steps: Iterator[Listing | None] | None = None
 
-    def authorities_of(self, document: Document) -> tuple[str, ...]:
-        """The URL prefixes that a document may list besides its own directory."""
+    def of(self, document: Document) -> tuple[str, ...]:
+        """The URL prefixes that a document may list besides its own directory, by what is known now."""
         found = document.inherited_authorities
         found += self.granted_by_robots(document.original_url) + self.granted_by_robots(document.url)
         if document.why in ("given", "well-known"):  # submitted: its scope is its host
@@ -59,7 +58,7 @@ class Authorities:
         """The authorities that an index passes on to its children: its own, and its directory."""
         passed_on = self._passed_on.get(index)
         if passed_on is None:
-            passed_on = self._passed_on[index] = (*self.authorities_of(index), directory(index.url))
+            passed_on = self._passed_on[index] = (*self.of(index), directory(index.url))
         return passed_on
 
     def granted_by_robots(self, url: str) -> tuple[str, ...]:
@@ -78,11 +77,12 @@ class Authorities:
         return None if reason in _ON_ITS_HOST or self.granted_by_robots(ref.loc) else reason
 
     def scope_of(self, document: Document, authorities: tuple[str, ...] | None = None) -> Scope:
-        """The scope of a document, by what is known now, or with the authorities of an earlier time."""
-        own = self.authorities_of(document) if authorities is None else authorities
-        return Scope(self._mode, (*own, directory(document.url)))
+        """The scope of a document, by what is known now, or with the authorities of an earlier time.
 
-    # --- gains ---
+        When its Outcome comes it grows no more: what was dropped as out of scope may be in scope by then.
+        """
+        own = self.of(document) if authorities is None else authorities
+        return Scope(self._mode, (*own, directory(document.url)))
 
     def add_sitemap_line(self, robots: Document, url: str) -> None:
         """A robots.txt names a document: it may list all URLs of the robots.txt's host."""
@@ -104,7 +104,7 @@ class Authorities:
     def _gains(self, document: Document, authorities: tuple[str, ...]) -> bool:
         new = tuple(each for each in authorities if not each.startswith(document.inherited_authorities))
         if new:
-            present = (*self.authorities_of(document), directory(document.url))
+            present = (*self.of(document), directory(document.url))
             new = tuple(each for each in new if not each.startswith(present))
         if not new or self._extensions[document] >= MAX_SCOPE_EXTENSIONS:
             return False
@@ -115,7 +115,6 @@ class Authorities:
 
     @property
     def is_propagated(self) -> bool:
-        """Whether all gains have been passed on."""
         return self._steps is None and not self._extended
 
     def propagate(self) -> Iterator[Listing | None]:
@@ -134,7 +133,6 @@ class Authorities:
             self._steps = None
 
     def _propagate(self, index: Document) -> Iterator[Listing | None]:
-        """Passes an index's authorities on to the known documents that it may list."""
         authorities = self.passed_on(index)
         scope = Scope(self._mode, authorities)
         yield None
@@ -148,8 +146,6 @@ class Authorities:
             is_covered = key in unverified and scope.reason(key) in _ON_ITS_HOST
             yield (index, unverified.pop(key)) if is_covered else None
 
-    # --- listings out of scope ---
-
     def add_unverified(self, index: Document, ref: SitemapRef, limit: int) -> bool:
         """Records a listing that a robots.txt may verify later; False if there are `limit` of them already."""
         if self._unverified_count >= limit:
@@ -161,7 +157,6 @@ class Authorities:
         return True
 
     def has_unverified(self, index: Document) -> bool:
-        """Whether an index has recorded listings."""
         return bool(self._unverified.get(index))
 
     def pop_verified(self, url: str) -> list[Listing]:

@@ -1,8 +1,7 @@
 """The values of the frontier: what is requested, what came, what was decided; and the documents that a crawl knows.
 
 Out of the frontier come Listed documents, which the caller requests or skips, and DocumentRequests, each one request to
-make now. Into it go Answers: the head, what the body lists, and the end. A Document has the latest of each. Nothing
-here decides when a request is made.
+make now. Into it go Answers: the head, what the body lists, and the end. A Document has the latest of each.
 
 The life of a document, and the step that leads from each of its states to the next. Each step is taken in one place of
 the frontier, or by one answer of the caller; any other step is an error of the caller.
@@ -98,7 +97,7 @@ class Finished:
     `rules` are those of a robots.txt: see robots_rules.parse_rules(); `robots_body` is what its body is. `dates` are
     those of its entries, if requested.
     `dropped_origins`: their URLs were dropped as on a host out of scope; their robots.txt may name the document. Where
-    URLs were dropped as out of scope, its Outcome comes when its scope grows no more: see Frontier.scope_of().
+    URLs were dropped as out of scope, its Outcome comes when its scope grows no more: see Authorities.scope_of().
     """
 
     outcome: Outcome
@@ -141,7 +140,6 @@ class Failed:
 
     @property
     def text(self) -> str:
-        """The message with its remedy."""
         return f"{self.message}; {self.remedy}" if self.remedy else self.message
 
 
@@ -182,7 +180,6 @@ class Cookie:
     is_secure: bool
 
     def goes_to(self, url: str) -> bool:
-        """Whether a request for this URL has it."""
         path = _path(url)
         is_below = path == self.path or path.startswith(self.path if self.path.endswith("/") else f"{self.path}/")
         return is_below and _place(url) == self.place and (url.startswith("https:") or not self.is_secure)
@@ -196,7 +193,6 @@ class Cookies:
     changed_at: int = 0
 
     def header(self, url: str) -> dict[str, str]:
-        """The Cookie header of a request for this URL; empty if none goes there."""
         pairs = "; ".join(f"{each.name}={each.value}" for each in self.kept if each.goes_to(url))
         return {"Cookie": pairs} if pairs else {}
 
@@ -379,22 +375,18 @@ class Document:
 
     @property
     def url(self) -> str:
-        """The URL to request now."""
         return self._request.url if self._request else self.original_url
 
     @property
     def status(self) -> int | None:
-        """The status of its last answer."""
         return self.received.status
 
     @property
     def outcome(self) -> Outcome | None:
-        """How it ended; None before that."""
         return self._report.outcome if self._report else None
 
     @property
     def listed_lastmod(self) -> Lastmod | None:
-        """The lastmod that its first listing states."""
         if self.listed is None or self.listed.lastmod is None or self.listed.lastmod_precision is None:
             return None
         return self.listed.lastmod, self.listed.lastmod_precision
@@ -429,18 +421,15 @@ class Document:
             self._report = _report_of_read(outcome.format, outcome.status)
 
     def lists(self, url: str) -> bool:
-        """Whether the URL is one of its recorded children."""
         return self._known_children is not None and url in self._known_children
 
     def add_child(self, url: str) -> None:
-        """Records a URL that it lists."""
         self._known_children = self._known_children or set()
         self._known_children.add(url)
         self.children = self.children or []
         self.children.append(url)
 
     def add_parent(self, url: str) -> None:
-        """Records a document that lists it."""
         if self.parents == ():
             self.parents = _one_parent(url)
         elif url not in (self._known_parents or self.parents):
@@ -489,7 +478,7 @@ class SiteDiscovery:
     _probe_found: bool = False
 
     def add_candidate(self, document: Document) -> None:
-        """A candidate, which may be that of another site as well, and may have ended."""
+        """It may be that of another site as well, and may have ended."""
         if self in document.sites:
             return
         self.pending += 1
@@ -517,7 +506,6 @@ class SiteDiscovery:
 
     @property
     def has_sitemap(self) -> bool:
-        """Whether a sitemap was found, listed or probed."""
         return self.found or self._probe_found
 
     def next_probe(self) -> str | None:
@@ -546,20 +534,16 @@ class KnownDocuments:
         return self.get(url) is not None
 
     def __iter__(self) -> Iterator[Document]:
-        """Each document once."""
         return iter(dict.fromkeys(self._by_url.values()))
 
     def get(self, url: str) -> Document | None:
-        """The document that is known by this URL."""
         return self._by_url.get(without_userinfo(url))
 
     def add(self, document: Document) -> None:
-        """Adds a new document by its original URL."""
         self.count += 1
         self.add_url(document.original_url, document)
 
     def add_url(self, url: str, document: Document) -> None:
-        """Makes the document known by one more URL."""
         self._by_url[without_userinfo(url)] = document
 
     def is_above(self, known: Document, document: Document) -> bool:
@@ -603,7 +587,6 @@ class Events:
         self.unanswered = 0  # Listed documents that were neither requested nor skipped
 
     def take(self) -> list[Event]:
-        """The events since the last call."""
         events, self._events = self._events, []
         return events
 

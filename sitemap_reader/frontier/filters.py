@@ -1,8 +1,4 @@
-"""The caller's filters on URLs and sitemaps: by lastmod, and by regular expressions on the URL.
-
-In: dates and ages as text or objects, the present moment, patterns. Out: a Selection, which names the reason why a
-record is filtered out, or None.
-"""
+"""The caller's filters on URLs and sitemaps: by lastmod, and by regular expressions on the URL."""
 
 from __future__ import annotations
 
@@ -42,7 +38,6 @@ class Window:
     undated: Undated = "keep"
 
     def takes(self, lastmod: datetime | None, precision: Precision | None) -> bool:
-        """Whether a lastmod matches; without one, as `undated` says."""
         if lastmod is None or precision is None:
             return self.undated == "keep"
         if self.until is not None and lastmod >= self.until:
@@ -116,7 +111,6 @@ UNWANTED: dict[str, str] = {"date": "outside the dates", "pattern": "outside the
 
 
 def has_filter_drops(outcome: Outcome) -> bool:
-    """Whether records were dropped by the caller's filters."""
     return not UNWANTED.keys().isdisjoint(outcome.dropped)
 
 
@@ -130,7 +124,6 @@ class Patterns:
         return bool(self.patterns)
 
     def find_in(self, url: str) -> bool:
-        """Whether one of the patterns is found in a URL."""
         if not self.patterns:  # most crawls have none, and many URLs an escape
             return False
         return self._find_in(url) or ("%" in url and self._find_in(unquote(url)))
@@ -195,7 +188,6 @@ def make_selection(
     include: Pattern | Iterable[Pattern] | None = None,
     exclude: Pattern | Iterable[Pattern] | None = None,
 ) -> Selection:
-    """The Selection for the options of these names; UsageError for an invalid value."""
     window = make_window(since, until, undated, now)
     return Selection(window, make_patterns("include", include), make_patterns("exclude", exclude))
 
@@ -221,9 +213,7 @@ class Selection:
         return reasons
 
     def only(self, urls: UrlBatch) -> UrlBatch:
-        """The URLs that are not filtered out."""
         return urls.only([reason is None for reason in self.reasons(urls)])
 
     def takes(self, loc: str) -> bool:
-        """Whether a URL matches the patterns."""
         return not ((self.include and not self.include.find_in(loc)) or self.exclude.find_in(loc))

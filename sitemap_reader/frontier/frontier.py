@@ -1,7 +1,7 @@
 """A site's sitemaps as a state machine, without a socket or a clock (as h11 is for HTTP).
 
-In: seeds, then the Answers to each DocumentRequest in order: its Head, each SitemapRef in the body, perhaps Arrived,
-and last Failed or Finished. Out: next_requests(), the requests that may be made now, and take(), the events: Listed
+Seeds go in, then the Answers to each DocumentRequest in order: its Head, each SitemapRef in the body, perhaps Arrived,
+and last Failed or Finished. Out come next_requests(), the requests that may be made now, and take(), the events: Listed
 documents, which the caller requests or skips, and the Problems and Outcomes of the crawl itself. Nothing here calls the
 caller. Retries, redirects, robots.txt, politeness and limits are decided here. Of what is parsed, only Sitemap lines
 and rules of robots.txt, children of indexes and dates come back here.
@@ -37,7 +37,7 @@ from .documents import (
 from .host_queue import HostQueues, backoff
 from .links import Links, WaitingDocuments
 from .plan import Plan
-from .responses import REFUSED, Follow, Refuse, RulesByStatus, code_of, is_refusal, judge, with_remedy
+from .responses import REFUSED, Follow, RulesByStatus, code_of, is_refusal, judge, with_remedy
 from .robots_policy import RobotsPolicy
 from .robots_rules import ALLOW_ALL, disallow_all
 
@@ -46,11 +46,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from ..model.problems import Problem
-    from ..parser.normalise.scope import Scope
     from .documents import Event, Listed
     from .host_queue import HostQueue
     from .plan import Seed
-    from .robots_rules import Rules
 
 __all__ = ["Frontier", "Plan"]
 
@@ -94,7 +92,7 @@ class Frontier:
         origins = frozenset(each for seed in seeds for each in seed.origins)
         self.policy = policy = RobotsPolicy(plan, self.hosts, events, origins)
         self._documents = KnownDocuments()
-        self._authorities = authorities = Authorities(plan.scope, self._documents)
+        self.authorities = authorities = Authorities(plan.scope, self._documents)
         self._links = Links(plan, self._documents, authorities, policy, events)
         self.pruned = self._links.pruned
         self._waiting = WaitingDocuments(plan, authorities, self._links, policy, events)
@@ -105,8 +103,6 @@ class Frontier:
                 self.policy.request(self.hosts.for_url(site.origin), site)
             elif site.seed.document not in self._documents:
                 self._add_candidate(site.seed.document, "given", site)
-
-    # --- the interface ---
 
     @property
     def documents_known(self) -> int:
@@ -171,21 +167,6 @@ class Frontier:
             self._links.add_document(known)
         return known
 
-    def set_rules(self, origin: str, rules: Rules, now: float) -> None:
-        """Sets the rules of a robots.txt that another crawl has read, which ends now: it is not requested again."""
-        self.policy.set_known_rules(self.hosts.for_url(origin), rules, now)
-
-    def authorities_of(self, document: Document) -> tuple[str, ...]:
-        """The URL prefixes that a document may list besides its own directory, by what is known now."""
-        return self._authorities.authorities_of(document)
-
-    def scope_of(self, document: Document, authorities: tuple[str, ...] | None = None) -> Scope:
-        """The URLs that a document may list, by what is known now, or with the authorities of an earlier time.
-
-        When its Outcome comes it grows no more: what was dropped as out of scope may be in scope by then.
-        """
-        return self._authorities.scope_of(document, authorities)
-
     def receive(self, request: DocumentRequest, answer: Answer, now: float, today: datetime) -> bool:
         """Takes an answer to a request. Returns, for a Head, whether more answers follow; ignore it for others.
 
@@ -211,7 +192,6 @@ class Frontier:
         return False
 
     def take(self) -> list[Event]:
-        """The events since the last call."""
         return self._events.take()
 
     def note_withheld(self, request: DocumentRequest) -> None:
@@ -250,12 +230,10 @@ class Frontier:
         """Whether a failure leads to another try."""
         return failed.transient and request.tries < self._limits.tries
 
-    # --- starting requests ---
-
     @property
     def _is_decided(self) -> bool:
         """Whether nothing can be decided without another answer."""
-        is_decided = self._authorities.is_propagated and self._links.dates.is_idle
+        is_decided = self.authorities.is_propagated and self._links.dates.is_idle
         return is_decided and not self.hosts.has_skipped(robots_only=self._awaits_robots)
 
     @property
@@ -325,8 +303,6 @@ class Frontier:
             host.pace.finished()
             self.hosts.wake(host)
 
-    # --- answers ---
-
     def _head(self, document: Document, head: Head, now: float, today: datetime) -> bool:
         request, step = document.request, judge(document.request, head, self._limits, today)
         before, headers = document.received, head.headers
@@ -340,31 +316,27 @@ class Frontier:
             if document.is_robots and request.redirects:
                 self.policy.share(document)
             if request.resume is None:  # a resumed reading keeps its scope: its items are counted
-                document.authorities = self._authorities.authorities_of(document)
+                document.authorities = self.authorities.of(document)
             return True
         self._release(document)
         document.ask(network_seconds=request.network_seconds + head.network_seconds)
         if step == "unchanged":
             document.take("304")
             self._processing += 1
-            document.authorities = self._authorities.authorities_of(document)
+            document.authorities = self.authorities.of(document)
             return True
         if isinstance(step, Follow):
             self._redirect(document, step)
         elif isinstance(step, RulesByStatus):
             self._finish(document, Finished(self.policy.set_rules_by_status(document, step)))
         else:
-            self._refused(document, step, now)
+            if step.pause_seconds:
+                self.hosts.pause(self.hosts.for_url(document.url), now + step.pause_seconds, head.status)
+            if step.skip_host:
+                self._skip_host(self.hosts.for_url(document.url), document, step.failed)
+            else:
+                self._failed(document, step.failed, now)
         return False
-
-    def _refused(self, document: Document, refusal: Refuse, now: float) -> None:
-        host = self.hosts.for_url(document.url)
-        if refusal.pause_seconds:
-            self.hosts.pause(host, now + refusal.pause_seconds, document.status or 0)
-        if refusal.skip_host:
-            self._skip_host(host, document, refusal.failed)
-        else:
-            self._failed(document, refusal.failed, now)
 
     def _failed(self, document: Document, failed: Failed, now: float) -> None:
         request = document.request
@@ -441,8 +413,6 @@ class Frontier:
             self._end_aliases(alias, known.outcome)
         else:
             self._finish(alias, Finished(_alias_outcome(known.outcome)))
-
-    # --- ends ---
 
     def _finished(self, document: Document, finished: Finished) -> None:
         if document.is_robots:

@@ -1,8 +1,7 @@
 """Politeness: which request may start now, by host; retry delays, Crawl-delay and slots per host.
 
-In: Documents to request, what robots.txt allows on their host, and the clock's time. Out: those to request now, or the
-seconds to wait. Times are seconds on any clock that the caller passes in; nothing here reads one or sleeps. A
-host is examined only when its state may have changed, so the cost hardly grows with the hosts and requests that wait.
+Times are seconds on any clock that the caller passes in; nothing here reads one or sleeps. A host is examined only when
+its state may have changed, so the cost hardly grows with the hosts and requests that wait.
 """
 
 from __future__ import annotations
@@ -82,12 +81,10 @@ class HostPace:
 
     @property
     def slots(self) -> int:
-        """How many requests may be in flight at a time."""
         return 1 if self.delay_seconds else self.per_host
 
     @property
     def next_at(self) -> float:
-        """The time before which no request may start."""
         return max(self.paused_until, self.last_start + self.delay_seconds)
 
     def ready(self, now: float) -> bool:
@@ -131,7 +128,6 @@ class RequestQueue:
             self._ready.append(document)
 
     def pop(self, now: float) -> Document | None:
-        """Removes and returns the first document that may be requested now."""
         while self._later and self._later[0][0] <= now:
             self._ready.append(heappop(self._later)[-1])
         return self._ready.popleft() if self._ready else None
@@ -144,7 +140,6 @@ class RequestQueue:
         return self._later[0][0] if self._later else None
 
     def drain(self) -> list[Document]:
-        """Removes and returns all documents."""
         documents = [*self._ready, *(later[-1] for later in sorted(self._later))]
         self._ready.clear()
         self._later.clear()
@@ -176,11 +171,9 @@ class HostQueue:
 
     @property
     def is_idle(self) -> bool:
-        """Whether no document waits for it."""
         return not (self.robots or self.documents)
 
     def pop(self, now: float, *, robots_only: bool) -> Document | None:
-        """Removes and returns the first document that may be requested now."""
         if not self.pace.ready(now):
             return None
         return next((found for queue in self._open(robots_only) if (found := queue.pop(now))), None)
@@ -221,7 +214,6 @@ class HostQueues:
         return origin(url + "/") in self._by_origin
 
     def for_url(self, url: str) -> HostQueue:
-        """The host of a URL or an origin; created at the first call."""
         key = origin(url + "/")
         host = self._by_origin.get(key)
         if host is None:
@@ -230,7 +222,6 @@ class HostQueues:
         return host
 
     def add(self, document: Document) -> None:
-        """Queues a document at its host."""
         host = self.for_url(document.url)
         if host.skip_failure:
             self._skipped.append((document, host.skip_failure))
@@ -246,7 +237,6 @@ class HostQueues:
             heappush(self._queue, (self._busy[host], host))
 
     def slow_down(self, host: HostQueue, delay_seconds: float) -> None:
-        """Keeps a Crawl-delay at a host."""
         host.pace.slow_down(delay_seconds)
         self._changed[host] = None
 
@@ -261,25 +251,22 @@ class HostQueues:
         return [*changed]
 
     def skip(self, host: HostQueue, failed: Failed) -> None:
-        """Nothing more is requested of a host."""
         host.skip_failure = failed
         self._busy.pop(host, None)
         host.examine_at = math.inf
         self._skipped += ((document, failed) for document in (*host.robots.drain(), *host.documents.drain()))
 
     def skip_all(self, failed: Failed) -> None:
-        """Nothing more is requested of any host, known or not."""
         self.skips_all = failed
         for host in self._by_origin.values():
             if host.skip_failure is None:
                 self.skip(host, failed)
 
     def has_skipped(self, *, robots_only: bool) -> bool:
-        """Whether pop_skipped() returns something."""
         return any(document.is_robots or not robots_only for document, _ in self._skipped)
 
     def pop_skipped(self, *, robots_only: bool) -> list[tuple[Document, Failed]]:
-        """Removes and returns the documents of skipped hosts, each with the reason."""
+        """The documents of skipped hosts, each with the reason."""
         taken = [each for each in self._skipped if each[0].is_robots or not robots_only]
         self._skipped = [each for each in self._skipped if robots_only and not each[0].is_robots]
         return taken
@@ -295,7 +282,6 @@ class HostQueues:
 
     @property
     def is_idle(self) -> bool:
-        """Whether no document waits for any host."""
         return not (self._busy or self._skipped)
 
     def wait(self, now: float, *, robots_only: bool) -> float | None:

@@ -1,9 +1,8 @@
 """Whether the lastmods of an index are accurate enough to skip its children older than `since`.
 
-In: the children that would be skipped; at the end of each document, the dates in it. Out, when the index has ended, as
-Decisions: up to three of those children to be read as samples; then all others, to be read if a date found below the
-index contradicts it, to be skipped if none does. Each index is judged on its own, by all that is read below it. No
-child is skipped unless at least one sample could be read.
+When the index has ended, up to three of those children are read as samples; then all others, if a date found below the
+index contradicts it, or none, if none does. Each index is judged on its own, by all that is read below it. No child is
+skipped unless at least one sample could be read.
 """
 
 from __future__ import annotations
@@ -85,26 +84,22 @@ class WaitingChildren:
             del self._newest[:-_MAX_CANDIDATES]
 
     def candidates(self) -> list[int]:
-        """The positions to try, in this order."""
         newest, *next_newest = [position for _, position in reversed(self._newest)]
         oldest = [] if self._oldest is None else [self._oldest[1]]
         positions = dict.fromkeys([newest, *oldest, len(self._locs) // 2, *next_newest])
         return [*positions][:_MAX_CANDIDATES]
 
     def at(self, position: int, index: str) -> SitemapRef:
-        """The child at a position, which still waits."""
         line = self._lines[position]
         lastmod = EPOCH + self._lastmods[position] * _MICROSECOND
         precision = PRECISIONS[self._precisions[position]]
         return SitemapRef(str(self._locs[position]), lastmod, precision, index, None if line < 0 else line)
 
     def remove(self, position: int) -> None:
-        """Removes the child at a position."""
         self._locs[position] = None
         self.count -= 1
 
     def pop(self, index: str) -> SitemapRef:
-        """Removes and returns the first waiting child."""
         while self._locs[self._next] is None:
             self._next += 1
         ref = self.at(self._next, index)
@@ -160,7 +155,6 @@ class IndexDateChecks:
         return not self._due
 
     def _check_of(self, index: Document) -> IndexCheck | None:
-        """The check of an index, created with its first child; None where nothing is to be checked."""
         if not self.is_needed:
             return None
         check = self._checks.get(index)
@@ -222,10 +216,7 @@ class IndexDateChecks:
         unreported, self._unreported = [*self._unreported], {}
         return unreported
 
-    # --- comparing dates ---
-
     def _compare(self, document: Document, outcome: Outcome) -> None:
-        """Compares the dates of a document with those that all indexes above it state."""
         source = document.last_alias
         dates = source.dates
         # An index has no dates of URLs, and an incomplete document may have newer ones behind the cut.
@@ -263,8 +254,6 @@ class IndexDateChecks:
         if not (is_lost or is_newer):
             return None
         return DateContradiction(child, listed, newest)
-
-    # --- deciding ---
 
     def _decisions(self, check: IndexCheck, steps: int) -> Iterator[Decision]:
         """Decides on up to so many children of an index, where that is possible by now."""
@@ -321,8 +310,6 @@ class IndexDateChecks:
         )
         ref = SitemapRef(listed, line=found.child.listed.line if found.child.listed else None)
         self._events.note(index, "D05", message, ref, field="lastmod")
-
-    # --- progress ---
 
     def _wake(self, check: IndexCheck) -> None:
         if not check.is_due:

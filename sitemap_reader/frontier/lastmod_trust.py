@@ -188,7 +188,6 @@ class LastmodEvidence:
         self._ended = max(self._ended, at)
 
     def merge(self, other: LastmodEvidence) -> None:
-        """Adds what another part of the document has."""
         self.entries += other.entries
         self.dated += other.dated
         self._began, self._ended = min(self._began, other._began), max(self._ended, other._ended)
@@ -221,7 +220,6 @@ class LastmodEvidence:
                 self._counts[code] = _rounded(self._counts[code], self._unit(code) // unit)
 
     def _unit(self, code: int | None) -> int:
-        """What the counted dates are multiples of."""
         return _UNIT_SECONDS[self._level] * _scale(code) or 1
 
     def _maxima(self) -> dict[int | None, int]:
@@ -286,17 +284,13 @@ class LastmodEvidence:
                 read += sum([count for number, count in counts.items() if first <= number <= last])
         return read
 
-    def _moments(self) -> dict[int, int]:
-        """Lastmod in microseconds -> number of entries."""
-        moments: Counter[int] = Counter()
+    def _batches(self) -> tuple[Batch, ...]:
+        """The batches that are large enough, found one after the other, each among the dates that are left."""
+        moments: Counter[int] = Counter()  # lastmod in microseconds -> number of entries
         for code, counts in self._counts.items():
             length = self._unit(code) * _SECOND // _scale(code)
             moments.update({number * length: count for number, count in counts.items()})
-        return moments
-
-    def _batches(self) -> tuple[Batch, ...]:
-        """The batches that are large enough, found one after the other, each among the dates that are left."""
-        moments, batches = self._moments(), list[Batch]()
+        batches: list[Batch] = []
         while len(batches) < _MAX_BATCHES:
             first, last, count = self._densest(moments)
             least_share = _MIN_BATCH_SHARE if batches else 0
@@ -304,7 +298,7 @@ class LastmodEvidence:
                 break
             end = last // _SECOND + max(_UNIT_SECONDS[self._level] - 1, 0)
             batches.append(Batch(self._date(first, last), first // _SECOND, end, count))
-            moments = {number: count for number, count in moments.items() if not first <= number <= last}
+            moments = Counter({number: count for number, count in moments.items() if not first <= number <= last})
         return _largest(batches)
 
     def _date(self, first: int, last: int) -> str:

@@ -1,8 +1,8 @@
 """The links between documents: Sitemap lines and the children of indexes in, new documents in the queues out.
 
 Each document is known once, whichever documents list it: they are its parents, and pass their authorities on to it. A
-child that is out of scope is not read before a robots.txt has verified it. When a document is requested is not decided
-here. Sources: sitemaps.org ("Sitemaps & Cross Submits", "Sitemap file location").
+child that is out of scope is not read before a robots.txt has verified it. Sources: sitemaps.org ("Sitemaps & Cross
+Submits", "Sitemap file location").
 """
 
 from __future__ import annotations
@@ -77,7 +77,6 @@ class Links:
         self.dates = IndexDateChecks(self._plan, self._events)
 
     def add(self, document: Document, ref: SitemapRef) -> None:
-        """A document lists another."""
         if document.is_robots and without_userinfo(ref.loc) in (document.original_url, document.url):
             self._events.note(document, "S05", f"{ref.loc} lists itself: not followed", ref)
         elif document.is_robots:
@@ -96,7 +95,6 @@ class Links:
         self._events.list(document)
 
     def add_lines_again(self, robots: Document) -> None:
-        """Adds the Sitemap lines of a robots.txt that was read before, for one more site."""
         for ref in robots.sitemap_lines:
             self._add_sitemap_line(robots, ref)
 
@@ -125,7 +123,7 @@ class Links:
         known.add_parent(alias.original_url)
         if not alias.is_probe:  # two probes may both lead to the home page
             self._events.report_probe(known)
-        self._authorities.extend(known, self._authorities.authorities_of(alias))
+        self._authorities.extend(known, self._authorities.of(alias))
 
     def propagate(self, steps: int) -> bool:
         """Passes authorities on, in so many steps, and reads what they bring into scope; whether that is done."""
@@ -157,8 +155,6 @@ class Links:
             what = f"all {len(children):,} children are HTML pages" if children[1:] else "its child is an HTML page"
             self._events.note(index, "F05", f"{what}: a <urlset> was meant, in which pages are listed")
 
-    # --- robots.txt ---
-
     def _add_sitemap_line(self, robots: Document, ref: SitemapRef) -> None:
         """Verifies the document for the whole host of the robots.txt; of a seed's site it is a candidate."""
         self._authorities.add_sitemap_line(robots, ref.loc)
@@ -187,8 +183,6 @@ class Links:
             self._carry_out(robots, ref, decision)
         return decision is None
 
-    # --- indexes ---
-
     def _add_child(self, index: Document, ref: SitemapRef) -> None:
         index.is_index = True
         key = without_userinfo(ref.loc)
@@ -203,7 +197,11 @@ class Links:
         elif self._plan.descend:
             decision = self._decide(index, ref)
             if decision.pruned == "since" and self.dates.is_needed:
-                self._check_dates(index, ref)
+                if not self.dates.add(index, ref):
+                    message = (
+                        f"{ref.loc} and what is listed behind it is not read: too many sitemaps wait to be checked"
+                    )
+                    self._refuse(index, ref, message, '--trust-lastmod (trust_lastmod="always") skips them')
             else:
                 self._carry_out(index, ref, decision)
         if self._recorded < _MAX_RECORDED and not index.lists(key):
@@ -258,13 +256,6 @@ class Links:
         if decision.read:
             self._read_child(index, ref, is_sample=is_sample)
 
-    # --- children that wait for the check of their index ---
-
-    def _check_dates(self, index: Document, ref: SitemapRef) -> None:
-        if not self.dates.add(index, ref):
-            message = f"{ref.loc} and what is listed behind it is not read: too many sitemaps wait to be checked"
-            self._refuse(index, ref, message, '--trust-lastmod (trust_lastmod="always") skips them')
-
     def decide_waiting(self, steps: int) -> Iterator[Document]:
         """Reads or skips about so many of them; yields each index of which none waits any more."""
         for decision in self.dates.decisions(steps):
@@ -287,8 +278,6 @@ class Links:
         """A limit of the crawl keeps something from being read: reported once for each document that lists some."""
         if "S16" not in index.report.problems.counts:
             self._events.note(index, "S16", message, ref, incomplete=True, remedy=remedy)
-
-    # --- children that are not read, and those that are ---
 
     def _skip(self, index: Document, ref: SitemapRef, reason: str) -> None:
         if reason == "since":
@@ -337,7 +326,6 @@ class Links:
         return robots is not None
 
     def _add_parent(self, known: Document, parent: Document) -> None:
-        """One more document lists it; a failure of a probe is reported from now on."""
         known.add_parent(parent.original_url)
         self._events.report_probe(known)
 
@@ -367,7 +355,6 @@ class WaitingDocuments:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no document waits."""
         return not self._waiting
 
     def end(self, document: Document) -> None:

@@ -1,7 +1,6 @@
 """Where a crawl begins, and its settings: a target such as `example.com` or a URL in, a Seed out; the Plan.
 
-Also the well-known paths, for sites whose robots.txt names no readable sitemap. Credentials in a target are in the
-`login` of its Seed only.
+Credentials in a target are in the `login` of its Seed only.
 """
 
 from __future__ import annotations
@@ -123,8 +122,6 @@ def login_of(url: str) -> str | None:
 
 @attrs.frozen
 class Plan:
-    """What a crawl fetches, and how."""
-
     scope: ScopeMode = "protocol"
     selection: Selection = attrs.field(factory=Selection)
     trust_lastmod: AutoMode = "auto"  # skip children that an index calls older than the selection: see index_dates.py

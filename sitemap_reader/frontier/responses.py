@@ -1,8 +1,8 @@
 """What an answer means: the head of a response in, the next step out; and what a user can do about a failure.
 
 judge() decides by status and headers alone. 404 and 410 mean that nothing is there; any other failure of a robots.txt
-or a well-known path leaves open what is there, and is reported with a remedy. wall_at() judges what came with status
-200 from all of these together. Sources: RFC 9110 (statuses, Location, Retry-After), RFC 9309 2.3.1 (robots.txt).
+or a well-known path leaves open what is there, and is reported with a remedy. Sources: RFC 9110 (statuses, Location,
+Retry-After), RFC 9309 2.3.1 (robots.txt).
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def _failed(head: Head, *, transient: bool) -> Failed:
 
 
 def is_success(status: int | None) -> bool:
-    """Whether it is a status from 200 to 299 (RFC 9110 15.3)."""
+    """RFC 9110 15.3"""
     return status is not None and 200 <= status <= 299
 
 
@@ -184,9 +184,6 @@ def _text(head: Head) -> str:
         return text
     what = _FORMATS_OF_BODIES.get(head.sitemap_format) or f"<{head.sitemap_format}>"
     return f"{text}, though the body is a sitemap ({what})"
-
-
-# --- whether a host talks to this client ---
 
 
 def wall_at(robots: Document | None, probes: Sequence[Document]) -> Literal["robots", "paths"] | None:

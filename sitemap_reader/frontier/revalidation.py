@@ -1,8 +1,6 @@
 """Whether a document that an earlier crawl read has to be requested again, and with which conditions.
 
-In: the documents as they were read then, and what a Frontier has listed. Out, for its caller: the stored document that
-takes the place of a request, or the validators of a conditional one. Sources: RFC 9110 8.8 and 13.1 (validators,
-conditional requests).
+Sources: RFC 9110 8.8 and 13.1 (validators, conditional requests).
 """
 
 from __future__ import annotations
@@ -55,13 +53,11 @@ class CachedDocument:
 
     @property
     def conditions(self) -> dict[str, str]:
-        """The headers of a conditional request: send the document only if it has changed."""
         validators = {"If-None-Match": self.etag, "If-Modified-Since": self.last_modified}
         return {name: value for name, value in validators.items() if value is not None}
 
     @property
     def outcome(self) -> Outcome:
-        """How it ends, in place of what a body would give."""
         if self is NOT_READ:
             return Outcome(complete=False)
         return Outcome(
@@ -75,7 +71,7 @@ NOT_READ = CachedDocument("")  # one that was never read, and is not requested n
 class StoredDocuments(Protocol):
     """What the caller of a frontier knows of the documents that it lists; a DocumentCache is one.
 
-    `authorities` are those of Frontier.authorities_of().
+    `authorities` are those of Authorities.of().
     """
 
     def skipped(self, listed: Listed, authorities: tuple[str, ...]) -> CachedDocument | None:

@@ -1,7 +1,6 @@
 """robots.txt as policy: which hosts' robots.txt to request, and what its rules allow there.
 
-In: the hosts to visit, and the answers to requests for robots.txt. Out: those requests, in the queue of their host;
-each host's rules, Crawl-delay and refusals. The Sitemap lines are not read here: see links.py.
+The Sitemap lines are not read here: see links.py.
 """
 
 from __future__ import annotations
@@ -119,7 +118,6 @@ class RobotsPolicy:
         return None if host.skip_failure and host.robots_txt is None else self._robots(host)
 
     def requested_at(self, url: str) -> Document | None:
-        """The request for the robots.txt at a URL, if its host has one."""
         robots = self._hosts.for_url(url).robots_txt if url in self._hosts else None
         return robots if robots is not None and robots.original_url == url else None
 
@@ -196,7 +194,6 @@ class RobotsPolicy:
         return None if rules is None or rules.why else rules
 
     def refusal(self, host: HostQueue, document: Document) -> Failed | None:
-        """Why a document may not be requested; None if it may."""
         if host.delay_error and not document.is_robots:
             # The error is that of robots.txt.
             return Failed("F15", f"not read: {host.delay_error}", transient=False, severity="info")
@@ -239,7 +236,7 @@ class RobotsPolicy:
             self.report_body(robots)
 
     def set_known_rules(self, host: HostQueue, rules: Rules, now: float) -> None:
-        """Sets the rules of a host whose robots.txt was read by another crawl, which ends now."""
+        """Sets the rules of a host whose robots.txt was read by another crawl, which ends now: it is not requested."""
         if host.robots_txt is None:
             host.robots_txt = Document(f"{host.origin}/robots.txt", "well-known", is_robots=True, state="reported")
             self.set_rules(host.robots_txt, rules)

@@ -1,7 +1,7 @@
 """The rules of a robots.txt for our agent: its text or HTTP status in, a Rules value out; Protego parses.
 
-Nothing is fetched here. A hostile file makes each look-up slow, so a crawl checks the documents that it requests, and
-only the audit the URLs that they list.
+A hostile file makes each look-up slow, so a crawl checks the documents that it requests, and only the audit the URLs
+that they list.
 """
 
 from __future__ import annotations
@@ -94,7 +94,6 @@ ALLOW_ALL = Rules()
 
 
 def disallow_all(reason: str) -> Rules:
-    """Rules that forbid everything; `reason` goes into the message of the Problem."""
     return Rules(reason)
 
 

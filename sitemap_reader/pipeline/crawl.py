@@ -207,7 +207,7 @@ class Crawl:
             await self._emit_reports(events)
 
     async def _answer(self, listed: Listed) -> None:
-        known = self._stored.skipped(listed, self.frontier.authorities_of(listed.document))
+        known = self._stored.skipped(listed, self.frontier.authorities.of(listed.document))
         if known is None:
             self.frontier.request(listed)
         else:
@@ -260,7 +260,7 @@ class Crawl:
         timeouts = DocumentTimeouts(
             request.network_seconds, self.frontier.plan.limits, self._clock, self._count_wire_bytes
         )
-        known = self._stored.confirmed(request, self.frontier.authorities_of(request.document))
+        known = self._stored.confirmed(request, self.frontier.authorities.of(request.document))
         headers = self._headers_for(request, {} if known is None else known.conditions)
         fetch = partial(self._fetcher.fetch, without_userinfo(request.url), headers)
         try:

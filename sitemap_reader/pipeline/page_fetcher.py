@@ -133,7 +133,8 @@ class PageFetcher:
     async def _add(self, url: str, now: float) -> None:
         rules = self._rules_of(f"{origin(url)}/") if self._plan.obey_robots else None
         if rules is not None:
-            self._frontier.set_rules(origin(url), rules, now)  # its sitemaps were read just before
+            host = self._frontier.hosts.for_url(url)
+            self._frontier.policy.set_known_rules(host, rules, now)  # its sitemaps were read just before
         document = self._frontier.add(url)
         if document.state == "reported":  # redirects have led there
             await self._end(url, document.outcome)
