@@ -1,7 +1,6 @@
-"""The Fetcher protocol and its aiohttp implementation.
+"""The Fetcher protocol and its aiohttp implementation, which sends one request.
 
-A URL and headers go in; out comes a Response, or a FetchError that states what happened and to which host.
-It sends one request: never follows a redirect, retries, decompresses a body, keeps a cookie or sends a URL's userinfo.
+It never follows a redirect, retries, decompresses a body, keeps a cookie or sends a URL's userinfo.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ _UNSAFE = re.compile(r"[\x00-\x20\x7f]")
 
 
 def response_headers(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Returns headers by lower-case name for names and values as received, with non-UTF-8 bytes as surrogates."""
+    """Headers by lower-case name, for names and values as received, with non-UTF-8 bytes as surrogates."""
     headers: dict[str, str] = {}
     for name, value in pairs:
         # aiohttp puts lone surrogates for bytes that are not UTF-8.
@@ -66,7 +65,6 @@ def response_headers(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def header_text(raw: bytes) -> str:
-    """Decodes header values: as UTF-8, or else as Latin-1."""
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
@@ -316,7 +314,7 @@ class _ResponseProtocol:
 
     @classmethod
     def of(cls, connection: aiohttp.connector.Connection | None) -> _ResponseProtocol | None:
-        """Returns that of a connection, and installs it before the first response; None if the connection has ended."""
+        """That of a connection, installed before the first response; None if the connection has ended."""
         transport = connection.transport if connection else None
         if transport is None:
             return None
@@ -331,7 +329,7 @@ class _ResponseProtocol:
         return getattr(self._protocol, name)
 
     def begin(self, max_wire_bytes: int | None) -> None:
-        """Begins a request, or another use of the connection."""
+        """At the beginning of a request, or of another use of the connection."""
         self._max_wire_bytes, self._received, self._body = max_wire_bytes, 0, None
 
     def reads(self, body: aiohttp.StreamReader, max_wire_bytes: int) -> None:
@@ -384,16 +382,14 @@ class Resolver:
     async def getaddrinfo(
         self, host: str, port: int, *, family: int = 0, type: int = 0, proto: int = 0, flags: int = 0
     ) -> Any:
-        """As socket.getaddrinfo()."""
         return await _in_daemon_thread(partial(socket.getaddrinfo, host, port, family, type, proto, flags))
 
     async def getnameinfo(self, address: tuple[Any, ...], flags: int = 0) -> Any:
-        """As socket.getnameinfo()."""
         return await _in_daemon_thread(partial(socket.getnameinfo, address, flags))
 
 
 async def _in_daemon_thread(call: Callable[[], Any]) -> Any:
-    """Returns or raises what `call` does; if this is cancelled, the thread goes on and its result is dropped."""
+    """If this is cancelled, the thread goes on and its result is dropped."""
     future: Future[Any] = Future()
     future.set_running_or_notify_cancel()
 
@@ -408,9 +404,9 @@ async def _in_daemon_thread(call: Callable[[], Any]) -> Any:
 
 
 def http_url_parts(url: str) -> re.Match[str]:
-    """Returns the parts of an http or https URL: `scheme`, `host` (with its port, without userinfo) and `rest`.
+    """The parts of an http or https URL: `scheme`, `host` (with its port, without userinfo) and `rest`.
 
-    Raises FetchError, with code U02 for other schemes.
+    FetchError, with code U02 for other schemes.
     """
     match = _HTTP_URL.match(url)
     if match is None or match["scheme"].lower() not in ("http", "https"):
@@ -418,9 +414,6 @@ def http_url_parts(url: str) -> re.Match[str]:
     if match["host"] is None:
         raise FetchError(f"{shorten(url)!r} is not a usable URL: it has no host", transient=False, remedy=CHECK_URL)
     return match
-
-
-# --- parts of a request -----------------------------------------------------------------------------------------
 
 
 def _requested_url(url: str, limits: Limits) -> RequestedUrl:
@@ -478,7 +471,7 @@ async def _without_retry(request: aiohttp.ClientRequest, handler: aiohttp.Client
 
 
 def _check_proxy(proxy: object) -> None:
-    """Raises UsageError for a proxy that aiohttp would refuse at each request, in messages that show its password."""
+    """UsageError for a proxy that aiohttp would refuse at each request, in messages that show its password."""
     from yarl import URL
 
     if not (isinstance(proxy, str) and _PROXY.fullmatch(proxy)):
@@ -498,7 +491,7 @@ def _check_proxy(proxy: object) -> None:
 
 
 def _ssl(cacert: str | Path | None, *, insecure: bool) -> ssl.SSLContext | bool:
-    """Returns aiohttp's `ssl` argument: True verifies with the system's certificates, False does not verify."""
+    """aiohttp's `ssl` argument: True verifies with the system's certificates, False does not verify."""
     if cacert is None:
         return not insecure
     if insecure:

@@ -1,8 +1,4 @@
-"""Translates exceptions of aiohttp, the operating system and TLS into FetchError.
-
-An exception and the URL that was requested go in; out comes a FetchError with a short message, a problem code and
-whether a retry may help. Never raises, never retries.
-"""
+"""Translates exceptions of aiohttp, the operating system and TLS into FetchError."""
 
 from __future__ import annotations
 
@@ -44,7 +40,7 @@ class RequestedUrl:
 
 
 def fetch_error(exc: Exception, requested: RequestedUrl, received: int | None = None) -> FetchError:
-    """Returns the FetchError for an exception; `received` counts the body's bytes so far, None before the body."""
+    """`received` counts the body's bytes so far, None before the body."""
     import aiohttp
     from aiohttp.http import HttpProcessingError
 
@@ -144,7 +140,7 @@ def _connect(exc: aiohttp.ClientConnectorError, requested: RequestedUrl, receive
 
 
 def refused_address(requested: RequestedUrl, description: str) -> FetchError:
-    """Returns the FetchError F13 for an address that the SSRF guard refuses."""
+    """F13, for an address that the SSRF guard refuses."""
     # aiohttp's joined text repeats "[Errno ...]" before each part.
     description = re.sub(rf"\[Errno {REFUSED_ERRNO}\] ", "", description)
     if not description.startswith(f"{requested.host} "):
@@ -154,7 +150,7 @@ def refused_address(requested: RequestedUrl, description: str) -> FetchError:
 
 
 def describe_address(address: str, reason: str) -> str:
-    """Returns the sentence about an address that is refused; `reason` is from ssrf_guard.address_refusal()."""
+    """The sentence about an address that is refused; `reason` is from ssrf_guard.address_refusal()."""
     if reason == "malformed":
         return f"{address} is no IP address"
     return f"{address} is {'an' if reason[0] in 'aeiou' else 'a'} {reason} address"
@@ -185,5 +181,5 @@ def _after_bytes(received: int | None) -> str:
 
 
 def shorten(text: str) -> str:
-    """Returns the text, cut to what fits into a message."""
+    """Cut to what fits into a message."""
     return text if len(text) <= _MAX_REASON_CHARACTERS else text[:_MAX_REASON_CHARACTERS] + "…"

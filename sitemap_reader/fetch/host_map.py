@@ -1,7 +1,7 @@
 """Sends the requests for a site to another host, such as its staging server: MappedFetcher wraps a Fetcher.
 
-URLs of production go in, each is requested at the origin that the HostMap has for its own, and the Response has the URL
-of production. A redirect to a staging origin becomes one to production. URLs in a body stay as they are: a sitemap that
+Each URL of production is requested at the origin that the HostMap has for its own, and the Response has the URL of
+production. A redirect to a staging origin becomes one to production. URLs in a body stay as they are: a sitemap that
 lists the staging host is a finding; but a document that is named so is read in the name of production.
 """
 
@@ -67,7 +67,6 @@ class HostMap:
         return real if self.is_staging(real) else None
 
     def is_staging(self, url: str) -> bool:
-        """Whether a URL is of the hosts that requests go to."""
         return origin(url) in self.origins.values()
 
     def production_url(self, url: str, requested: str) -> str:

@@ -1,8 +1,8 @@
 """Reads and writes recordings in folders: ReplayFetcher replaces the network, FolderRecorder copies what is fetched.
 
-A URL goes in, the Response that was recorded for it comes out. Layout: `<scheme>/<host%3Aport>/<path?query, escaped>`;
-a `.headers` file beside a body, unless it is a 200 without headers; and `site.toml`, with the seeds, at the top.
-Never reads or writes outside the folder, for any URL and any symbolic link in the folder, and reads regular files only.
+Layout: `<scheme>/<host%3Aport>/<path?query, escaped>`; a `.headers` file beside a body, unless it is a 200 without
+headers; and `site.toml`, with the seeds, at the top. Never reads or writes outside the folder, for any URL and any
+symbolic link in the folder, and reads regular files only.
 """
 
 from __future__ import annotations
@@ -46,11 +46,8 @@ _RECORDED_EVERY = timedelta(minutes=1)
 RECORDED_HEADERS = ("content-type", "content-encoding", "location", "etag", "last-modified", "retry-after")
 
 
-# --- paths -----------------------------------------------------------------------------------------------------------
-
-
 def replay_path(folder: Path, url: str) -> Path:
-    """Returns the path of the body of `url`; different URLs have different paths. FetchError U02 if it is not HTTP.
+    """The path of the body of `url`; different URLs have different paths. FetchError U02 if it is not HTTP.
 
     >>> from pathlib import Path
     >>> replay_path(Path("site"), "https://shop.example/de/sitemap.php?page=2").as_posix()
@@ -65,7 +62,7 @@ def replay_path(folder: Path, url: str) -> Path:
 
 
 def alternative_path(folder: Path, url: str) -> Path:
-    """Returns the path for a URL whose replay_path() is too long, or has a file as a folder.
+    """The path for a URL whose replay_path() is too long, or has a file as a folder.
 
     A site may have both `/sitemap` and `/sitemap/1.xml`, and a file cannot be a folder too.
     """
@@ -103,7 +100,7 @@ def _path_name(segment: str, query: str = "") -> str:
 
 
 def _safe_name(name: str) -> str:
-    """Returns a name that is not "." or "..", does not end like a `.headers` file, and is not too long."""
+    """A name that is not "." or "..", does not end like a `.headers` file, and is not too long."""
     name = _DOTS.sub(lambda dots: "%2E" * len(dots[0]), name)
     if _ON_WINDOWS:
         name = (stem := name.rstrip(".")) + "%2E" * (len(name) - len(stem))
@@ -148,11 +145,8 @@ def headers_path(body: Path) -> Path:
     return body.with_name(body.name + HEADERS_SUFFIX)
 
 
-# --- errors as header values -----------------------------------------------------------------------------------------
-
-
 def error_fields(error: FetchError) -> dict[str, str]:
-    """Returns the fields of an error: `code message`, and its remedy unless it has none."""
+    """`code message`, and the remedy unless there is none."""
     fields = {ERROR_FIELD: f"{error.code} {error.message}"}
     return fields if error.remedy is None else {**fields, _REMEDY_FIELD: error.remedy}
 
@@ -173,11 +167,7 @@ def one_line(text: str) -> str:
     return re.sub(r"[\r\n]+", " ", text)
 
 
-# --- reading ---------------------------------------------------------------------------------------------------------
-
-
 def is_recording(folder: Path) -> bool:
-    """Returns whether a folder is a recording."""
     return (folder / SEEDS_FILE).is_file() and is_inside(folder / SEEDS_FILE, folder)
 
 
@@ -230,7 +220,6 @@ class ReplayFetcher:
             yield Response(200 if status is None else status, fields, chunks, url)
 
     def has(self, url: str) -> bool:
-        """Whether the response for a URL was recorded."""
         return self._body_path(url) is not None
 
     def has_headers(self, url: str) -> bool:
@@ -293,9 +282,6 @@ def _read_head(path: Path) -> tuple[int | None, dict[str, str], FetchError | Non
 def _unreadable(path: Path, line: int, text: str) -> FetchError:
     message = f"{path}:{line}: {text[:80]!r} is no header line (name: value)"
     return FetchError(message, transient=False, remedy="")
-
-
-# --- recording -------------------------------------------------------------------------------------------------------
 
 
 @attrs.define(eq=False)
@@ -398,7 +384,6 @@ class FolderRecorder(RecordingFetcher):
     _written: datetime | None = attrs.field(default=None, init=False)
 
     def write_start(self, seeds: Sequence[str]) -> None:
-        """Writes seeds and time to site.toml."""
         now = self._clock()
         if self._written and now - self._written < _RECORDED_EVERY:
             return
@@ -413,11 +398,10 @@ class FolderRecorder(RecordingFetcher):
         self._written = now
 
     def open_body_file(self) -> BinaryIO:
-        """Opens a file in the folder, which write_response() renames."""
+        """In the folder: write_response() renames it."""
         return (self._path / f".part-{secrets.token_hex(8)}").open("wb")
 
     def write_response(self, url: str, body: RecordedBody) -> None:
-        """Moves the body to its path, and writes its headers beside it."""
         temporary = None
         if body.file is not None:
             body.file.close()
@@ -425,11 +409,11 @@ class FolderRecorder(RecordingFetcher):
         _store(self._free_path(url), temporary, _head_lines(body.response, body.error))
 
     def write_failure(self, url: str, error: FetchError) -> None:
-        """Writes a `.headers` file with the error alone."""
+        """A `.headers` file with the error alone."""
         _store(self._free_path(url), None, _error_lines(error))
 
     def _free_path(self, url: str) -> Path:
-        """Returns the path for a response, and removes an earlier one from the path that is not used."""
+        """The path for a response; removes an earlier one from the path that is not used."""
         path, other = replay_path(self._path, url), alternative_path(self._path, url)
         for each in (path, headers_path(path), other, headers_path(other)):
             self._check_inside(each)

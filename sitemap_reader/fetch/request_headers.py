@@ -1,8 +1,7 @@
 """Which of the caller's headers go with each request of a crawl.
 
-In: headers, a login, the logins of a netrc file, and seeds. Out: the headers of a request, by its URL. A header goes to
-the registrable domain of the target that it was given for, credentials to its host, neither from https to http. No
-value of a header is in a repr or in an error.
+A header goes to the registrable domain of the target that it was given for, credentials to its host, neither from https
+to http. No value of a header is in a repr or in an error.
 """
 
 from __future__ import annotations
@@ -160,8 +159,6 @@ class RequestHeaders:
 
 @attrs.frozen
 class _HeaderScope:
-    """The domains and hosts to which headers may go."""
-
     domains: frozenset[str]
     places: frozenset[str]
     logins: Mapping[str, str] = attrs.field(repr=False)
@@ -192,5 +189,4 @@ def _place(url: str) -> str:
 
 
 def domain_of(url: str) -> str:
-    """The registrable domain of a URL, else its host and port."""
     return registrable_domain_or_none(host(url)) or _place(url)

@@ -1,6 +1,5 @@
 """Decides which IP addresses may be connected to, against server-side request forgery (SSRF).
 
-An IP address as text goes in; None (allowed) or a one-word reason for the refusal comes out.
 Never resolves a name, never opens a socket: the connector calls address_refusal() at every connect.
 """
 
@@ -71,7 +70,7 @@ def address_refusal(ip: str) -> str | None:
 
 
 def literal_address(host: str) -> str | None:
-    """Returns the IP address that a URL's host is written as, or None for a name.
+    """The IP address that a URL's host is written as, or None for a name.
 
     Reads the forms of the C library too: `0x7f000001`, `2130706433`, `127.1`, `[::1]`.
     """
@@ -113,7 +112,7 @@ def _last_32_bits(bits: int) -> list[IPv4Address]:
 
 
 def _local_nat64(bits: int) -> list[IPv4Address]:
-    """Returns each IPv4 address that one in 64:ff9b:1::/48 may hold (RFC 8215): the operator picks the prefix length.
+    """Each IPv4 address that one in 64:ff9b:1::/48 may hold (RFC 8215): the operator picks the prefix length.
 
     RFC 6052 2.2: after /48, /56 and /64 prefixes it is split around bits 64 to 71, and zeros follow it.
     0.0.0.0/8 at one position means that the address stands at another.

@@ -1,10 +1,9 @@
 """Reads files as a static host would serve them: StaticFilesFetcher replaces the network before a site is deployed.
 
-A URL goes in; out comes what a host would send that has the folder at the URL `base`. A path that ends in a slash is
-its index.html; `/about` is the file about, or about.html, or a redirect to `/about/`; a query changes nothing; what is
-not there is a 404. No response has a Content-Type, as which one the host will send is not known. Other hosts and what
-lies above `base` are a FetchError: nothing is requested from the network. Only regular files of the folder are read,
-never what a symbolic link outside of it leads to.
+A path that ends in a slash is its index.html; `/about` is the file about, or about.html, or a redirect to `/about/`; a
+query changes nothing; what is not there is a 404. No response has a Content-Type, as which one the host will send is
+not known. Other hosts and what lies above `base` are a FetchError: nothing is requested from the network. Only regular
+files of the folder are read, never what a symbolic link outside of it leads to.
 """
 
 from __future__ import annotations

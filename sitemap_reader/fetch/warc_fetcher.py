@@ -2,8 +2,8 @@
 
 The file may be from --record or any other crawler, with any number of hosts. It is indexed in one pass: a response
 takes some 25 bytes of memory, regardless of its URL, and as much again for a payload digest. Damage ends the pass and
-is noted; what precedes it is indexed. Then each response is read from its offset, in chunks. Never writes, never keeps
-the file open, and returns no response whose digest does not match.
+is noted; what precedes it is indexed. Then each response is read from its offset, in chunks; none is returned whose
+digest does not match.
 
 warcio reads the heads. Its ArchiveIterator would end at damage without an error, print to stderr, and hold lines of any
 length; its ChunkedDataReader holds chunks of up to 2 GiB. So blocks, gzip members and chunks are read here, in pieces.
@@ -48,7 +48,7 @@ RECOMPRESS = "`warcio recompress {path} NEW.warc.gz` (pip install warcio)"
 
 
 def check_warcio(purpose: str) -> None:
-    """Raises UsageError where warcio is not installed; `purpose` is the beginning of its message."""
+    """UsageError where warcio is not installed; `purpose` is the beginning of its message."""
     try:
         import warcio  # noqa: F401
     except ImportError as exc:
@@ -96,7 +96,7 @@ class WarcFetcher:
         return any(offsets.get(url_key(url) or "") is not None for offsets in tables)
 
     def _find(self, file: BinaryIO, url: str) -> Response | None:
-        """Returns the response for a URL, or None; raises FetchError for a recorded failure or an unreadable record."""
+        """FetchError for a recorded failure or an unreadable record."""
         record = self._record(file, self._index.responses, url)
         failure = self._record(file, self._index.failures, url)
         if failure is None or (record is not None and record.offset > failure.offset):
@@ -112,7 +112,7 @@ class WarcFetcher:
         return record if record and url_key(record.url) == url_key(url) else None  # another may have the same hash
 
     def _response(self, file: BinaryIO, record: WarcRecord, url: str, error: FetchError | None = None) -> Response:
-        """Returns the response of a record, whose body ends with `error`, if there is one."""
+        """Its body ends with `error`, if there is one."""
         record = self._verified(file, record)
         head = payload_head = record.http_head()
         if record.type == "revisit" and (head is None or head.status != 304):
@@ -134,7 +134,7 @@ class WarcFetcher:
         return record
 
     def _verified(self, file: BinaryIO, record: WarcRecord) -> WarcRecord:
-        """Returns the record, unread; FetchError where it has a digest that does not match, and no CRC of gzip."""
+        """The record, unread; FetchError where it has a digest that does not match, and no CRC of gzip."""
         if not (record.has_crc or WarcRecord(file, record.offset).matches_digest()):
             raise self._record_error("is damaged: what it holds does not match its digest")
         return WarcRecord(file, record.offset)
@@ -168,14 +168,11 @@ class WarcFetcher:
         return FetchError(f"its record in {self._path} {problem}", transient=False, remedy="")
 
 
-# --- the index ------------------------------------------------------------------------------------------------------
-
-
 WINDOW_BYTES = 16 * 1024  # read of a response, with its head, and of a metadata record
 
 
 def url_key(url: str) -> str | None:
-    """Returns a URL as in the index and in WARC-Target-URI: normalised, without userinfo; None for an invalid one."""
+    """A URL as in the index and in WARC-Target-URI: normalised, without userinfo; None for an invalid one."""
     if is_clean(url):
         return url
     try:
@@ -198,11 +195,10 @@ class OffsetTable:
         weakref.finalize(self, self._table.close)
 
     def put(self, text: str, number: int | None) -> None:
-        """Sets the number of a text; None removes it."""
+        """None removes it."""
         self._table.execute("REPLACE INTO offsets VALUES (?, ?)", (self._hash(text), number))
 
     def get(self, text: str) -> int | None:
-        """Returns the number of a text, or None."""
         query = self._table.execute("SELECT number FROM offsets WHERE hash = ?", (self._hash(text),))
         return next((number for (number,) in query), None)
 
@@ -248,14 +244,14 @@ class WarcIndex:
             self.damage = f"{path} is damaged at {exc}: what follows is lost"
 
     def seeds(self) -> tuple[Seed, ...]:
-        """Returns the recorded seeds, and what was found otherwise; UsageError for an invalid one."""
+        """The recorded seeds, and what was found otherwise; UsageError for an invalid one."""
         try:
             return (*map(parse_target, self._recorded_seeds), *self._found.seeds())
         except UsageError as exc:
             raise UsageError(f"{self._path}: {SEEDS_FIELD}: {exc}") from exc
 
     def recorded(self) -> datetime | None:
-        """Returns when the last response was recorded."""
+        """When the last response was recorded."""
         try:
             return datetime.fromisoformat(self._latest).replace(tzinfo=UTC)
         except ValueError:
@@ -294,14 +290,14 @@ class WarcIndex:
                 self.responses.put(url, before)
 
     def _add_metadata(self, record: WarcRecord, window: bytes) -> None:
-        """Adds a failure of a recording of ours."""
+        """A failure of a recording of ours."""
         url = url_key(record.url)
         if url is not None and ERROR_FIELD in parse_warc_fields(window):
             self.failures.put(url, record.offset)
             self._latest = max(self._latest, record.time)
 
     def _add_warcinfo(self, record: WarcRecord, window: bytes) -> None:
-        """Adds the seeds of a recording of ours."""
+        """The seeds of a recording of ours."""
         with suppress(ValueError):
             seeds = orjson.loads(parse_warc_fields(window).get(SEEDS_FIELD, "[]"))
             if isinstance(seeds, list):
@@ -354,7 +350,7 @@ class _SeedFinder:
         self._documents: dict[str, set[str]] = {}  # host -> URLs of its sitemaps
 
     def add(self, url: str, head: Head, body: BytesIO) -> None:
-        """Takes a response with a normalised URL, and the beginning of its body."""
+        """It has a normalised URL; `body` is the beginning."""
         site = origin(url)
         host = site.partition("://")[2]
         path = url[len(site) :]
@@ -366,7 +362,7 @@ class _SeedFinder:
             self._documents.setdefault(host, set()).add(url)
 
     def seeds(self) -> tuple[Seed, ...]:
-        """Returns the seeds, sorted by host, documents also by URL: the order in the file is arbitrary."""
+        """Sorted by host, documents also by URL: the order in the file is arbitrary."""
         hosts = sorted(self._tried.keys() | self._documents)
         return tuple(seed for host in hosts for seed in self._seeds_of(host))
 
@@ -388,7 +384,7 @@ def _leads_to_sitemap(path: str, head: Head, body: BytesIO) -> bool:
 
 
 def _document_start(body: BytesIO, head: Head) -> bytes:
-    """Returns the first WINDOW_BYTES of a document, decompressed; fewer where the body breaks off."""
+    """The first WINDOW_BYTES of a document, decompressed; fewer where the body breaks off."""
     limits = Limits(max_decoded_bytes=WINDOW_BYTES)
     decompressor = Decompressor(limits, head.headers.get("content-encoding", ""), [])
     document = bytearray()
@@ -476,7 +472,7 @@ class WarcRecord:
         return Head(200, {"content-type": kind} if kind else {})
 
     def matches_digest(self) -> bool:
-        """Reads the block, and returns whether it matches its digest; True without one in base 32 or 16."""
+        """Reads the block; True without a digest in base 32 or 16."""
         written = self.headers.get("warc-block-digest")
         if written is None and self.type != "revisit":  # whose payload is in another record
             self.http_head()
@@ -517,11 +513,8 @@ class _GzipMember(RawIOBase):
         return len(data)
 
     def end(self) -> int:
-        """Returns the offset behind the member, which was read."""
+        """The offset behind the member, which was read."""
         return self._file.tell() - len(self._stream.unused_data)
-
-
-# --- heads and bodies -----------------------------------------------------------------------------------------------
 
 
 @attrs.define
@@ -538,7 +531,7 @@ class _HeadLines:
 
 
 def _read_head(source: BinaryIO, protocol: str) -> Any:
-    """Reads a head that begins with `protocol`: a StatusAndHeaders of warcio, or None if it is none, or too long."""
+    """A StatusAndHeaders of warcio, or None if the head does not begin with `protocol`, or is too long."""
     from warcio.statusandheaders import StatusAndHeadersParser, StatusAndHeadersParserException
 
     lines = _HeadLines(source)
@@ -550,7 +543,7 @@ def _read_head(source: BinaryIO, protocol: str) -> Any:
 
 
 def parse_warc_fields(block: bytes) -> dict[str, str]:
-    """Returns the fields of an application/warc-fields block, with lower-case names."""
+    """The fields of an application/warc-fields block, with lower-case names."""
     from warcio.statusandheaders import StatusAndHeadersParser
 
     head = StatusAndHeadersParser([], verify=False).parse(BytesIO(block), "fields")
@@ -558,14 +551,13 @@ def parse_warc_fields(block: bytes) -> dict[str, str]:
 
 
 def http_head(source: BinaryIO) -> Head | None:
-    """Reads the head of a response; None where there is none."""
     head = _read_head(source, "HTTP/")
     status = head and _STATUS.match(head.statusline)
     return Head(int(status[1]), response_headers(head.headers)) if status else None
 
 
 def body_chunks(source: BinaryIO, head: Head) -> Iterator[bytes]:
-    """Yields the chunks of a body whose head was read, without Transfer-Encoding; FetchError where it breaks off."""
+    """The chunks of a body whose head was read, without Transfer-Encoding; FetchError where it breaks off."""
     is_chunked = "chunked" in head.headers.get("transfer-encoding", "").lower()
     line = source.readline(_MAX_CHUNK_LINE_BYTES) if is_chunked else b""
     if _CHUNK_SIZE.fullmatch(line):

@@ -60,7 +60,6 @@ class WarcRecorder(RecordingFetcher):
         check_tail(self._path, is_gzipped=self._is_gzipped)
 
     def write_start(self, seeds: Sequence[str]) -> None:
-        """Writes the warcinfo record with the seeds, once."""
         if self._has_begun:
             return
         fields = {
@@ -75,13 +74,13 @@ class WarcRecorder(RecordingFetcher):
         self._has_begun = True
 
     def open_body_file(self) -> BinaryIO:
-        """Opens a file without a name beside the archive: it is deleted even if the process is killed."""
+        """Without a name, beside the archive: it is deleted even if the process is killed."""
         folder = str(self._path.parent)
         file = tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES, dir=folder)  # noqa: SIM115 - write_response() closes it
         return cast("BinaryIO", file)
 
     def write_response(self, url: str, body: RecordedBody) -> None:
-        """Appends a response record and, after an error, a metadata record."""
+        """A response record and, after an error, a metadata record."""
         headers = _url_header(url)
         truncated = {} if body.is_complete else {"WARC-Truncated": "disconnect" if body.broken_by else "unspecified"}
         payload = body.file or BytesIO()
@@ -94,7 +93,7 @@ class WarcRecorder(RecordingFetcher):
             payload.close()
 
     def write_failure(self, url: str, error: FetchError) -> None:
-        """Appends a metadata record with the error."""
+        """A metadata record with the error."""
         with self._appended_record() as out:
             self._write_error(out, error, _url_header(url))
 
@@ -103,7 +102,7 @@ class WarcRecorder(RecordingFetcher):
 
     @contextmanager
     def _appended_record(self) -> Iterator[BinaryIO]:
-        """Opens a temporary file, and appends its content to the archive as a whole."""
+        """A temporary file, whose content is appended to the archive as a whole."""
         with self.open_body_file() as record_file:
             yield record_file
             record_file.seek(0)
@@ -136,7 +135,7 @@ def _url_header(url: str) -> dict[str, str]:
 
 
 def _head(response: Response, length: int) -> Any:
-    """Returns the head of a response as warcio takes it."""
+    """As warcio takes it."""
     from warcio.statusandheaders import StatusAndHeaders
 
     try:
@@ -158,15 +157,12 @@ def _warc_fields(fields: Mapping[str, str]) -> bytes:
 
 
 def _header_value(value: str) -> str:
-    """Returns a value in one line, without lone surrogates."""
+    """In one line, without lone surrogates."""
     return one_line(value).encode("utf-8", "replace").decode()
 
 
-# --- appending --------------------------------------------------------------------------------------------------
-
-
 def check_tail(path: Path, *, is_gzipped: bool) -> None:
-    """Raises UsageError for a file that is no WARC, ends in half a record, or is not compressed as its name states."""
+    """UsageError for a file that is no WARC, ends in half a record, or is not compressed as its name states."""
     with suppress(FileNotFoundError, NotADirectoryError), path.open("rb") as file, _locked(file.fileno()):
         size = os.fstat(file.fileno()).st_size
         if size and (file.read(2) == GZIP_MAGIC) != is_gzipped:
@@ -182,7 +178,7 @@ def check_tail(path: Path, *, is_gzipped: bool) -> None:
 
 
 def _end_of_records(file: BinaryIO, mark: bytes) -> int | None:
-    """Returns where the last record ends, or begins if it is incomplete; None where there is no record."""
+    """Where the last record ends, or begins if it is incomplete; None where there is no record."""
     with mmap(file.fileno(), 0, access=ACCESS_READ) as data:
         offset = len(data)
         while (offset := data.rfind(mark, 0, offset)) >= 0:

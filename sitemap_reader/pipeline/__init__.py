@@ -1,8 +1,4 @@
-"""Drives a frontier with a fetcher: requests are sent, bodies are parsed outside the event loop.
-
-Seeds go in; batches of URL records, sitemap links, problems and outcomes come out. Also runs feedparser in a child
-process. Imports model, serialize, parser, frontier and fetch.
-"""
+"""Drives a frontier with a fetcher: requests are sent, bodies are parsed outside the event loop."""
 
 import lazy_loader
 

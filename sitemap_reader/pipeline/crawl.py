@@ -125,7 +125,7 @@ class Crawl:
         return CrawlBatches(self)
 
     async def run(self, put: Callable[[Batch], Awaitable[None]]) -> None:
-        """Runs the crawl to its end; `put` takes its batches, and may wait. Cancelling cancels requests."""
+        """`put` takes its batches, and may wait. Cancelling cancels requests."""
         self._put = put
         try:
             with in_use(self._pacing):
@@ -144,7 +144,6 @@ class Crawl:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether stop() ended it, or will do so."""
         return self._stopping.is_set()
 
     @property
@@ -502,11 +501,9 @@ class RequestTimer:
         return self._clock() + self._skipped_seconds
 
     def clear(self) -> None:
-        """Forgets earlier calls of wake()."""
         self._wake.clear()
 
     def wake(self) -> None:
-        """Ends the wait."""
         self._wake.set()
 
     async def wait(self, seconds: float | None, *, awaits_answers: bool) -> None:
@@ -520,12 +517,10 @@ class RequestTimer:
 
 
 def reports_of(events: Iterable[Event]) -> Iterator[Problem | Outcome]:
-    """The Problems and Outcomes among the events of a frontier."""
     return (event for event in events if not isinstance(event, Listed))
 
 
 def failure_of(error: FetchError, timeouts: DocumentTimeouts) -> Failed:
-    """The answer to a request that ended with an error of the network."""
     return Failed(
         error.code,
         error.message,

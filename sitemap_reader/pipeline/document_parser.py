@@ -1,6 +1,6 @@
 """Parses one body and selects what the caller wants: wire bytes in, batches of items and an Outcome out.
 
-Runs in any thread, in one at a time. Never fetches, never waits, never decides about a retry.
+Runs in any thread, in one at a time.
 """
 
 from __future__ import annotations
@@ -102,12 +102,10 @@ class DocumentParser:
 
     @property
     def robots_text(self) -> str:
-        """The body of a robots.txt."""
         return self._parser.robots_text
 
     @property
     def robots_body(self) -> RobotsBody | None:
-        """What the body of a robots.txt is."""
         return self._parser.robots_body
 
     @property
@@ -127,22 +125,18 @@ class DocumentParser:
 
     @property
     def has_caught_up(self) -> bool:
-        """Whether it is as far as an earlier try."""
         return not self._skipped and not self.is_shorter
 
     @property
     def is_shorter(self) -> bool:
-        """Whether fewer bytes were read than by an earlier try."""
         return self._parser.is_shorter
 
     @property
     def resume_point(self) -> ResumePoint:
-        """Where a retry can continue."""
         return ResumePoint(self._parser.prefix, self.items, self.result)
 
     @property
     def result(self) -> Finished:
-        """What was read so far."""
         outcome = self._parser.outcome
         outcome.dropped.update(self._filtered)
         outcome.kept -= self._filtered.total()
@@ -177,7 +171,6 @@ class DocumentParser:
         return batch if self.fallback_request else batch + self._rest()
 
     def finish(self, answer: FallbackAnswer) -> ParserItems:
-        """Returns the items that depend on the feed fallback."""
         self._answer, self.fallback_request = answer, None
         return self._rest()
 

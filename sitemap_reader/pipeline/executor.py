@@ -46,7 +46,6 @@ class ThreadPool:
         self._calls: set[Future[Any]] = set()  # not done yet
 
     async def run(self, function: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs) -> Result:
-        """Returns the result of a call, or raises its exception."""
         return await asyncio.wrap_future(self.submit(function, *args, **kwargs))
 
     def submit(self, function: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs) -> Future[Result]:
@@ -100,13 +99,12 @@ class ParseExecutor:
     async def run(
         self, parser: DocumentParser, call: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs
     ) -> Result:
-        """Returns the result of a call about a document."""
         threads = self._others if parser.is_large else self._first
         parser.call = future = threads.submit(call, *args, **kwargs)
         return await asyncio.wrap_future(future)
 
     async def close(self) -> None:
-        """Ends the threads after their current calls; if this is cancelled, without waiting for these."""
+        """If this is cancelled, without waiting for the current calls."""
         try:
             await self._others.close()
         finally:
@@ -114,7 +112,7 @@ class ParseExecutor:
 
 
 async def run_fallback(fallback: FeedFallback, body: bytes, url: str | None, *, limits: Limits) -> FallbackAnswer:
-    """Returns the result of a feed fallback, or its error. Cancelling this kills feedparser.
+    """The result of a feed fallback, or its error. Cancelling this kills feedparser.
 
     It runs in a thread of its own: it may take long, and other documents are read meanwhile.
     """

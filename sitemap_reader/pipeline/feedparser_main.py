@@ -52,7 +52,7 @@ def _limit_resources(seconds: float, memory_bytes: int) -> None:
 
 
 def read_links(body: bytes) -> FallbackResult:
-    """Returns the links of a feed, as far as they are in the document as feedparser has them."""
+    """The links of a feed, as far as they are in the document as feedparser has them."""
     import feedparser
 
     parsed = feedparser.parse(
@@ -92,7 +92,7 @@ class _LinkFinder:
             self.dropped.append(link)
 
     def _permalink(self, entry: dict[str, Any]) -> str | None:
-        """Returns a guid that may be a link. An Atom id is none."""
+        """A guid that may be a link. An Atom id is none."""
         guid = str(dict.get(entry, "id") or "")
         # A text like post-17 is an identifier, even if it is declared a permalink.
         is_link = dict.get(entry, "link") == guid and is_web_url(guid) and guid not in self.texts["id"]
@@ -106,7 +106,7 @@ class _LinkFinder:
         return name is not None
 
     def _date(self, entry: dict[str, Any]) -> str | None:
-        """Returns the date as written; one that is not in the document is added to `dropped`."""
+        """The date as written; one that is not in the document is added to `dropped`."""
         names = _DATES_OF_RSS if self.version.startswith("rss") else _DATES_OF_ATOM
         # dict.get: FeedParserDict.get() returns another date for a missing one.
         date = next((text for name in names if (text := dict.get(entry, name))), None)
@@ -122,7 +122,7 @@ _DATES_OF_ATOM = ("updated", "published", "created")
 
 
 def _alternate(entry: dict[str, Any]) -> str | None:
-    """Returns the first link with rel=alternate; feedparser itself takes the last."""
+    """The first link with rel=alternate; feedparser itself takes the last."""
     links = dict.get(entry, "links")
     for link in links if isinstance(links, list) else ():
         if (dict.get(link, "rel") or "alternate").strip() in ALTERNATE and dict.get(link, "href"):
@@ -135,7 +135,7 @@ _CHARACTER_REFERENCE = re.compile(rb"&#(?:([0-9]+)|[xX]([0-9a-fA-F]+));?")
 
 
 def _valid_reference(match: re.Match[bytes]) -> bytes:
-    """Returns the reference, or U+FFFD where there is no such character: feedparser would fail on the whole feed.
+    """The reference, or U+FFFD where there is no such character: feedparser would fail on the whole feed.
 
     A link with one in it then differs from the document, and is dropped.
     """
@@ -193,7 +193,7 @@ def _element_texts(document: str) -> dict[str, Counter[str]]:
 
 
 def _inner_text(piece: str) -> str | None:
-    """Returns the text in and behind a CDATA section, a comment or an instruction; None if its end is ambiguous."""
+    """The text in and behind a CDATA section, a comment or an instruction; None if its end is ambiguous."""
     for opening, closing in (("![CDATA[", "]]>"), ("!--", "-->"), ("?", "?>")):
         if piece.startswith(opening):
             inside, end, after = piece.removeprefix(opening).partition(closing)

@@ -1,7 +1,6 @@
 """Runs feedparser in a child process: the bytes of a feed go in, links with their dates as written come out.
 
-The child process has limits of memory and time, reads the bytes from stdin, and can be killed. It never opens a file or
-a URL.
+The child has limits of memory and time, reads the bytes from stdin, can be killed, and never opens a file or a URL.
 """
 
 from __future__ import annotations
@@ -30,7 +29,6 @@ FeedLink = tuple[str, str | None]  # link, date text as written
 MAX_CHILDREN = 2
 _CHILD_SLOTS = threading.BoundedSemaphore(MAX_CHILDREN)
 _POLL_SECONDS = 0.1
-
 
 # Set by the caller of feedparser_fallback() in its context: once this event is set, the child is killed.
 CANCELLED: ContextVar[threading.Event | None] = ContextVar("CANCELLED", default=None)

@@ -1,8 +1,7 @@
 """Keeps the URLs that are out of the scope of their document (U04, U05) until it has ended.
 
-In: the items of documents, and the events of a frontier. Out: the same without those URLs; then, in front of the
-Outcome of their document, the ones that are in scope by now, as a robots.txt that was read later has verified it, and
-the problems of the others.
+In front of the Outcome of their document come those that are in scope by now, as a robots.txt that was read later has
+verified it, and the problems of the others.
 """
 
 from __future__ import annotations
@@ -129,7 +128,6 @@ class OutOfScopeUrls:
             yield UrlBatch(sitemap, kept.last), _take_problems(kept.last)
 
     def close(self) -> None:
-        """Removes what is kept."""
         self._spill.close()
 
 

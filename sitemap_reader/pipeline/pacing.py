@@ -1,8 +1,8 @@
 """Pacing: the limits of one reader on its requests, over all its crawls: in flight, by host, delays and pauses.
 
-In: requests that the frontiers of the crawls permit. Out: a slot for each, by host in the order in which they came, and
-hosts in turn. A frontier keeps the same limits, but knows its own crawl alone. Waiting for a slot is no network time,
-nor time of the site unless the host pauses: the frontier has waited for the delay of its own requests before.
+A frontier keeps the same limits, but knows its own crawl alone. Requests of a host get slots in the order in which they
+came, and hosts in turn. Waiting for a slot is no network time, nor time of the site unless the host pauses: the
+frontier has waited for the delay of its own requests before.
 
 A request holds its slot until its response is read or left. Where a consumer takes nothing for a second, the slot is
 lent to other requests, as a stream that is not read would else stop all others of its reader. It is taken back before
@@ -66,7 +66,6 @@ class _Host:
         return 0.0 if self.resuming else max(0.0, self.pace.next_at - now)  # no delay: it is no new request
 
     def is_over(self, now: float) -> bool:
-        """Whether nothing of it has to be kept."""
         return not self.users and now >= self.pace.next_at
 
     def stop_timer(self) -> None:
@@ -89,7 +88,6 @@ class Pacing:
         self._loops_lock = threading.Lock()
 
     def __len__(self) -> int:
-        """The number of hosts of which something is kept."""
         return len(self._hosts)
 
     @contextmanager
@@ -177,7 +175,6 @@ class Pacing:
                 host.stop_timer()
 
     def free(self, host: _Host) -> None:
-        """Returns a slot."""
         self._in_flight -= 1
         host.pace.finished()
         self._examine(host)
@@ -247,7 +244,6 @@ class Slot:
     _lending: asyncio.TimerHandle | None = None
 
     async def take(self) -> None:
-        """Waits for the slot, or the refusal."""
         host = self._host
         pause = await self._pacing.turn(host, host.waiting, self._waiting)
         if pause:
@@ -275,7 +271,6 @@ class Slot:
             self.release()
 
     def release(self) -> None:
-        """Returns the slot. May be called twice."""
         self._stop_lending()
         self._free()
 

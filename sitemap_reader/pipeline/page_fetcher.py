@@ -185,7 +185,17 @@ class PageFetcher:
         step = judge(request, head, self._frontier.plan.limits, datetime.now(UTC))
         target = step.target if isinstance(step, Follow) else None
         if not is_robots:
-            self._answers[request.url] = _response(request.url, head, body, target, self._clock() - started)
+            self._answers[request.url] = PageResponse(
+                request.url,
+                head.status,
+                head.headers,
+                body.content,
+                body.is_whole,
+                body.undecodable,
+                body.received,
+                self._clock() - started,
+                target=target,
+            )
         if target is not None and not is_robots and domain_of(target) != domain_of(request.url):
             self._answer(request, Failed("F03", "redirected to another site", transient=False))
         elif self._answer(request, head):
@@ -239,20 +249,6 @@ class PageFetcher:
         is_unknown = failed.code == "F02" and problem is not None and problem.severity == "info"
         # A robots.txt that could not be read forbids for now, and states nothing about the page.
         return attrs.evolve(failed, code="F14") if is_unknown else failed
-
-
-def _response(url: str, head: Head, body: _Body, target: str | None, seconds: float) -> PageResponse:
-    return PageResponse(
-        url,
-        head.status,
-        head.headers,
-        body.content,
-        body.is_whole,
-        body.undecodable,
-        body.received,
-        seconds,
-        target=target,
-    )
 
 
 @attrs.define

@@ -50,7 +50,6 @@ class Stopwatch:
         self._since = self._clock()
 
     def look(self) -> float:
-        """The seconds so far."""
         now = self._clock()
         self._seconds += max(min(now, self._runs_until()) - self._since, 0.0)
         self._since = now
