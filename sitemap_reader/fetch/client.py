@@ -333,7 +333,7 @@ class _ResponseProtocol:
         self._max_wire_bytes, self._received, self._body = max_wire_bytes, 0, None
 
     def reads(self, body: aiohttp.StreamReader, max_wire_bytes: int) -> None:
-        """Sets the body that receives errors; counts from here on if it was not installed before the head."""
+        """Counts from here on if it was not installed before the head."""
         self._body, self._max_wire_bytes = body, max_wire_bytes
 
     def data_received(self, data: bytes) -> None:
@@ -375,8 +375,8 @@ class _ResponseProtocol:
 class Resolver:
     """Resolves names with the operating system, each in a thread of its own; has the loop's methods that aiohttp calls.
 
-    The event loop has few threads, and a lookup cannot be cancelled: name servers that do not answer for one host
-    would delay the lookups of all others, and the end of the program.
+    The event loop has few threads, and a lookup cannot be cancelled: name servers that do not answer for one host would
+    delay the lookups of all others, and the end of the program.
     """
 
     async def getaddrinfo(

@@ -62,10 +62,7 @@ def replay_path(folder: Path, url: str) -> Path:
 
 
 def alternative_path(folder: Path, url: str) -> Path:
-    """The path for a URL whose replay_path() is too long, or has a file as a folder.
-
-    A site may have both `/sitemap` and `/sitemap/1.xml`, and a file cannot be a folder too.
-    """
+    """Where replay_path() is too long, or has a file as a folder, as for both `/sitemap` and `/sitemap/1.xml`."""
     origin, names = _path_names(folder, url)
     return origin / f"%-{_digest('/'.join(names))}%-{names[-1][:80]}"
 
@@ -134,7 +131,7 @@ def is_inside(path: Path, folder: Path) -> bool:
 
 
 def check_inside(path: Path, folder: Path) -> Path:
-    """The path; FetchError for one that is_inside() refuses."""
+    """FetchError for a path that is_inside() refuses."""
     if not is_inside(path, folder):
         message = f"{path} is a symbolic link, or below one, that leads out of {folder}: not read"
         raise FetchError(message, transient=False, remedy="try with a copy in the folder")
@@ -152,10 +149,7 @@ def error_fields(error: FetchError) -> dict[str, str]:
 
 
 def pop_error(fields: dict[str, str]) -> FetchError:
-    """Removes the fields of error_fields() and returns the error; not transient: a retry would read the same file.
-
-    Without a code, as one may write it by hand, it is an F04.
-    """
+    """Not transient: a retry would read the same file. Without a code, as one may write it by hand, it is an F04."""
     text, remedy = fields.pop(ERROR_FIELD, ""), fields.pop(_REMEDY_FIELD, None)
     code, _, message = text.partition(" ")
     if code not in CATALOGUE:
@@ -172,10 +166,7 @@ def is_recording(folder: Path) -> bool:
 
 
 def read_recording(folder: Path) -> tuple[tuple[str, ...], datetime | None]:
-    """Reads the folder's site.toml: the seeds of the crawl, and when it was recorded, if that is known.
-
-    UsageError where it is missing, unreadable or has no seeds.
-    """
+    """The seeds in the folder's site.toml, and when it was recorded, if that is known; UsageError."""
     import tomllib  # here: few targets are folders
 
     path = folder / SEEDS_FILE
@@ -286,16 +277,13 @@ def _unreadable(path: Path, line: int, text: str) -> FetchError:
 
 @attrs.define(eq=False)
 class RecordedBody(AsyncIterator[bytes]):
-    """Iterates over a response's body and copies it to a file, which is opened with the first byte.
-
-    `is_complete`: it was read to its end. `broken_by`: why it broke off, None where it was only not read further.
-    """
+    """Iterates over a response's body and copies it to a file, which is opened with the first byte."""
 
     response: Response
     _open_file: Callable[[], BinaryIO]
     file: BinaryIO | None = None
-    is_complete: bool = False
-    broken_by: FetchError | None = None
+    is_complete: bool = False  # it was read to its end
+    broken_by: FetchError | None = None  # None: it was only not read further
     _bytes: int = 0
 
     async def __anext__(self) -> bytes:
@@ -329,19 +317,17 @@ class RecordedBody(AsyncIterator[bytes]):
 class RecordingFetcher(ABC):
     """A Fetcher that passes on unchanged what another one fetches, and writes a copy; the base of both recorders.
 
-    `path` is the folder or the file that is written; `seeds` go there too, without any the root of the first requested
-    URL. The body goes to a temporary file while it is read; write_response() or write_failure() is called at the end.
-    Raises OSError where the copy cannot be written.
+    The body goes to a temporary file while it is read; write_response() or write_failure() is called at the end.
+    OSError where the copy cannot be written.
     """
 
     _fetcher: Fetcher
-    _path: Path
-    _seeds: Sequence[str] = ()
+    _path: Path  # of the folder or the file
+    _seeds: Sequence[str] = ()  # none: the root of the first requested URL
     _clock: Callable[[], datetime] = attrs.field(default=lambda: datetime.now(UTC), kw_only=True)
 
     @asynccontextmanager
     async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
-        """Opens the other fetcher's response; its body is written as it is read."""
         parts = http_url_parts(url)
         self.write_start(self._seeds or (f"{parts['scheme']}://{parts['host']}/",))
         body: RecordedBody | None = None
@@ -376,10 +362,7 @@ class RecordingFetcher(ABC):
 
 @attrs.define(eq=False, repr=False)
 class FolderRecorder(RecordingFetcher):
-    """Writes to a folder that ReplayFetcher reads; of several responses for one URL the last stays.
-
-    The seeds go to site.toml, with the time.
-    """
+    """Writes to a folder that ReplayFetcher reads; of several responses for one URL the last stays."""
 
     _written: datetime | None = attrs.field(default=None, init=False)
 

@@ -37,7 +37,7 @@ class Logins:
 
 @attrs.frozen
 class CallerHeaders:
-    """The headers for all targets of a reader; made by make_headers(), which checks them."""
+    """Made by make_headers(), which checks them."""
 
     headers: Mapping[str, str] = attrs.field(factory=dict, repr=False)
     user_agent: str | None = attrs.field(default=None, repr=False)
@@ -49,7 +49,7 @@ def make_headers(
     auth: str | tuple[str, str] | None,
     logins: Logins = Logins(),
 ) -> CallerHeaders:
-    """The headers to send. UsageError for one that cannot be sent, and for two values of Authorization."""
+    """UsageError for a header that cannot be sent, and for two values of Authorization."""
     sent: dict[str, str] = {}
     names: dict[str, str] = {}  # lower case -> as first written
     for name, value in _pairs(headers):
@@ -104,9 +104,9 @@ def _user_and_password(auth: object) -> tuple[str, str]:
 class RequestHeaders:
     """The caller's headers for each request of a crawl from `seeds`.
 
-    A seed is https if https is tried first. Of a host without a registrable domain, such as an IP address or
-    localhost, the domain is host and port. `real_url` returns the URL that is requested in place of another, as of a
-    staging host, and None where no header but the User-Agent may go; `seeds` are then at the hosts of the first.
+    A seed is https if https is tried first. Of a host without a registrable domain, such as an IP address or localhost,
+    the domain is host and port. `real_url` returns the URL that is requested in place of another, as of a staging host,
+    and None where no header but the User-Agent may go; `seeds` are then at the hosts of the first.
     """
 
     def __init__(
@@ -119,10 +119,7 @@ class RequestHeaders:
         self._scopes = {False: _HeaderScope.of(seeds), True: _HeaderScope.of(plain)}  # by whether the request is http
 
     def headers_for(self, url: str, own: Mapping[str, str]) -> dict[str, str]:
-        """The headers of a request for `url`: the caller's, as far as they may go there, overridden by its `own`.
-
-        Cookies are overridden one by one.
-        """
+        """The caller's, as far as they may go there, overridden by its `own`: cookies one by one."""
         real = self._real_url(url)
         sent = {} if real is None else self._sent(real, is_plain=_is_plain(real))
         if self._caller.user_agent is not None:

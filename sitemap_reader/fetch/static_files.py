@@ -59,7 +59,6 @@ class StaticFilesFetcher:
 
     @asynccontextmanager
     async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
-        """Opens the file; the request `headers` are ignored."""
         found = self._find(url)
         if isinstance(found, _Redirect):
             yield Response(301, {"location": found.location}, AsyncChunks(iter(())), url)
@@ -115,7 +114,6 @@ class OneDocumentFetcher:
 
     @asynccontextmanager
     async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
-        """Gives the body for the URL of the document; the request `headers` are ignored."""
         if url == self.url:
             yield Response(200, {}, AsyncChunks(iter((self._body,))), url)
         elif is_robots_txt(url):

@@ -208,10 +208,10 @@ class OffsetTable:
 
 
 class WarcIndex:
-    """The index of a WARC file, which read() makes. `damage`: where and why the rest is not indexed.
+    """The index of a WARC file, which read() makes: offsets by URL.
 
-    `responses` and `failures` have offsets by URL; failures are metadata records with an error, beside or instead of a
-    response. `payloads` has the offsets of responses by WARC-Payload-Digest.
+    `failures` are metadata records with an error, beside or instead of a response. `payloads` has the offsets of
+    responses by WARC-Payload-Digest.
     """
 
     def __init__(self, path: Path) -> None:
@@ -226,7 +226,7 @@ class WarcIndex:
         self._last_not_get: set[str] = set()  # ids of a request, and of its response
 
     def read(self) -> None:
-        """Adds the records of the file. UsageError where it is no WARC, or cannot be read."""
+        """UsageError where it is no WARC, or cannot be read."""
         path = self._path
         try:
             if path.exists() and not path.is_file():  # a pipe would be waited for
@@ -251,7 +251,6 @@ class WarcIndex:
             raise UsageError(f"{self._path}: {SEEDS_FIELD}: {exc}") from exc
 
     def recorded(self) -> datetime | None:
-        """When the last response was recorded."""
         try:
             return datetime.fromisoformat(self._latest).replace(tzinfo=UTC)
         except ValueError:
@@ -417,8 +416,8 @@ class DamagedRecord(Exception):
 class WarcRecord:
     """One record: its `headers` (lower-case names), and its `block`, which is read once, from the start.
 
-    Only one record of a file can be read at a time. Raises DamagedRecord where there is no record. `has_crc`: it is a
-    gzip member, which is checked once it was read to its end.
+    Only one record of a file can be read at a time. DamagedRecord where there is none. `has_crc`: it is a gzip member,
+    which is checked once it was read to its end.
     """
 
     def __init__(self, file: BinaryIO, offset: int) -> None:

@@ -47,8 +47,8 @@ _AT_ONCE_BYTES = 16 * 1024 * 1024
 class WarcRecorder(RecordingFetcher):
     """Appends to a WARC file; the seeds go to a warcinfo record.
 
-    Raises UsageError when created, for a file that is no WARC, or ends in half a record. Raises OSError where the file
-    cannot be written; it is then as it was before that response.
+    UsageError when created, for a file that is no WARC, or ends in half a record. After an OSError it is as it was
+    before that response.
     """
 
     _is_gzipped: bool = attrs.field(init=False)
@@ -135,7 +135,6 @@ def _url_header(url: str) -> dict[str, str]:
 
 
 def _head(response: Response, length: int) -> Any:
-    """As warcio takes it."""
     from warcio.statusandheaders import StatusAndHeaders
 
     try:

@@ -55,18 +55,17 @@ class Authorities:
         return tuple(dict.fromkeys(found))
 
     def passed_on(self, index: Document) -> tuple[str, ...]:
-        """The authorities that an index passes on to its children: its own, and its directory."""
+        """Its own authorities, and its directory."""
         passed_on = self._passed_on.get(index)
         if passed_on is None:
             passed_on = self._passed_on[index] = (*self.of(index), directory(index.url))
         return passed_on
 
     def granted_by_robots(self, url: str) -> tuple[str, ...]:
-        """The authorities that robots.txt files grant a document by naming it; empty where none does."""
         return self._by_robots.get(without_userinfo(url), ())
 
     def out_of_scope(self, ref: SitemapRef, authorities: tuple[str, ...]) -> DropReason | None:
-        """What of a child's URL is out of scope for an index with these authorities; None if it may list the child.
+        """What of a child's URL is out of scope for an index with these authorities; None if it may list it.
 
         sitemaps.org: the sitemaps of an index are on its host. A robots.txt that names a sitemap verifies it, on
         whichever host it is.

@@ -72,17 +72,13 @@ _MAX_ANCESTORS = 64
 
 @attrs.frozen
 class Head:
-    """The status and headers (lower-case names) of an answer, and how long the network took for it.
-
-    `sitemap_format` is that of the body of an error (4xx, 5xx) that is a sitemap all the same. `is_conditional`: the
-    request had conditions, so that a 304 confirms what the caller has stored of the document.
-    """
+    """The status and headers (lower-case names) of an answer."""
 
     status: int
     headers: Mapping[str, str]
-    network_seconds: float = 0.0
-    sitemap_format: str | None = None
-    is_conditional: bool = False
+    network_seconds: float = 0.0  # until it came
+    sitemap_format: str | None = None  # of the body of an error (4xx, 5xx) that is a sitemap all the same
+    is_conditional: bool = False  # a 304 confirms what the caller has stored of the document
 
 
 @attrs.frozen
@@ -94,49 +90,38 @@ class Arrived:
 class Finished:
     """The document was read to its end.
 
-    `rules` are those of a robots.txt: see robots_rules.parse_rules(); `robots_body` is what its body is. `dates` are
-    those of its entries, if requested.
-    `dropped_origins`: their URLs were dropped as on a host out of scope; their robots.txt may name the document. Where
-    URLs were dropped as out of scope, its Outcome comes when its scope grows no more: see Authorities.scope_of().
+    Where URLs were dropped as out of scope, its Outcome comes when its scope grows no more: see Authorities.scope_of().
     """
 
     outcome: Outcome
-    rules: Rules | None = None
-    dates: LastmodSummary | None = None
-    dropped_origins: tuple[str, ...] = ()
-    robots_body: RobotsBody | None = None
+    rules: Rules | None = None  # of a robots.txt: see robots_rules.parse_rules()
+    dates: LastmodSummary | None = None  # of its entries, if requested
+    dropped_origins: tuple[str, ...] = ()  # hosts out of scope whose robots.txt may name the document
+    robots_body: RobotsBody | None = None  # what it is
 
 
 @attrs.frozen
 class ResumePoint:
-    """How far a document was read before its bytes broke off; the next try continues there.
-
-    `items` is the number of items that the parser had yielded, `read` the state of the document at that point.
-    """
+    """How far a document was read before its bytes broke off; the next try continues there."""
 
     prefix: ReadPrefix
-    items: int
+    items: int  # that the parser had yielded
     read: Finished
 
 
 @attrs.frozen
 class Failed:
-    """No answer, or one that broke off after `network_seconds`; `read` is what was read before.
-
-    With a `resume` point the next try continues there. `remedy` is what the user can do, "" if nothing; with None see
-    responses.with_remedy(). `severity` replaces that of the code. `of_proxy`: it is the refusal of the caller's proxy,
-    which answers so whatever is requested (407, RFC 9110 15.5.8).
-    """
+    """No answer, or one that broke off after `network_seconds`."""
 
     code: str
     message: str
     transient: bool = True
-    read: Finished | None = None
-    remedy: str | None = None
-    resume: ResumePoint | None = None
+    read: Finished | None = None  # before it broke off
+    remedy: str | None = None  # what the user can do, "" if nothing; with None see responses.with_remedy()
+    resume: ResumePoint | None = None  # where the next try continues
     network_seconds: float = 0.0
-    severity: Severity | None = None
-    of_proxy: bool = False
+    severity: Severity | None = None  # in place of that of the code
+    of_proxy: bool = False  # of the caller, which answers so whatever is requested (407, RFC 9110 15.5.8)
 
     @property
     def text(self) -> str:
@@ -187,17 +172,17 @@ class Cookie:
 
 @attrs.frozen
 class Cookies:
-    """The cookies that a document's redirects have set; `changed_at`: the number of answers at the last change."""
+    """The cookies that a document's redirects have set."""
 
     kept: tuple[Cookie, ...] = ()
-    changed_at: int = 0
+    changed_at: int = 0  # the number of answers at the last change
 
     def header(self, url: str) -> dict[str, str]:
         pairs = "; ".join(f"{each.name}={each.value}" for each in self.kept if each.goes_to(url))
         return {"Cookie": pairs} if pairs else {}
 
     def after(self, url: str, set_cookie: str | None, answers: int, today: datetime) -> Cookies:
-        """The cookies after the answer for a URL, the latest of so many; `set_cookie` is its Set-Cookie."""
+        """The cookies after the answer for a URL, the latest of so many."""
         kept = {(each.place, each.path, each.name): each for each in self.kept}
         for cookie, has_expired in _read(set_cookie or "", url, today):
             key = (cookie.place, cookie.path, cookie.name)
@@ -255,19 +240,15 @@ def http_date(value: str) -> datetime | None:
 
 @attrs.frozen(eq=False)
 class DocumentRequest:
-    """One request to make: a document, and the URL to request now.
-
-    `redirects` are the URLs that redirected here, `tries` and `network_seconds` (waited for the network) count earlier
-    tries too. A retry and a redirect have requests of their own. `cookies` are those that its redirects have set.
-    """
+    """One request to make; a retry and a redirect have requests of their own."""
 
     document: Document = attrs.field(repr=False)
     url: str
-    redirects: tuple[str, ...] = ()
+    redirects: tuple[str, ...] = ()  # the URLs that redirected here
     cookies: Cookies = NO_COOKIES
-    tries: int = 0
+    tries: int = 0  # with earlier ones
     not_before: float = 0.0
-    network_seconds: float = 0.0
+    network_seconds: float = 0.0  # waited for the network, with earlier tries
     resume: ResumePoint | None = None
 
     @property
@@ -278,10 +259,7 @@ class DocumentRequest:
 
 @attrs.frozen(eq=False)
 class Listed:
-    """A document that may be read, to be answered with Frontier.request() or skip(); until then the crawl waits.
-
-    `ref` is its listing in an index or a robots.txt; None for a document that was given, or is a well-known path.
-    """
+    """A document that may be read, to be answered with Frontier.request() or skip(); until then the crawl waits."""
 
     document: Document = attrs.field(repr=False)
 
@@ -299,7 +277,7 @@ class Listed:
 
 @attrs.define
 class DocumentReport:
-    """What is reported on a document; changed by events.Events and links.Links, except for what the Outcome states."""
+    """What is reported on a document."""
 
     outcome: Outcome | None = None
     problems: Problems = attrs.field(factory=Problems)
@@ -317,7 +295,6 @@ def has_scope_drops(outcome: Outcome) -> bool:
 
 @lru_cache
 def _report_of_read(format: str | None, status: int | None) -> DocumentReport:
-    """What is kept of the report on a document that was read whole, without a problem."""
     return DocumentReport(Outcome(format=format, status=status))
 
 
@@ -330,18 +307,16 @@ def _one_parent(url: str) -> tuple[str]:
 class Document:
     """A document that a crawl knows, and its links to others.
 
-    `listed` is its first listing in an index or robots.txt. `request` is what is requested, `received` what came,
-    `report` what was decided. `inherited_authorities` come from the indexes that list it. A crawl may know 100,000
-    before the first is requested: what most do not have, or do not have yet, takes no memory.
+    A crawl may know 100,000 before the first is requested: what most do not have, or do not have yet, takes no memory.
     """
 
     original_url: str
     why: Why
     is_robots: bool = False
     state: State = attrs.Factory(lambda self: "queued" if self.is_robots else "listed", takes_self=True)
-    listed: SitemapRef | None = None
+    listed: SitemapRef | None = None  # its first listing in an index or robots.txt
     depth: int = 0
-    inherited_authorities: tuple[str, ...] = ()
+    inherited_authorities: tuple[str, ...] = ()  # of the indexes that list it
     is_sample: bool = False  # read to check whether its index states correct dates, else it would be skipped
     parents: list[str] | tuple[str, ...] = ()  # once it has an outcome, the list of that
     received: Received = NOTHING_RECEIVED
@@ -397,14 +372,14 @@ class Document:
         return self.why == "well-known" and not self.report.reports_failure
 
     def take(self, step: Step) -> None:
-        """Takes a step of its life. UsageError where its state has none of that name."""
+        """UsageError where its state has no step of that name."""
         state = _LIFE[self.state].get(step)
         if state is None:
             raise UsageError(f"{self.original_url} is {self.state}: it has no step {step!r}")
         self.state = state
 
     def ask(self, **changes: Any) -> None:
-        """Changes what is requested next, as attrs.evolve() does."""
+        """As attrs.evolve() does."""
         known = self._request
         self._request = attrs.evolve(known, **changes) if known else DocumentRequest(self, self.original_url, **changes)
 
@@ -457,20 +432,16 @@ class Document:
 
 @attrs.define(eq=False)
 class SiteDiscovery:
-    """Where the sitemaps of one site are: robots.txt, then the sitemaps that it names, then well-known paths.
-
-    In: the outcome of each candidate. Out: the next URL to probe, and `candidates` for the report. `pending` counts
-    the candidates that have not ended.
-    """
+    """Where the sitemaps of one site are: robots.txt, then the sitemaps that it names, then well-known paths."""
 
     seed: Seed
     probe: Probe
     origin: str = attrs.Factory(lambda self: self.seed.origins[0], takes_self=True)
     other_origins: list[str] = attrs.Factory(lambda self: [*self.seed.origins[1:]], takes_self=True)
     awaits_robots: bool = False
-    pending: int = 0
+    pending: int = 0  # candidates that have not ended
     found: bool = False  # a listed candidate is a sitemap
-    candidates: list[Candidate] = attrs.field(factory=list)
+    candidates: list[Candidate] = attrs.field(factory=list)  # for the report
     first_failure: tuple[Document, Failed] | None = None  # robots.txt at the first of several origins
     has_ended: bool = False  # nothing more is requested on its account
     probes: list[Document] = attrs.field(factory=list)  # well-known paths that were requested and hold no sitemap
@@ -509,7 +480,7 @@ class SiteDiscovery:
         return self.found or self._probe_found
 
     def next_probe(self) -> str | None:
-        """The next well-known URL, once all listed candidates have ended; None where no probe is due."""
+        """Once all listed candidates have ended; None where no probe is due."""
         if self.pending or self._probe_found or self.seed.document or self.seed.robots_only:
             return None
         if self.probe == "never" or (self.probe == "auto" and self.found):
@@ -547,16 +518,16 @@ class KnownDocuments:
         self._by_url[without_userinfo(url)] = document
 
     def is_above(self, known: Document, document: Document) -> bool:
-        """Whether `known`, a document or a robots.txt, is the document itself or one of its ancestors.
+        """Whether `known`, a document or a robots.txt, is the document itself or one of its nearest ancestors.
 
-        Only the nearest ancestors are examined, as a thousand indexes may all list each other. A document is
-        requested once in any case: the answer decides only which Problem is reported.
+        A thousand indexes may all list each other. A document is requested once in any case: the answer decides only
+        which Problem is reported.
         """
         ancestors = islice(self._ancestors(document), _MAX_ANCESTORS)
         return known is document or any(url == known.original_url or self.get(url) is known for url in ancestors)
 
     def _ancestors(self, document: Document) -> Iterator[str]:
-        """The documents that list it, then those that list these, each once."""
+        """Each once, the nearest first."""
         seen: set[str] = set()
         nearest = deque([document])
         while nearest:
@@ -591,7 +562,6 @@ class Events:
         return events
 
     def list(self, document: Document) -> None:
-        """Has the caller decide whether a document is requested."""
         self.unanswered += 1
         self._events.append(Listed(document))
 
@@ -607,10 +577,7 @@ class Events:
         incomplete: bool = False,
         remedy: str | None = None,
     ) -> None:
-        """Reports a Problem of a document; that of a probe waits until it proves to be a sitemap.
-
-        `incomplete`: entries of the document may be missing.
-        """
+        """Reports a Problem of a document; that of a probe waits until it proves to be a sitemap."""
         line, loc = (ref.line, ref.loc) if ref else (None, None)
         sitemap, decided = document.original_url, document.report
         place: dict[str, Any] = {"sitemap": sitemap, "line": line, "field": field, "raw": loc, "url": loc}
@@ -636,7 +603,6 @@ class Events:
         decided.outcome = outcome
 
     def report_end(self, document: Document) -> None:
-        """Reports the end of a document that has its outcome."""
         document.take("report")
         decided, outcome = document.report, document.report.outcome
         assert outcome is not None  # noqa: S101 - for the type checker

@@ -106,7 +106,7 @@ class Frontier:
 
     @property
     def documents_known(self) -> int:
-        """How many documents were listed or probed so far, read or not."""
+        """Listed or probed so far, read or not."""
         return self._documents.count
 
     @property
@@ -116,7 +116,6 @@ class Frontier:
 
     @property
     def done(self) -> bool:
-        """Whether no answer is awaited, and no document waits."""
         return self._is_idle and self._waiting.is_empty
 
     @property
@@ -150,10 +149,7 @@ class Frontier:
         self._events.unanswered -= 1
 
     def skip(self, listed: Listed) -> DocumentRequest:
-        """Skips a Listed document: what the caller has stored of it is received as the answer to the result.
-
-        That is each child, if it was an index, and Finished. Nothing is requested.
-        """
+        """What the caller has stored is received as the answer to the result: each child of an index, and Finished."""
         listed.document.take("skip")
         self._events.unanswered -= 1
         self._processing += 1
@@ -170,8 +166,7 @@ class Frontier:
     def receive(self, request: DocumentRequest, answer: Answer, now: float, today: datetime) -> bool:
         """Takes an answer to a request. Returns, for a Head, whether more answers follow; ignore it for others.
 
-        Those are what the body lists, and Finished or Failed; after a conditional 304, what is stored of the document,
-        as for skip().
+        Those are what the body lists, and Finished or Failed; after a conditional 304, what is stored, as for skip().
         """
         document = request.document
         if document.state not in _ANSWERED_IN[type(answer)]:
@@ -227,7 +222,6 @@ class Frontier:
                     site.report_candidate(unread)
 
     def tries_again(self, request: DocumentRequest, failed: Failed) -> bool:
-        """Whether a failure leads to another try."""
         return failed.transient and request.tries < self._limits.tries
 
     @property
@@ -403,7 +397,6 @@ class Frontier:
         self._make_alias(document, known)
 
     def _make_alias(self, alias: Document, known: Document) -> None:
-        """The alias ends when the known document does."""
         alias.take("wait")
         alias.alias_of = known
         if known.outcome is None:

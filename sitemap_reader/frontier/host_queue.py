@@ -51,11 +51,7 @@ def slow_down(tries: int) -> float:
 
 
 def retry_after(value: str | None, now: datetime) -> float | None:
-    """The seconds that a Retry-After header asks for (RFC 9110 10.2.3), at most MAX_RETRY_AFTER_SECONDS; 0 for a past
-    date, None if unreadable.
-
-    `now` is timezone-aware.
-    """
+    """The seconds that a Retry-After asks for (RFC 9110 10.2.3), at most a day; 0 for a past date; None: unreadable."""
     value = (value or "").strip()
     if value.isascii() and value.isdigit():
         return min(float(value), MAX_RETRY_AFTER_SECONDS)
@@ -67,16 +63,15 @@ def retry_after(value: str | None, now: datetime) -> float | None:
 class HostPace:
     """The pace of one host: how many requests are in flight, and when the next may start.
 
-    Up to `per_host` requests are in flight. With a delay (`delay_seconds`: the caller's, or when it becomes known the
-    longer Crawl-delay) it is one, and the starts of two requests are that far apart. `paused_by` is the status of the
-    answer that states the pause.
+    With a delay (`delay_seconds`: the caller's, or when it becomes known the longer Crawl-delay) one is in flight, and
+    the starts of two requests are that far apart.
     """
 
     per_host: int
     delay_seconds: float = 0.0
     in_flight: int = 0
     paused_until: float = -math.inf
-    paused_by: int = HTTPStatus.SERVICE_UNAVAILABLE
+    paused_by: int = HTTPStatus.SERVICE_UNAVAILABLE  # status of the answer that states the pause
     last_start: float = -math.inf
 
     @property
@@ -88,7 +83,7 @@ class HostPace:
         return max(self.paused_until, self.last_start + self.delay_seconds)
 
     def ready(self, now: float) -> bool:
-        """Whether a request may start now; slots are freed by finished() only."""
+        """Slots are freed by finished() only."""
         return self.in_flight < self.slots and now >= self.next_at
 
     def started(self, now: float) -> None:
@@ -99,7 +94,7 @@ class HostPace:
         self.in_flight -= 1
 
     def slow_down(self, delay_seconds: float) -> None:
-        """Keeps a Crawl-delay, unless the caller's delay is longer."""
+        """Unless the caller's delay is longer."""
         self.delay_seconds = max(self.delay_seconds, delay_seconds)
 
     def pause(self, until: float, status: int = HTTPStatus.SERVICE_UNAVAILABLE) -> None:
@@ -148,21 +143,16 @@ class RequestQueue:
 
 @attrs.define(eq=False)
 class HostQueue:
-    """The state of one origin, and the requests that wait for it.
-
-    While `rules` is None, documents wait for robots.txt. `stated_rules` are those of a robots.txt that was read, also
-    if it is not obeyed. `skip_failure` says why nothing more is requested, `delay_error` that the Crawl-delay in its
-    robots.txt is over the limit.
-    """
+    """The state of one origin, and the requests that wait for it."""
 
     origin: str
     pace: HostPace
-    rules: Rules | None = None
-    stated_rules: Rules | None = None
+    rules: Rules | None = None  # None: documents wait for robots.txt
+    stated_rules: Rules | None = None  # of a robots.txt that was read, also if it is not obeyed
     robots_txt: Document | None = None  # waiting or ended
-    skip_failure: Failed | None = None
+    skip_failure: Failed | None = None  # why nothing more is requested
     is_blocked: bool = False  # a refusal of this host was reported
-    delay_error: str | None = None
+    delay_error: str | None = None  # the Crawl-delay in its robots.txt is over the limit
     processing: int = 0  # documents that have arrived and are still being parsed
     robots: RequestQueue = attrs.field(factory=RequestQueue)
     documents: RequestQueue = attrs.field(factory=RequestQueue)
@@ -193,9 +183,9 @@ class HostQueue:
 class HostQueues:
     """The hosts of a crawl by origin; up to `per_host` requests to each are in flight, `delay_seconds` apart.
 
-    Hosts that may start something are in a queue, in the order in which they became busy; those that have to wait for
-    a time, in a heap by that time; those that wait for an answer, in neither until wake() is called. The documents of a
-    host that is skipped leave by pop_skipped(); `skips_all` is why all hosts are.
+    Hosts that may start something are in a queue, in the order in which they became busy; those that have to wait for a
+    time, in a heap by that time; those that wait for an answer, in neither until wake() is called. `skips_all` is why
+    all hosts are skipped.
     """
 
     def __init__(self, per_host: int, delay_seconds: float = 0.0) -> None:
@@ -241,7 +231,7 @@ class HostQueues:
         self._changed[host] = None
 
     def pause(self, host: HostQueue, until: float, status: int) -> None:
-        """Starts nothing at a host before `until`; `status` is that of the answer that states it."""
+        """`status` is that of the answer that states it."""
         host.pace.pause(until, status)
         self._changed[host] = None
 
@@ -272,7 +262,7 @@ class HostQueues:
         return taken
 
     def pop_ready(self, now: float, *, robots_only: bool) -> Iterator[tuple[HostQueue, Document]]:
-        """The documents that may be requested now, each removed as it is yielded."""
+        """Each is removed as it is yielded."""
         while host := self._first(now, robots_only):
             document = host.pop(now, robots_only=robots_only)
             assert document is not None  # noqa: S101 - for the type checker

@@ -118,13 +118,13 @@ class DateContradiction:
 
 @attrs.define(eq=False)
 class IndexCheck:
-    """The check of one index. `pending` counts the documents below it that are still being read."""
+    """The check of one index."""
 
     index: Document
     waiting: WaitingChildren = attrs.field(factory=WaitingChildren)
     candidates: list[int] | None = None  # None until the index has ended and some were chosen
     checked: int = 0
-    pending: int = 0
+    pending: int = 0  # documents below it that are still being read
     contradiction: DateContradiction | None = None
     has_ended: bool = False
     reads_all: bool | None = None  # the decision on the waiting children; None before there is one
@@ -133,10 +133,7 @@ class IndexCheck:
 
 
 class IndexDateChecks:
-    """add() children as they are listed, call ended() for each document, and carry out decisions() until it is_idle.
-
-    `checked` counts the samples that were read and confirmed the dates of their index.
-    """
+    """add() children as they are listed, call ended() for each document, and carry out decisions() until it is_idle."""
 
     def __init__(self, plan: Plan, events: Events) -> None:
         self.checked = 0
@@ -151,7 +148,6 @@ class IndexDateChecks:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing can be decided before another document has ended."""
         return not self._due
 
     def _check_of(self, index: Document) -> IndexCheck | None:
@@ -180,7 +176,7 @@ class IndexDateChecks:
             check.pending += 1
 
     def ended(self, document: Document, outcome: Outcome) -> bool:
-        """A document has ended. Whether it is an index with waiting children, whose end is reported later."""
+        """Whether the document is an index with waiting children, whose end is reported later."""
         if document in self._listed_by:
             self._compare(document, outcome)
         check = self._checks.get(document)
@@ -256,7 +252,6 @@ class IndexDateChecks:
         return DateContradiction(child, listed, newest)
 
     def _decisions(self, check: IndexCheck, steps: int) -> Iterator[Decision]:
-        """Decides on up to so many children of an index, where that is possible by now."""
         if not check.has_ended:
             return
         if check.reads_all is None and check.waiting.count and check.contradiction is None:

@@ -60,14 +60,10 @@ _VERDICTS = ((TRUSTED_SCORE, "can be trusted"), (0.5, "are doubtful"), (0.0, "ca
 
 @attrs.frozen
 class Batch:
-    """Entries whose lastmods lie within ten minutes, as a build or an import writes them: `count` of them.
+    """Entries whose lastmods lie within ten minutes, as a build or an import writes them: `count` of them."""
 
-    `first` and `last` are their dates, in seconds since 1970. `date` is the date that all have, as it was stated, or
-    the day of the first.
-    """
-
-    date: str
-    first: int
+    date: str  # that all have, as it was stated, or the day of the first
+    first: int  # in seconds since 1970, as `last`
     last: int
     count: int
 
@@ -98,7 +94,6 @@ class History:
     batches: tuple[Batch, ...] = ()
 
     def counting(self, entry: bool, lastmod: bool) -> History:
-        """A copy with one more observation: whether an entry changed, and whether its lastmod did."""
         return attrs.evolve(
             self,
             both=self.both + (entry and lastmod),
@@ -113,10 +108,7 @@ class History:
 
 
 def total(histories: Iterable[History]) -> History:
-    """The history of several documents together, each of which was counted alone.
-
-    Their batches are joined where they lie within the same ten minutes.
-    """
+    """The history of several documents, each counted alone; batches within the same ten minutes are joined."""
     histories = [*histories]
     sums = {name: sum(getattr(history, name) for history in histories) for name in _COUNTS}
     return History(**sums, batches=_joined(batch for history in histories for batch in history.batches))
@@ -183,7 +175,7 @@ class LastmodEvidence:
         self._limit()
 
     def read(self, at: float, seconds: float = 0.0) -> None:
-        """Notes that the document was read at this time, and in the `seconds` before."""
+        """Also in the `seconds` before."""
         self._began = min(self._began, at - seconds)
         self._ended = max(self._ended, at)
 
@@ -229,7 +221,7 @@ class LastmodEvidence:
 
     @property
     def precision(self) -> Precision | None:
-        """The precision of the dates; None if they have several."""
+        """None if they have several."""
         codes = [code for code, counts in self._counts.items() if counts]
         return precision_of(codes[0]) if len(codes) == 1 else None
 
@@ -245,7 +237,6 @@ class LastmodEvidence:
         return max(found, key=lambda lastmod: (lastmod[0], period_end(*lastmod)), default=None)
 
     def summary(self) -> LastmodSummary:
-        """The newest lastmod, and the latest end of all."""
         ends = [period_end(*_lastmod(number, code)) for code, number in self._maxima().items()]
         return LastmodSummary(self.newest(), max(ends, default=None), self.entries - self.dated)
 
@@ -266,7 +257,7 @@ class LastmodEvidence:
         )
 
     def _future(self, now: float) -> int:
-        """The number of lastmods after `now`; 0 if that is -inf, as it is unknown."""
+        """0 if `now` is -inf, as it is unknown."""
         late = 0
         for code, counts in self._counts.items() if now > -inf else ():
             latest = (now + tolerance(precision_of(code)).total_seconds()) * _scale(code) / self._unit(code)
@@ -392,7 +383,6 @@ _INDICATORS: dict[Kind, tuple[str, str, float]] = {
 
 
 def indications(history: History) -> list[Indication]:
-    """All evidence against a document's lastmods."""
     found = []
     for kind, (whole, words, weight) in _INDICATORS.items():
         count = getattr(history, kind)

@@ -40,34 +40,28 @@ _MAX_RECORDED = 1_000_000
 
 @attrs.frozen
 class LinkDecision:
-    """Whether to `read` a child; else `code`, `message`, `remedy` of a Problem, or the filter by which it is `pruned`.
-
-    `incomplete`: a limit keeps it from being read, so the index is not complete. `out_of_scope`: the part of its
-    URL (scheme, host, port, path) that is out of scope; it is then read only if a robots.txt verifies it.
-    """
+    """Whether to `read` a child; else the Problem, or the filter by which it is `pruned`."""
 
     read: bool
     code: str | None = None
     message: str = ""
     pruned: str | None = None
-    incomplete: bool = False
-    out_of_scope: DropReason | None = None
+    incomplete: bool = False  # a limit keeps it from being read
+    out_of_scope: DropReason | None = None  # the part of its URL; it is then read only if a robots.txt verifies it
     remedy: str | None = None
 
 
 @attrs.define(eq=False, repr=False)
 class Links:
-    """The links of a crawl; `pruned` counts the children that a filter excludes.
-
-    Children that are older than `since` wait in `dates` until the dates of their index have been checked.
-    """
+    """The links of a crawl."""
 
     _plan: Plan
     _documents: KnownDocuments
     _authorities: Authorities
     _policy: RobotsPolicy
     _events: Events
-    pruned: Counter[str] = attrs.field(factory=Counter, init=False)
+    pruned: Counter[str] = attrs.field(factory=Counter, init=False)  # children that a filter excludes, by reason
+    # children older than `since` wait here until the dates of their index have been checked
     dates: IndexDateChecks = attrs.field(init=False)
     _pruned: dict[str, str] = attrs.field(factory=dict, init=False)
     _recorded: int = attrs.field(default=0, init=False)
@@ -87,7 +81,6 @@ class Links:
             self._add_child(document, ref)
 
     def add_document(self, document: Document) -> None:
-        """Passes a document that was not known to the caller, who requests or skips it."""
         reason = self._pruned.pop(document.original_url, None)
         if reason is not None:
             self.pruned -= Counter({reason: 1})
@@ -134,7 +127,7 @@ class Links:
         return self._authorities.is_propagated
 
     def drop_unverified(self, index: Document, limit: int) -> int:
-        """Drops up to `limit` children of an index that no robots.txt has verified; returns how many it handled."""
+        """Up to `limit` children that no robots.txt has verified; returns how many it handled."""
         unverified = self._authorities.pop_unverified(index, limit)
         for ref in unverified:
             known = self._documents.get(ref.loc)
@@ -235,7 +228,7 @@ class Links:
         return LinkDecision(False, "S14", message, incomplete=True, remedy=advice("max_index_depth"))
 
     def _decide_by_place(self, index: Document, ref: SitemapRef) -> LinkDecision:
-        """The decision by where a child is, with the authorities known so far."""
+        """With the authorities known so far."""
         reason = self._authorities.out_of_scope(ref, self._authorities.passed_on(index))
         if reason is not None:
             message = f"{ref.loc} is on another {reason}, not verified by robots.txt: not read"
@@ -301,7 +294,6 @@ class Links:
             self._refuse(index, ref, f"{what} has been requested already", advice("max_proof_hosts"))
 
     def _drop(self, index: Document, ref: SitemapRef, decision: LinkDecision) -> None:
-        """Reports a child that is out of scope and was never verified."""
         self._events.note(index, "U04", decision.message, ref)
         index.report.unread_children = index.report.unread_children or Counter()
         index.report.unread_children[str(decision.out_of_scope)] += 1
@@ -341,10 +333,7 @@ class Links:
 
 @attrs.define(eq=False, repr=False)
 class WaitingDocuments:
-    """Documents that have ended, but whose scope another site's robots.txt may still extend.
-
-    end() takes each document, and decide(), when all have been read, reports their ends, until it is_empty.
-    """
+    """Documents that have ended, but whose scope another site's robots.txt may still extend."""
 
     _plan: Plan
     _authorities: Authorities
@@ -367,7 +356,7 @@ class WaitingDocuments:
             self._events.report_end(document)
 
     def decide(self, steps: int) -> None:
-        """Decides on about so many waiting documents and children; call it when no verification can follow."""
+        """Call it when no verification can follow."""
         while self._waiting and steps > 0:
             document = self._waiting[0]
             steps -= 1 + self._links.drop_unverified(document, steps)
@@ -382,7 +371,7 @@ class WaitingDocuments:
         self._events.report_end(document)
 
     def abandon(self) -> None:
-        """Reports the end of all waiting documents as they are: nothing more is requested."""
+        """Nothing more is requested."""
         for document in self._waiting:
             self._end(document)
         self._waiting.clear()

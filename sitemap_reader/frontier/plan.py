@@ -47,18 +47,14 @@ WELL_KNOWN = (
 
 @attrs.frozen
 class Seed:
-    """Where a crawl starts: a site, whose `origins` are tried in order until one answers, or a single `document`.
-
-    With `robots_only` no well-known path is tried, only the Sitemap lines of robots.txt count. `base_path` is the path
-    of a site that has only a part of its host, such as `/project`: well-known paths are tried below it. `login` is the
-    Authorization header for `user:password@` in the target; no other field has these credentials.
-    """
+    """Where a crawl starts: a site, whose `origins` are tried in order until one answers, or a single `document`."""
 
     target: str
     origins: tuple[str, ...]
     document: str | None = None
-    robots_only: bool = False
-    base_path: str = ""
+    robots_only: bool = False  # only the Sitemap lines of robots.txt count, no well-known path
+    base_path: str = ""  # of a site that has only a part of its host, such as /project
+    # Authorization for `user:password@` in the target, of which no other field has anything
     login: str | None = attrs.field(default=None, repr=False)
 
 
@@ -114,7 +110,6 @@ def basic(user: str, password: str) -> str:
 
 
 def login_of(url: str) -> str | None:
-    """The value of an Authorization header for the userinfo of a clean URL, if it has one."""
     userinfo = url[: url.index("/", 8)].partition("//")[2].rpartition("@")[0]
     user, _, password = userinfo.partition(":")
     return basic(unquote(user), unquote(password)) if userinfo else None

@@ -50,35 +50,26 @@ _BUSY = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
 
 @attrs.frozen
 class Follow:
-    """Request `target` instead, with these cookies."""
-
     target: str
     cookies: Cookies = NO_COOKIES
 
 
 @attrs.frozen
 class RulesByStatus:
-    """A robots.txt whose body is not read: its rules follow from the status. `message` is reported, if there is one.
-
-    `refusal` is the code of the failure if there may be a robots.txt all the same: its Sitemap lines are not known.
-    """
+    """A robots.txt whose body is not read: its rules follow from the status."""
 
     rules: Rules
-    message: str | None = None
-    refusal: str | None = None
+    message: str | None = None  # reported, if there is one
+    refusal: str | None = None  # the code, if there may be a robots.txt all the same: its Sitemap lines are not known
 
 
 @attrs.frozen
 class Refuse:
-    """There is nothing to read.
-
-    The host pauses for `pause_seconds` before the next try, if the failure is transient, and before requests of other
-    crawls; `skip_host`: request nothing more of this host.
-    """
+    """There is nothing to read."""
 
     failed: Failed
-    pause_seconds: float = 0.0
-    skip_host: bool = False
+    pause_seconds: float = 0.0  # of the host, before the next try and requests of other crawls
+    skip_host: bool = False  # request nothing more of this host
 
 
 # Read the body: it is the document. Unchanged (304): the document is as it was when an earlier crawl read it.
@@ -86,7 +77,7 @@ Step = Literal["read", "unchanged"] | Follow | RulesByStatus | Refuse
 
 
 def judge(request: DocumentRequest, head: Head, limits: Limits, today: datetime) -> Step:
-    """The next step for a request that got this head; `today` is the wall-clock time."""
+    """`today` is the wall-clock time."""
     if head.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:  # of the host: that of the caller's proxy is raised
         failed = Failed(code_of(head.status), _text(head), transient=False, remedy=PROXY_REMEDY)
         return Refuse(failed, skip_host=True)
@@ -154,7 +145,7 @@ def _failed(head: Head, *, transient: bool) -> Failed:
 
 
 def is_success(status: int | None) -> bool:
-    """RFC 9110 15.3"""
+    """RFC 9110 15.3."""
     return status is not None and 200 <= status <= 299
 
 
@@ -229,7 +220,6 @@ _BY_STATUS = {
 
 
 def allow_listing(plan: Plan) -> str:
-    """The remedy for a host that refuses this client."""
     return f"try {_another_agent(plan)}, or have this one allow-listed"
 
 

@@ -34,20 +34,16 @@ _WEAK_SECONDS = 60.0
 
 @attrs.frozen
 class CachedDocument:
-    """A document as an earlier crawl read it, to its end.
-
-    `authorities` were its scope besides its own directory, None where it listed more than that. `listed` is the
-    lastmod that its index stated then; `read_at` is when that reading began, `looked_at` when it was last requested.
-    """
+    """A document as an earlier crawl read it, to its end."""
 
     format: str
     etag: str | None = None
     last_modified: str | None = None
     sha256: str | None = None
-    authorities: frozenset[str] | None = None
-    listed: Lastmod | None = None
-    read_at: datetime = _NEVER
-    looked_at: datetime = _NEVER
+    authorities: frozenset[str] | None = None  # its scope besides its own directory; None: it listed more than that
+    listed: Lastmod | None = None  # the lastmod that its index stated then
+    read_at: datetime = _NEVER  # when that reading began
+    looked_at: datetime = _NEVER  # when it was last requested
     index_is_accurate: bool = False
     children: tuple[SitemapRef, ...] = ()
 
@@ -69,10 +65,7 @@ NOT_READ = CachedDocument("")  # one that was never read, and is not requested n
 
 
 class StoredDocuments(Protocol):
-    """What the caller of a frontier knows of the documents that it lists; a DocumentCache is one.
-
-    `authorities` are those of Authorities.of().
-    """
+    """What the caller of a frontier knows of the documents that it lists; a DocumentCache is one."""
 
     def skipped(self, listed: Listed, authorities: tuple[str, ...]) -> CachedDocument | None:
         """The stored document that takes the place of a request; None to request it."""
@@ -85,25 +78,22 @@ class StoredDocuments(Protocol):
 
 @attrs.frozen
 class DocumentCache:
-    """What earlier crawls know: `documents` that were read to their end, `names` of all that ever were a sitemap.
-
-    `already_read` (URL -> format) are documents that this very crawl read before it was interrupted: they list no other
-    document, and all their entries were yielded.
-    """
+    """What earlier crawls know."""
 
     now: datetime = _NEVER
     trust: Trust = "never"
-    documents: Mapping[str, CachedDocument] = attrs.field(factory=dict)
-    names: frozenset[str] = frozenset()
+    documents: Mapping[str, CachedDocument] = attrs.field(factory=dict)  # that were read to their end
+    names: frozenset[str] = frozenset()  # of all that ever were a sitemap
+    # URL -> format, by this very crawl before it was interrupted; no indexes
     already_read: Mapping[str, str] = attrs.field(factory=dict)
 
     def known(self, url: str, authorities: tuple[str, ...]) -> CachedDocument | None:
-        """The cached document, if its scope is the same as it was then."""
+        """If its scope is the same as it was then."""
         known = self.documents.get(url)
         return known if known is not None and known.authorities == frozenset(authorities) else None
 
     def skipped(self, listed: Listed, authorities: tuple[str, ...]) -> CachedDocument | None:
-        """The cached document, if it is already read, or its listed lastmod is reason enough not to request it."""
+        """If it is already read, or its listed lastmod is reason enough not to request it."""
         if listed.url in self.already_read:
             return CachedDocument(self.already_read[listed.url])
         lastmod = listed.document.listed_lastmod
@@ -113,7 +103,7 @@ class DocumentCache:
         return known if _TRUSTS[self.trust](known, self.now) else None
 
     def confirmed(self, request: DocumentRequest, authorities: tuple[str, ...]) -> CachedDocument | None:
-        """The cached document, if the request may have conditions, and it has a validator."""
+        """If the request may have conditions, and it has a validator."""
         known = self.known(request.document.original_url, authorities) if request.may_be_conditional else None
         return known if known is not None and known.conditions else None
 

@@ -59,19 +59,19 @@ class CrawlDelay:
 
 @attrs.define(eq=False, repr=False)
 class RobotsPolicy:
-    """Gives each of the `hosts` its rules as soon as its robots.txt is known. `origins` are those of the seeds."""
+    """Gives each of the `hosts` its rules as soon as its robots.txt is known."""
 
     _plan: Plan
     _hosts: HostQueues
     _events: Events
-    _origins: Collection[str]
+    _origins: Collection[str]  # of the seeds
     _verification_hosts: int = 0
     _delayed: list[HostQueue] = attrs.field(factory=list)
 
     # --- requests ---
 
     def request(self, host: HostQueue, site: SiteDiscovery | None = None) -> None:
-        """Requests a host's robots.txt, once; the discovery of `site` waits for it."""
+        """Once; the discovery of `site` waits for it."""
         robots = self._robots(host)
         self._events.report_probe(robots)
         if site:
@@ -79,10 +79,7 @@ class RobotsPolicy:
             robots.sites += (site,)
 
     def request_for_verification(self, url: str) -> bool:
-        """Requests the robots.txt of a URL's host only to verify listings by its Sitemap lines: no failure is reported.
-
-        False where max_proof_hosts hosts have been requested already.
-        """
+        """Requests the robots.txt of a URL's host only for its Sitemap lines; False beyond max_proof_hosts hosts."""
         # An index may list any number of foreign hosts.
         if self._verification_hosts >= self._plan.limits.max_proof_hosts and url not in self._hosts:
             return False
@@ -93,9 +90,9 @@ class RobotsPolicy:
         return True
 
     def request_for_drops(self, document: Document, origins: Iterable[str]) -> None:
-        """Requests the robots.txt of those of the origins that have the registrable domain of a document.
+        """The document has dropped URLs at these origins; those of other registrable domains are not requested.
 
-        The document has dropped URLs there. Hosts of other domains are not requested: shared sitemaps list thousands.
+        Shared sitemaps list thousands.
         """
         for each in origins:
             url = f"{each}/"
@@ -171,7 +168,7 @@ class RobotsPolicy:
         return first
 
     def report_first_failure(self, site: SiteDiscovery) -> None:
-        """Reports that failure, if there is one: its robots.txt is not requested a second time."""
+        """Its robots.txt is not requested a second time."""
         first = self._first_failure(site)
         if first is not None:
             robots, failed = first
@@ -218,7 +215,7 @@ class RobotsPolicy:
     def set_rules(self, robots: Document, rules: Rules, body: RobotsBody | None = None) -> None:
         """Sets rules and pace of the host of a robots.txt, and of the one that it was redirected to.
 
-        `body` is what was read. If it has no line of a robots.txt, end_discovery() decides what that means.
+        If its `body` has no line of a robots.txt, end_discovery() decides what that means.
         """
         robots.robots_body, robots.awaits_verdict = body, body not in (None, "rules") and bool(robots.sites)
         obeyed = rules if self._plan.obey_robots else ALLOW_ALL

@@ -43,12 +43,9 @@ _OF_A_PATTERN, _OF_A_LINE = 400, 100
 
 @attrs.frozen
 class Rules:
-    """The rules of one host's robots.txt for our agent.
+    """The rules of one host's robots.txt for our agent."""
 
-    `why` is the reason where everything is forbidden because the file could not be read, else None.
-    """
-
-    why: str | None = None
+    why: str | None = None  # the file could not be read, so that everything is forbidden
     _agent: str = ""
     _parsed: Protego | None = None
     _patterns: int = 0
@@ -71,10 +68,7 @@ class Rules:
         return None if all(self._parsed.can_fetch(way, self._agent) for way in ways) else ""
 
     def suspects(self, origin: str) -> tuple[str, ...]:
-        """The prefixes of all URLs of the origin that a rule may forbid.
-
-        A cheap test before the slow refusal(), for URLs whose escapes are decoded.
-        """
+        """The prefixes of all URLs of the origin that a rule may forbid: a cheap test before the slow refusal()."""
         return tuple(f"{origin}{beginning}" for beginning in self._beginnings)
 
     def effort(self, url: str) -> int:
@@ -85,7 +79,7 @@ class Rules:
 
     @property
     def delay_seconds(self) -> float | None:
-        """The Crawl-delay for our agent; None where there is none, or an invalid one."""
+        """None where there is no Crawl-delay for our agent, or an invalid one."""
         delay = self._parsed.crawl_delay(self._agent) if self._parsed else None
         return float(delay) if delay is not None and math.isfinite(delay) and delay >= 0 else None
 

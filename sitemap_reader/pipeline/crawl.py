@@ -68,28 +68,25 @@ _SHORT_NUMBER = re.compile("[0-9]{1,9}")
 class Crawl:
     """One crawl, from its seeds to its end: run() passes its batches on, or batches() yields them, once.
 
-    `polite=False` is for replays: delays are skipped, in their order. `reported` items come first. `headers` decides
-    which of the caller's headers a request gets: see fetch/request_headers.py. A `shared_executor` is the caller's, who
-    closes it. Crawls with one `pacing` share its slots. What `stored` has takes the place of requests, or is confirmed
-    by a 304. `select_children` gets the children of an index when a try ends, and returns those to read.
-
-    After Limits.site_seconds the crawl ends: requests are cancelled, their documents have no Outcome, and `over_time`
-    is the Problem that says so, its last item. By stop() it ends in the same way, without a Problem: `is_stopped`.
+    After Limits.site_seconds the crawl ends: requests are cancelled, and their documents have no Outcome. By stop() it
+    ends in the same way, without a Problem.
     """
 
     frontier: Frontier
     _fetcher: Fetcher
     _feed_fallback: FeedFallback | None = None
-    _polite: bool = True
-    _reported: Sequence[Problem | Outcome] = ()
+    _polite: bool = True  # False is for replays: delays are skipped, in their order
+    _reported: Sequence[Problem | Outcome] = ()  # come first
     _headers: RequestHeaders | None = None
     _clock: Callable[[], float] = loop_seconds
-    _shared_executor: ParseExecutor | None = None
+    _shared_executor: ParseExecutor | None = None  # of the caller, who closes it
     _pacing: Pacing | None = None
+    # takes the place of requests, or is confirmed by a 304
     _stored: StoredDocuments = attrs.field(factory=DocumentCache)
+    # gets those of an index when a try ends, and returns those to read
     _select_children: Callable[[list[SitemapRef]], Iterable[SitemapRef]] | None = None
     bytes_wire: int = attrs.field(default=0, init=False)
-    over_time: Problem | None = attrs.field(default=None, init=False)
+    over_time: Problem | None = attrs.field(default=None, init=False)  # its last item, if the time was over
     _stopping: asyncio.Event = attrs.field(factory=asyncio.Event, init=False)
     _has_ended: asyncio.Event = attrs.field(factory=asyncio.Event, init=False)  # all its requests
     _loop: asyncio.AbstractEventLoop | None = attrs.field(default=None, init=False)  # on which they run
@@ -112,12 +109,12 @@ class Crawl:
         self._most_seconds = self.frontier.plan.limits.site_seconds
 
     def end_after(self, seconds: float, remedy: str) -> None:
-        """Sets another limit in place of Limits.site_seconds, if it is lower; `remedy` says how to raise it."""
+        """Sets a lower limit in place of Limits.site_seconds; `remedy` says how to raise it."""
         if seconds < self._most_seconds:
             self._most_seconds, self._time_remedy = seconds, remedy
 
     def delay(self) -> CrawlDelay | None:
-        """The Crawl-delay that slows the crawl most, or None if there is none or it is not kept."""
+        """The one that slows the crawl most, if it is kept."""
         return self.frontier.policy.longest_delay() if self._polite else None
 
     def batches(self) -> CrawlBatches:
@@ -148,7 +145,6 @@ class Crawl:
 
     @property
     def is_cut(self) -> bool:
-        """Whether it ended before its end: the time was over, or its reader was closed."""
         return self.is_stopped or self.over_time is not None
 
     async def _crawl(self) -> None:
@@ -442,7 +438,7 @@ class CrawlBatches(AsyncIterator[Batch]):
         raise failure  # outside of the except block: it keeps its own cause and context
 
     async def _run(self) -> None:
-        """Runs the crawl, then puts None as the end of the batches, unless it is cancelled."""
+        """None is the end of the batches."""
         try:
             await self._crawl.run(self._queue.put)
         except asyncio.CancelledError:

@@ -45,14 +45,7 @@ class DocumentParser:
     """Parses the body of one response: parse() each chunk, then end(), and with a `fallback_request` finish().
 
     These calls run in threads, one at a time: see ParseExecutor. due() then says which of their items to pass on now.
-
     The items of an earlier try, which ended at the `resume` point of the request, are not returned again.
-    `asks_fallback`: a feed fallback will be called if needed.
-
-    `is_last`: the next chunk ends the body and is parsed to its end: `has_ended`. `late_at`: the time (monotonic) after
-    which a batch ends although it is small. `items` counts what the SitemapParser returned. `has_yielded`: a URL or a
-    child was among that, selected or not. `has_emitted`: items are out that a retry must not repeat.
-    `fallback_request`: the arguments for a feed fallback, to be called before finish().
     """
 
     def __init__(
@@ -115,7 +108,7 @@ class DocumentParser:
 
     @property
     def lists_pages(self) -> bool:
-        """Whether its format is known, and one without links to other documents."""
+        """Its format is known, and one without links to other documents."""
         return self._parser.format in _PAGES
 
     @property
@@ -146,10 +139,7 @@ class DocumentParser:
         return Finished(outcome, dates=dates, dropped_origins=self._parser.dropped_origins)
 
     def parse(self, chunk: bytes) -> Iterator[tuple[ParserItems, bool]]:
-        """Yields the selected items of a chunk, in batches, each with whether it is the last one.
-
-        The last one of a body has those of end(), too.
-        """
+        """The selected items of a chunk, in batches, each with whether it is the last, with those of end()."""
         for items in self._parser.batches(chunk):
             batch = self._select(items)
             is_last = self._parser.has_read or self._has_sniffed
@@ -161,7 +151,7 @@ class DocumentParser:
         yield [], True
 
     def end(self, *, cut: bool = False) -> ParserItems:
-        """Returns the last items, without those that wait for a `fallback_request`; `cut`: the bytes broke off."""
+        """Without the items that wait for a `fallback_request`; `cut`: the bytes broke off."""
         self.has_ended = True
         if self._has_sniffed:
             return []
@@ -190,10 +180,7 @@ class DocumentParser:
         return due
 
     def release(self) -> None:
-        """Frees the parser's memory, when its current call has ended.
-
-        Its parts refer to each other, and would wait for a garbage collection.
-        """
+        """When its current call has ended. Its parts refer to each other, and would wait for a garbage collection."""
         free = partial(_free, vars(self._parser))  # with a reference to self it would be a cycle
         if self.call is None:
             free()
@@ -217,7 +204,6 @@ class DocumentParser:
         return self._select(next(self._closing, []))
 
     def _stored_answer(self, body: bytes, url: str | None, /, *, limits: Limits) -> FallbackLinks:
-        """The parser's feed fallback: returns or raises the answer that finish() was called with."""
         if self._answer is None:
             raise SitemapReaderError("the feed fallback was not called")
         if isinstance(self._answer, SitemapReaderError):
@@ -227,7 +213,7 @@ class DocumentParser:
     # --- selection ---
 
     def _select(self, items: Iterable[ParserItem]) -> ParserItems:
-        """The selected ones of some items that follow each other in the document."""
+        """Some items that follow each other in the document."""
         selected: ParserItems = []
         for item in items:
             count = len(item) if isinstance(item, UrlBatch) else 1
@@ -245,7 +231,7 @@ class DocumentParser:
         return joined(selected)
 
     def _selected_urls(self, urls: UrlBatch, repeated: int) -> Iterator[ParserItem]:
-        """The selected URLs of a batch, of which the first ones are `repeated`: an earlier try has returned them."""
+        """An earlier try has returned the first ones, which are `repeated`."""
         if self._takes_all and not repeated:
             yield urls
             return

@@ -35,8 +35,8 @@ _MAX_THREADS = 4
 class ThreadPool:
     """Runs calls in at most `size` threads, each started when all others are busy; one thread keeps their order.
 
-    Each call has the contextvars of its caller: it may be a callback of the user.
-    Cancelling a caller does not stop its call. StopIteration is not supported.
+    Each call has the contextvars of its caller: it may be a callback of the user. Cancelling a caller does not stop its
+    call. StopIteration is not supported.
     """
 
     def __init__(self, name: str, size: int = 1) -> None:

@@ -43,16 +43,15 @@ _PROGRAM = (
 
 @attrs.frozen
 class FallbackResult:
-    """What feedparser found: `links` in document order, as written.
+    """What feedparser found.
 
     `dropped` are links and dates that are not in the feed as feedparser returns them: it corrupts a raw `&`, removes
-    markup within a link, and joins a relative one with an xml:base, not always its own. `without_link` counts the
-    entries without a link.
+    markup within a link, and joins a relative one with an xml:base, not always its own.
     """
 
-    links: tuple[FeedLink, ...] = ()
+    links: tuple[FeedLink, ...] = ()  # in document order, as written
     dropped: tuple[str, ...] = ()
-    without_link: int = 0
+    without_link: int = 0  # entries
 
 
 def feedparser_fallback(
@@ -61,10 +60,10 @@ def feedparser_fallback(
     *,
     limits: Limits = Limits(),  # noqa: B008  frozen
 ) -> FallbackResult:
-    """Returns the links of a feed that only feedparser can read; its bytes are UTF-8, and `url` is not needed for them.
+    """The links of a feed that only feedparser can read; its bytes are UTF-8.
 
-    Waits until fewer than two children run, then blocks for at most `limits.fallback_seconds`. Raises FallbackFailed
-    where the body is over `limits.max_fallback_bytes`, or the child needs too much time or memory.
+    Waits until fewer than two children run, then blocks for at most `limits.fallback_seconds`. FallbackFailed where the
+    body is over `limits.max_fallback_bytes`, or the child needs too much time or memory.
     """
     if len(body) > limits.max_fallback_bytes:
         raise FallbackFailed(

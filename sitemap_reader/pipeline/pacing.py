@@ -44,11 +44,11 @@ Turn = asyncio.Future[float]  # its result: 0, or the seconds of a pause that is
 
 @attrs.define(eq=False)
 class _Host:
-    """The requests to one origin, of all crawls. `users` counts those that wait, or have their response open."""
+    """The requests to one origin, of all crawls."""
 
     pace: HostPace
     has_rules: bool = False
-    users: int = 0
+    users: int = 0  # requests that wait, or have their response open
     waiting: deque[Turn] = attrs.field(factory=deque)
     resuming: deque[Turn] = attrs.field(factory=deque)  # bodies whose slot was lent
     is_queued: bool = False
@@ -228,18 +228,14 @@ def _first(line: deque[Turn]) -> Turn | None:
 
 @attrs.define(eq=False)
 class Slot:
-    """The permission to send one request and to read its response.
-
-    That of a robots.txt (`is_robots`) is kept after its body, until its rules are known. `refusal` is the answer in
-    place of a request while the host pauses for longer than max_wait_seconds.
-    """
+    """The permission to send one request and to read its response."""
 
     _pacing: Pacing
     _host: _Host
     _place: HostQueue
-    _is_robots: bool
+    _is_robots: bool  # kept after its body, until its rules are known
     _waiting: Waiting
-    refusal: Response | None = None
+    refusal: Response | None = None  # in place of a request while the host pauses for longer than max_wait_seconds
     _is_held: bool = False
     _lending: asyncio.TimerHandle | None = None
 

@@ -52,44 +52,31 @@ _WAITING_PAGES = 5_000  # in the frontier
 
 @attrs.frozen
 class PageResponse:
-    """The answer to the request for a page.
-
-    `status` is None without an answer; then `failure` states why: F02 is robots.txt, F14 one that could not be read,
-    F13 a private address, F15 a Crawl-delay over the limit, F18 a host that limits requests, F04 anything else.
-    `headers` have lower-case names. `body` is decompressed, and empty unless it is HTML with a 2xx status; `is_whole`:
-    it is not cut; `undecodable`: its Content-Encoding, if none of it could be decoded. `body_bytes` counts what was
-    received. `target` is where it redirects, None if it does not; `final_url` and `final_status` are those at the end
-    of all redirects within the site, of which MAX_HOPS are followed; the status is None where that end was not
-    requested.
-    """
+    """The answer to the request for a page."""
 
     url: str
-    status: int | None = None
-    headers: Mapping[str, str] = attrs.field(factory=dict)
-    body: bytes = attrs.field(default=b"", repr=False)
-    is_whole: bool = False
-    undecodable: str | None = None
-    body_bytes: int = 0
+    status: int | None = None  # None: no answer; see `failure`
+    headers: Mapping[str, str] = attrs.field(factory=dict)  # names are lower-case
+    body: bytes = attrs.field(default=b"", repr=False)  # decompressed; empty unless it is HTML with a 2xx status
+    is_whole: bool = False  # it is not cut
+    undecodable: str | None = None  # its Content-Encoding, if none of it could be decoded
+    body_bytes: int = 0  # received
     seconds: float = 0.0
-    failure: Failed | None = None
-    target: str | None = None
-    final_url: str | None = None
-    final_status: int | None = None
+    failure: Failed | None = None  # F02 robots.txt, F14 an unreadable one, F13 private, F15 Crawl-delay, F18 busy, F04
+    target: str | None = None  # where it redirects
+    final_url: str | None = None  # behind all redirects within the site, of which MAX_HOPS are followed
+    final_status: int | None = None  # None: it was not requested
 
 
 @attrs.define(eq=False, repr=False, slots=False)
 class PageFetcher:
-    """Fetches pages with run(), once. `rules_of` returns the rules of a URL's host if its robots.txt was read before.
-
-    `headers` decides which of the caller's headers a request gets. `polite=False` is for replays: delays are skipped.
-    `pacing` has the slots of the reader.
-    """
+    """Fetches pages with run(), once."""
 
     _fetcher: Fetcher
     _plan: Plan
-    _rules_of: Callable[[str], Rules | None] = lambda url: None
+    _rules_of: Callable[[str], Rules | None] = lambda url: None  # of a URL's host, if its robots.txt was read before
     _headers: RequestHeaders | None = None
-    _polite: bool = True
+    _polite: bool = True  # False is for replays: delays are skipped
     _pacing: Pacing | None = None
     max_body_bytes: int = MAX_BODY_BYTES
     _clock: Callable[[], float] = loop_seconds

@@ -32,10 +32,7 @@ class SpillHandle:
 
 
 class SpillBuffer:
-    """Keeps stores of URLs: put() returns a handle, get() reads it any number of times, drop() frees it.
-
-    Up to some `memory_bytes` are in memory, all beyond in a temporary file, which close() removes.
-    """
+    """Keeps stores of URLs: put() returns a handle, get() reads it any number of times, drop() frees it."""
 
     def __init__(self, memory_bytes: int = SPILL_MEMORY_BYTES) -> None:
         self._free_bytes = memory_bytes
@@ -43,7 +40,7 @@ class SpillBuffer:
         self._live_in_file = 0  # handles that were put and not dropped
 
     def put(self, store: UrlColumns) -> SpillHandle:
-        """Keeps a store and returns its handle. StateError where the disk is full."""
+        """StateError where the disk is full."""
         size = sys.getsizeof(store) + _PROBLEM_BYTES * len(store.problems)
         if size <= self._free_bytes:
             self._free_bytes -= size
@@ -62,7 +59,6 @@ class SpillBuffer:
         return SpillHandle(len(data), start=start)
 
     def get(self, handle: SpillHandle) -> UrlColumns:
-        """The store of a handle that was not dropped."""
         if handle.store is not None:
             return handle.store
         assert self._file is not None  # noqa: S101 - for the type checker: put() made it

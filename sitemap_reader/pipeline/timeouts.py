@@ -90,8 +90,7 @@ class DocumentTimeouts:
     Both have document_seconds together. Only waiting for the network counts, not the consumer's time. A head must be
     complete within connect_seconds + read_seconds + min_rate_after_seconds: time to connect, time to the first byte,
     and as long as a body has before its rate is checked. A fetcher restarts read_seconds at each byte, so that without
-    this a head could drip forever. `count` is called with the length of each chunk. `spent` is the time of earlier
-    tries and redirects, `seconds` that of this one.
+    this a head could drip forever. `spent` is the time of earlier tries and redirects.
     """
 
     def __init__(self, spent: float, limits: Limits, clock: Callable[[], float], count: Callable[[int], None]) -> None:
@@ -102,11 +101,11 @@ class DocumentTimeouts:
         self._count = count
 
     async def head(self, opening: Awaitable[Response]) -> Response:
-        """Awaits a response within the time for a head; FetchError after that."""
+        """FetchError beyond the time for a head."""
         return await self._timed(opening, self._head_seconds, self._head_timeout)
 
     async def chunks(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
-        """Yields a body; FetchError where it is slower than the minimum rate, or over the time for a document.
+        """FetchError where the body is slower than the minimum rate, or over the time for a document.
 
         A chunk may take read_seconds regardless of the rate; many small chunks must keep the rate.
         """
@@ -128,7 +127,7 @@ class DocumentTimeouts:
             yield chunk
 
     async def _timed(self, awaitable: Awaitable[T], seconds: float, timeout_error: Callable[[], FetchError]) -> T:
-        """Awaits with a timeout, and adds the time it took to `seconds`."""
+        """Adds the time it took to `seconds`."""
         started = self._clock()
         try:
             async with asyncio.timeout(seconds) as deadline:

@@ -54,7 +54,7 @@ class LogEntry:
 
 
 class ChangeLog:
-    """The log of a state that is open. StateError where the state cannot be read or written."""
+    """StateError where the state cannot be read or written."""
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -95,10 +95,7 @@ class ChangeLog:
         return len(lines)
 
     def after(self, seq: int, entries: int) -> Iterator[LogEntry]:
-        """Up to so many entries with changes whose numbers are greater than `seq`, oldest first.
-
-        There are fewer if they are large: behind the first, only as many as have a MiB in the state.
-        """
+        """Up to so many entries with changes after `seq`, oldest first; fewer if they have over a MiB."""
         if self._synced_seq < self.last_seq:
             self._state.sync()
             self._synced_seq = self.last_seq
@@ -125,9 +122,9 @@ class ChangeLog:
             self._state.db.execute("UPDATE sink SET seq = ?, at = ? WHERE name = ?", (seq, micros(at), sink))
 
     def prune(self, before: datetime, sinks: Collection[str]) -> None:
-        """Deletes entries from before a time that all of these sinks have received; the newest entry always stays.
+        """Deletes entries from before a time that all of these sinks have received, but the newest; commits.
 
-        Commits. Sinks of earlier runs do not count, or the log would grow without end.
+        Sinks of earlier runs do not count, or the log would grow without end.
         """
         marks = ", ".join("?" * len(sinks))
         query = (

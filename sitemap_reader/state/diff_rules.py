@@ -50,22 +50,18 @@ class Departure(IntEnum):
 def is_mass_removal(urls: int, share: float, left: int) -> bool:
     """Whether a site hardly meant to remove so many `urls`, a `share` of all that it listed, where `left` are listed.
 
-    That is over half of the URLs if they are more than ten, and all of them in any number. URLs of feeds and news do
-    not count.
+    That is over half if they are more than ten, and all of them in any number. URLs of feeds and news do not count.
     """
     return urls > 0 and (left == 0 or (urls > _FEW_URLS and share > 0.5))
 
 
 @attrs.define
 class PreviousListings:
-    """Listings from before this document was read, by key: its `own`, and those `elsewhere` with their kind.
-
-    `first_runs` has the keys of the latter by the run that first listed them.
-    """
+    """Listings from before this document was read, by key."""
 
     own: Mapping[int, Listing]
-    elsewhere: dict[int, list[tuple[int, Listing]]] = attrs.field(factory=dict)
-    first_runs: dict[int, list[int]] = attrs.field(factory=dict)
+    elsewhere: dict[int, list[tuple[int, Listing]]] = attrs.field(factory=dict)  # with their kind
+    first_runs: dict[int, list[int]] = attrs.field(factory=dict)  # run that first listed them elsewhere -> keys
 
     @property
     def has_any(self) -> bool:
@@ -94,15 +90,11 @@ class PreviousListings:
 
 @attrs.define
 class DocumentChanges:
-    """How a document differs from its previous version: counts of changed entries, as in History.
+    """How a document differs from its previous version: counts of changed entries, as in History."""
 
-    `prefix` is the common beginning of its stored locs, None before any is stored. `listed` are the keys of its URLs,
-    `still_listed` is the number of those that it listed before.
-    """
-
-    prefix: str | None = None
-    listed: set[int] = attrs.field(factory=set)
-    still_listed: int = 0
+    prefix: str | None = None  # the common beginning of its stored locs; None before any is stored
+    listed: set[int] = attrs.field(factory=set)  # the keys of its URLs
+    still_listed: int = 0  # of the URLs that it listed before
     both: int = 0
     lastmod_only: int = 0
     entry_only: int = 0
@@ -115,10 +107,9 @@ class DocumentChanges:
         self.entry_only += entry and not lastmod and old.lastmod is not None
 
     def update_history(self, history: History, entries: int) -> History:
-        """The history with these changes added.
+        """A lastmod that changes alone is normal, as the page changes and its entry does not.
 
-        A lastmod that changes alone is normal, as the page changes and its entry does not. Only where over half of the
-        entries do so at once does it count: that is how a generated stamp looks.
+        Only where over half of the entries do so at once does it count: that is how a generated stamp looks.
         """
         lastmod_only = self.lastmod_only if self.lastmod_only * 2 > entries else 0
         return attrs.evolve(
@@ -130,10 +121,7 @@ class DocumentChanges:
 
 
 def counted_places(batches: Callable[[], Iterable[Rows]]) -> dict[int, int]:
-    """Key of each URL that a document lists several times -> the place in the document of the listing that counts.
-
-    That is the newest, of equally new ones the first. `batches` returns those of the whole document, at each call.
-    """
+    """Key of each URL that a document lists several times -> the place of the newest listing, else the first."""
     listed: set[int] = set()
     repeated: set[int] = set()
     for rows in batches():

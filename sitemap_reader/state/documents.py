@@ -66,16 +66,12 @@ class StoredDocument:
 
 @attrs.define
 class DocumentRow:
-    """A row of the table `document`: the stored document, and the columns that only a sync needs.
-
-    `prefix` is the common beginning of its locs, which their rows omit; `authorities` is its URL scope besides its own
-    directory, None where it listed URLs outside its scope.
-    """
+    """A row of the table `document`: the stored document, and the columns that only a sync needs."""
 
     id: int
     stored: StoredDocument
-    prefix: str
-    authorities: frozenset[str] | None
+    prefix: str  # the common beginning of its locs, which their rows omit
+    authorities: frozenset[str] | None  # its scope besides its directory; None: it listed URLs outside its scope
     history: History
 
 
@@ -128,7 +124,7 @@ class SiteDocuments:
         return DocumentCache(self._started, trust, documents, names)
 
     def get(self, url: str) -> DocumentRow:
-        """The row of a document; inserted if there is none."""
+        """Inserted if there is none."""
         parameters = (self._site, url, micros(self._started), micros(self._started), self._run)
         self._db.execute(
             "INSERT INTO document (site, url, first_seen, last_seen, run) VALUES (?, ?, ?, ?, ?)"
@@ -149,7 +145,6 @@ class SiteDocuments:
         self._db.executemany("INSERT INTO named VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
 
     def forget_children(self, url: str) -> None:
-        """Deletes what add_children() noted for an index."""
         self._db.execute("DELETE FROM named WHERE run = ? AND sitemap = ?", (self._run, url))
 
     # --- at the end of a document ---
@@ -160,10 +155,7 @@ class SiteDocuments:
         return same_bytes and row.authorities is not None and row.authorities == _authorities(outcome)
 
     def keep(self, row: DocumentRow, outcome: Outcome) -> None:
-        """Records that a document is unchanged: not modified, skipped, or the same bytes.
-
-        It is not `fine` where a limit left out some of its entries.
-        """
+        """Not modified, skipped, or the same bytes. It is not `fine` where a limit left out some of its entries."""
         fine = int(outcome.complete)
         validators = _validators(outcome, self._started)
         if outcome.status is None:  # not requested: everything else stays
@@ -190,8 +182,7 @@ class SiteDocuments:
     ) -> None:
         """Records that a document was read, and its entries are stored behind `row.prefix`.
 
-        Validators are kept only if it was read whole. `newest` is the newest lastmod in it, of those that are older
-        than the run.
+        Validators are kept only if it was read whole. `newest` is the newest lastmod that is older than the run.
         """
         columns: dict[str, Any] = dict.fromkeys(("etag", "last_modified", "sha256", "authorities"))
         if outcome.complete:
@@ -251,7 +242,7 @@ class SiteDocuments:
         return {"lastmod": lastmod, "precision": precision, "read_at": micros(self._started)}
 
     def _store_children(self, row: DocumentRow, outcome: Outcome) -> bool:
-        """Stores the children of an index; False if they are over _MAX_CHILDREN."""
+        """False if they are over _MAX_CHILDREN."""
         self._db.execute("DELETE FROM child WHERE document = ?", (row.id,))
         if outcome.entries > _MAX_CHILDREN:
             return False
@@ -363,7 +354,7 @@ class SiteDocuments:
 
 
 def stored_documents(db: sqlite3.Connection, site: int, where: str = "", *parameters: Any) -> list[DocumentRow]:
-    """The rows of a site's documents, in the order of their discovery."""
+    """In the order of their discovery."""
     rows = db.execute(f"SELECT {_COLUMNS} FROM document WHERE site = ? {where} ORDER BY id", (site, *parameters))
     return [decode_value(_row, row) for row in rows.fetchall()]
 
@@ -409,8 +400,8 @@ def _validators(outcome: Outcome, read_at: datetime) -> dict[str, str | None]:
 def _sendable(validator: str | None) -> str | None:
     """A validator that can be sent back as it came; None for others.
 
-    aiohttp refuses control characters, and encodes others as UTF-8, whatever the bytes were in the response. A request
-    with very long headers is refused by servers (8 KiB in all is a usual limit).
+    aiohttp refuses control characters, and encodes others as UTF-8, whatever the bytes were in the response. Servers
+    refuse requests with very long headers (8 KiB in all is a usual limit).
     """
     if validator is None or not 0 < len(validator) <= _MAX_VALIDATOR_CHARACTERS:
         return None

@@ -50,7 +50,7 @@ class Listing(NamedTuple):
 
     @classmethod
     def of_row(cls, document: int, stated: Stated, nested: str | None) -> Self:
-        """The listing of a row; DamagedValue for values that no row has."""
+        """DamagedValue for values that no row has."""
         if type(document) is not int or (nested is not None and not decode_value(nested_digests, nested)):
             raise DamagedValue
         return cls(document, *unpack_stated(stated), nested)
@@ -90,7 +90,7 @@ def moment(number: int) -> datetime:
 
 
 def record_of(loc: str, listing: Listing, sitemap: str | None) -> UrlRecord:
-    """The record of a listing, without nested values."""
+    """Without nested values."""
     lastmod, precision = lastmod_of(listing.lastmod, listing.precision)
     return UrlRecord(loc, lastmod, precision, changefreq_of(listing.changefreq), listing.priority, sitemap=sitemap)
 
@@ -212,10 +212,7 @@ class Rows:
         return scanner.common_prefix(store, self.urls.start, self.urls.stop)
 
     def sorted(self, prefix: str) -> list[Any]:
-        """The values of all rows in the order of their keys, row by row.
-
-        Each has its key, the stated value, the digests (unless `nested` is None), and the loc without this prefix.
-        """
+        """Row by row, by key: key, stated value, digests (unless `nested` is None), loc without this prefix."""
         store: Any = self.urls.store
         if not isinstance(store, ObjectColumns):
             columns = self.keys, self.stated, self.nested
@@ -242,7 +239,7 @@ class StoredRows:
 
     @classmethod
     def of(cls, keys: list[int], stated: list[Stated], nested: list[str | None]) -> Self:
-        """The rows of these columns; DamagedValue for keys that no row has."""
+        """DamagedValue for keys that no row has."""
         if not {*map(type, keys)} <= {int}:
             raise DamagedValue
         return cls(keys, stated, nested if any(nested) else None)

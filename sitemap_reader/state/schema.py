@@ -293,7 +293,7 @@ class DamagedValue(Exception):
 
 
 def decode_value(decode: Callable[[Stored], Decoded], value: Stored) -> Decoded:
-    """What a function makes of a stored value; DamagedValue where it cannot read it."""
+    """DamagedValue where the function cannot read the value."""
     try:
         return decode(value)
     except (
@@ -314,7 +314,7 @@ def json_text(value: Any) -> str:
 
 
 def only_row(rows: sqlite3.Cursor) -> Any:
-    """The row of a query that has exactly one in every state."""
+    """Of a query that has exactly one in every state."""
     row = rows.fetchone()
     if row is None:
         raise DamagedValue
@@ -421,7 +421,7 @@ def execute_all(db: sqlite3.Connection, script: str) -> None:
 
 
 def _check(name: str, *, create: bool) -> None:
-    """Raises StateError for a path that is not a state file, before anything is written.
+    """StateError for a path that is not a state file, before anything is written.
 
     Reads through SQLite: closing a file descriptor of our own would release all POSIX locks on the file.
     """
@@ -550,10 +550,7 @@ PRAGMA cache_size = -{CACHE_KIB};
 
 
 def temporary_database(schema: str) -> sqlite3.Connection:
-    """A database with these tables, in a transaction; deleted by SQLite when it is closed.
-
-    It is in memory up to CACHE_KIB, beyond that in a temporary file without a name.
-    """
+    """Deleted when it is closed; in memory up to CACHE_KIB, beyond that in a temporary file without a name."""
     db = sqlite3.connect("", isolation_level=None, check_same_thread=False)
     allow_interrupts(db)
     db.executescript(f"{_TEMPORARY_SETTINGS}{schema}BEGIN;")

@@ -51,25 +51,20 @@ _EXPIRED_FOR = timedelta(days=90)
 
 @attrs.frozen
 class SyncPlan:
-    """The options of a sync, as in changes().
-
-    `full`: all documents are read, without conditional requests. `dry_run` does not write the state. `clock` returns
-    the current time, aware.
-    """
+    """The options of a sync, as in changes()."""
 
     trust_lastmod: Trust = "auto"
-    full: bool = False
-    dry_run: bool = False
+    full: bool = False  # all documents are read, without conditional requests
+    dry_run: bool = False  # the state is not written
     on: On = "any"
     accept_removals: bool = False
-    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)  # aware
 
 
 class StateSync:
     """take() each batch, then finish() if the crawl came to its end; consume the changes of each call before the next.
 
-    close() commits the documents whose changes were consumed, rolls back a part of one, and closes the state if it was
-    given as a path.
+    close() commits the documents whose changes were consumed, and rolls back a part of one.
     """
 
     def __init__(
@@ -134,14 +129,13 @@ class StateSync:
         self._urls = SiteUrls(db, site_id, secret, plan.on, 0 if baseline is None else run)
 
     def cache(self, *, knows_documents: bool = True) -> DocumentCache:
-        """The cache of the crawl; without documents if all are to be read."""
+        """Without documents if all are to be read."""
         with sqlite_errors(self._state.name):
             cache = self._documents.cache(self._plan.trust_lastmod)
         return cache if knows_documents and not self._plan.full else attrs.evolve(cache, documents={})
 
     @contextmanager
     def closed_on_error(self) -> Iterator[None]:
-        """A context that closes this if it ends by an exception."""
         try:
             yield
         except BaseException:

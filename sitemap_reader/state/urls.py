@@ -157,15 +157,12 @@ AND key IN (SELECT key FROM unlisted WHERE site = :site AND {_DECIDABLE}) AND ke
 
 @attrs.frozen
 class RemovalCounts:
-    """What is no longer listed in any document: `recent` URLs, of which `emptied` left a document that lists nothing.
+    """What is no longer listed in any document; what two runs 24 hours apart have not found yet is recent."""
 
-    Those that two runs 24 hours apart have found are not recent: of them only the listings are counted.
-    """
-
-    recent: int
-    emptied: int
+    recent: int  # URLs
+    emptied: int  # of these, from a document that lists nothing
     recent_listings: int
-    other_listings: int
+    other_listings: int  # that two such runs have found
 
 
 class SiteUrls:
@@ -298,7 +295,7 @@ class SiteUrls:
         return row and str(row[0])
 
     def _store(self, document: DocumentRow, values: list[Any], width: int) -> None:
-        """Stores rows, as Rows.sorted() returns their values: `width` of each, 4 with nested ones."""
+        """Rows as Rows.sorted() returns their values: `width` of each, 4 with nested ones."""
         start = 0
         while left := (len(values) - start) // width:
             rows = min(_ROWS_AT_ONCE, 1 << left.bit_length() - 1)  # a power of two, so that there are few statements
@@ -309,10 +306,7 @@ class SiteUrls:
     def unlist(
         self, document: DocumentRow, listed: Collection[int], now: datetime, cause: Departure, *, expires: bool
     ) -> None:
-        """Moves the URLs of a document whose keys are not `listed` to the table `unlisted`.
-
-        Whether they are removed is decided at the end of the crawl; with `expires` (a feed) they never are.
-        """
+        """Moves the URLs of a document whose keys are not `listed` to `unlisted`; of a feed (`expires`) for good."""
         stored = self._select(_OF_DOCUMENT, {"document": document.id})
         parameters = {
             **self._parameters(document, [key for key in stored if key not in listed]),

@@ -34,19 +34,18 @@ class StoredResponse:
 
 
 class WatchData:
-    """Reads and writes the values of a watch in a state that is open; StateError where that fails."""
+    """StateError where the state cannot be read or written."""
 
     def __init__(self, state: State) -> None:
         self._state = state
 
     def sites(self) -> dict[str, dict[str, Any]]:
-        """Name of each site in the state -> the watch's values of it."""
+        """By the name of the site."""
         with sqlite_errors(self._state.name):
             rows = self._state.db.execute("SELECT name, watch FROM site").fetchall()
         return {name: _object(text) for name, text in rows}
 
     def documents(self, site: str) -> Iterator[tuple[StoredDocument, dict[str, Any]]]:
-        """The documents of a site, each with the watch's values of it."""
         db = self._state.db
         with sqlite_errors(self._state.name):
             (site_id,) = only_row(db.execute("SELECT id FROM site WHERE name = ?", (site,)))
@@ -57,8 +56,8 @@ class WatchData:
     def save(self, site: str, values: Mapping[str, Any], documents: Mapping[str, Mapping[str, Any]]) -> None:
         """Stores the values of a site, and of documents by URL, after a visit; commits.
 
-        Deletes the runs of the site that found no change, as there are as many as visits. The first, the baseline, the
-        last and the last complete one stay: later runs refer to them.
+        Deletes the runs of the site that found no change, as there are as many as visits, but the first, the baseline,
+        the last and the last complete one: later runs refer to them.
         """
         with self._state.transaction():
             self._state.db.execute("UPDATE site SET watch = ? WHERE name = ?", (json_text(values), site))
@@ -69,7 +68,7 @@ class WatchData:
     # --- responses ---
 
     def responses(self, site: str, since: datetime) -> dict[str, StoredResponse]:
-        """URL -> response, of those that a site's visits received since a time."""
+        """By URL, of those received since a time."""
         with sqlite_errors(self._state.name):
             rows = self._state.db.execute(_RESPONSES, (site, micros(since))).fetchall()
             return {
@@ -78,7 +77,7 @@ class WatchData:
             }
 
     def keep_response(self, site: str, response: StoredResponse) -> None:
-        """Stores a response in place of an earlier one; commits."""
+        """In place of an earlier one; commits."""
         values = (response.url, micros(response.at), response.status, json_text(response.headers))
         with self._state.transaction():
             self._state.db.execute(
@@ -87,7 +86,7 @@ class WatchData:
             )
 
     def forget_responses(self, site: str, urls: Iterable[str]) -> None:
-        """Deletes the responses of these URLs; commits."""
+        """Commits."""
         with self._state.transaction():
             self._state.db.executemany(
                 "DELETE FROM response WHERE url = ? AND site = (SELECT id FROM site WHERE name = ?)",

@@ -216,8 +216,7 @@ class WatchStream:
 class _LoopSink:
     """Passes entries to the loop of the caller, one by one; each is delivered when the loop asks for the next one.
 
-    If the loop ends inside an entry, its next run continues there. changes() and end() are called in the threads of the
-    caller, all others in that of the watch.
+    changes() and end() are called in the threads of the caller, all others in that of the watch.
     """
 
     def __init__(self, watcher: Watcher, name: str) -> None:
@@ -243,7 +242,7 @@ class _LoopSink:
             self._consumed = change.seq
 
     def end(self, *, is_handled: bool) -> None:
-        """Lets no more changes pass; `is_handled`: the one that the loop has in hand is delivered."""
+        """`is_handled`: the change that the loop has in hand is delivered."""
         with self._lock:
             if is_handled and not self.has_ended:
                 self._consumed = self._in_hand

@@ -18,14 +18,11 @@ _MOST_LEAST_INTERVAL_SECONDS: Final = 86_400.0
 
 @attrs.frozen
 class Budget:
-    """The most requests an hour: in all, and to each host (None: as many as in all).
+    """The most requests an hour."""
 
-    `least_interval_seconds` is the time between two requests for the same document, unless a ping asks for one.
-    """
-
-    per_hour: float
-    host_per_hour: float | None = None
-    least_interval_seconds: float = LEAST_INTERVAL_SECONDS
+    per_hour: float  # in all
+    host_per_hour: float | None = None  # to each host; None: as many as in all
+    least_interval_seconds: float = LEAST_INTERVAL_SECONDS  # between two requests for a document, but for pings
 
     def __attrs_post_init__(self) -> None:
         host = self.per_hour if self.host_per_hour is None else self.host_per_hour
@@ -61,7 +58,7 @@ class TokenBucket:
         return cls(per_hour / HOUR, burst, burst)
 
     def available(self, now: float) -> float:
-        """The requests that may be made now; negative after more than that."""
+        """Negative after more requests than there were tokens for."""
         if now > self.at:
             if self.at > -inf:
                 self.tokens = min(self.tokens + (now - self.at) * self.per_second, self.burst)

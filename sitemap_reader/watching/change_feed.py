@@ -39,7 +39,6 @@ class ChangeFeed:
         self._grown = asyncio.Event()
 
     async def wait_beyond(self, seq: int) -> None:
-        """Waits until there is a change with a greater number."""
         while self._log.last_seq <= seq:
             await self._grown.wait()
 

@@ -37,10 +37,7 @@ class ChangesDeleted(Exception):
 
 
 async def read_changes(feed: ChangeFeed, seq: int, limit: int) -> tuple[list[bytes], int]:
-    """Up to `limit` lines after a cursor, oldest first, and the cursor behind them; fewer if these have PIECE_BYTES.
-
-    Raises ChangesDeleted where the log does not have all of them any more.
-    """
+    """Up to `limit` lines after a cursor, and the cursor behind them; fewer if these have PIECE_BYTES."""
     found: list[bytes] = []
     size = 0
     while len(found) < limit and size < PIECE_BYTES and (entry := await feed.entry_after(seq)):
@@ -161,7 +158,7 @@ class ChangeStreams:
         return response
 
     async def _wait(self, seq: int, seconds: float) -> bool:
-        """Waits for a change after `seq`; False where there was none in this time, or the server ends."""
+        """False where there was no change after `seq` in this time, or the server ends."""
         return await first_of(self._feed.wait_beyond(max(seq, 0)), self._stopped.wait(), seconds=seconds)
 
 

@@ -41,19 +41,15 @@ ENTRIES_AT_ONCE = 100  # are read from the log, which is written to the disk bef
 
 @attrs.define
 class DeliveryStatus:
-    """What a Delivery has done since its start. `seq` is the number of the last change that the sink has.
+    """What a Delivery has done since its start."""
 
-    `last_error` is the text of the last failure, without secrets. `is_failing`: the last try failed, and the next one
-    waits. `is_stopped`: the receiver wants no more changes.
-    """
-
-    seq: int = 0
+    seq: int = 0  # of the last change that the sink has
     delivered: int = 0  # changes
     dead_letters: int = 0
     failures: int = 0
-    last_error: str | None = None
-    is_failing: bool = False
-    is_stopped: bool = False
+    last_error: str | None = None  # without secrets
+    is_failing: bool = False  # the last try failed, and the next one waits
+    is_stopped: bool = False  # the receiver wants no more changes
 
 
 @attrs.define(eq=False, slots=False)
@@ -61,8 +57,6 @@ class Delivery:
     """Delivers the changes of a feed to a sink, from start() to drain().
 
     `report` receives a message when a sink begins to fail, fails for another reason, works again, or is stopped.
-    Between tries it sleeps up to MAX_BACKOFF_SECONDS, or as long as the receiver wants. `jitter` returns a number from
-    0 to 1.
     """
 
     _feed: ChangeFeed
@@ -71,7 +65,7 @@ class Delivery:
     _report: Callable[[str], object] = attrs.field(default=lambda text: None, kw_only=True)
     _sleep: Callable[[float], Awaitable[object]] = attrs.field(default=asyncio.sleep, kw_only=True)
     _clock: Callable[[], datetime] = attrs.field(default=lambda: datetime.now(UTC), kw_only=True)
-    _jitter: Callable[[], float] = attrs.field(default=random.random, kw_only=True)
+    _jitter: Callable[[], float] = attrs.field(default=random.random, kw_only=True)  # from 0 to 1
     status: DeliveryStatus = attrs.field(factory=DeliveryStatus, init=False)
     _task: asyncio.Task[None] | None = attrs.field(default=None, init=False)
     _entry: LogEntry | None = attrs.field(default=None, init=False)  # which is being delivered
@@ -91,18 +85,12 @@ class Delivery:
         return 0.0 if self._entry is None else max(0.0, (self._clock() - self._entry.at).total_seconds())
 
     def start(self) -> asyncio.Task[None]:
-        """Begins to deliver, once; the task ends by drain(), or when the receiver wants no more changes.
-
-        It raises BrokenPipeError where the reader of stdout has ended, StateError where the state cannot be read.
-        """
+        """BrokenPipeError where the reader of stdout has ended, StateError where the state cannot be read."""
         self._task = asyncio.create_task(self._run(), name=self.sink.name)
         return self._task
 
     async def drain(self, seconds: float) -> bool:
-        """Delivers what is logged by now, within so many seconds, and closes the sink; whether it has all changes.
-
-        A sink that is failing is not waited for: it receives the rest in the next run.
-        """
+        """Delivers what is logged by now, and closes the sink; whether it has all. One that fails is not waited for."""
         self._draining.set()
         if self._task is not None:
             await first_of(self._task, self._failing.wait(), seconds=seconds)
@@ -167,10 +155,7 @@ class Delivery:
     async def _until_done(
         self, action: Callable[[], Awaitable[Result]], failure: type[DeliveryFailed | StateError] = StateError
     ) -> Result:
-        """Repeats an action that ends with a `failure`, unless that is permanent.
-
-        A StateError of a sink is none: it is of another state.
-        """
+        """Repeats an action that ends with a `failure`, unless that is permanent; a StateError of a sink is none."""
         tries = 0
         while True:
             tries += 1
@@ -242,7 +227,7 @@ class DeadLetters:
 
 @attrs.frozen
 class Redelivered:
-    """How many entries a redelivery has delivered, and how many are dead letters again."""
+    """How many entries were delivered, and how many are dead letters again."""
 
     delivered: int
     failed: int

@@ -45,45 +45,38 @@ _INTERNAL_NAMES = (".localhost", ".local", ".internal", ".home.arpa", ".test", "
 
 @attrs.frozen
 class Ping:
-    """An accepted ping of a document. `at` is in UTC.
-
-    `known` is whether the state has or names the document; otherwise the robots.txt of its host does.
-    """
+    """An accepted ping of a document."""
 
     url: str
-    at: datetime
-    known: bool
+    at: datetime  # in UTC
+    known: bool  # the state has or names the document; otherwise the robots.txt of its host does
 
 
 @attrs.frozen
 class PingLimits:
-    """How many pings are received, by client address and by host of the URL; and how many hosts are checked.
-
-    The same unknown URL counts once in `window_seconds`. A host is checked once in `check_seconds`. `queue` pings wait.
-    """
+    """How many pings are received, by client address and by host of the URL; and how many hosts are checked."""
 
     client: Rate = attrs.field(default=Rate(per_hour=1_200, burst=100))
     host: Rate = attrs.field(default=Rate(per_hour=60, burst=20))
     checks: Rate = attrs.field(default=Rate(per_hour=100, burst=20))
-    window_seconds: float = 300.0
-    check_seconds: float = 3600.0
-    queue: int = 1_000
+    window_seconds: float = 300.0  # in which the same unknown URL counts once
+    check_seconds: float = 3600.0  # in which a host is checked once
+    queue: int = 1_000  # of pings that wait
 
 
 @attrs.frozen
 class Receipt:
-    """The immediate result of a ping. None: it is received, and decided later; `retry_seconds` of a rate limit."""
+    """The immediate result of a ping. None: it is received, and decided later."""
 
     result: PingResult | None = None
-    retry_seconds: int = 0
+    retry_seconds: int = 0  # of a rate limit
 
 
 class PingReceiver:
-    """Receives pings, and passes those on that may cause a visit.
+    """Receives pings, and passes those on that may cause a visit. run() has to run beside it.
 
-    `knows` and `ping` are those of the Watcher; `read_robots` returns the text of a robots.txt by its URL, or raises
-    FetchError (robots_reader() makes one). With `accept` "known" it is never called. `clock` counts seconds, `now` is
-    the time in UTC. run() has to run beside it.
+    `knows` and `ping` are those of the Watcher; `read_robots` is made by robots_reader(). `clock` counts seconds, `now`
+    is the time in UTC.
     """
 
     def __init__(
@@ -131,7 +124,7 @@ class PingReceiver:
         return Receipt()
 
     async def run(self) -> None:
-        """Decides on the received pings, until it is cancelled; raises what the watcher raises."""
+        """Raises what the watcher raises."""
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._decide_all())
@@ -142,7 +135,6 @@ class PingReceiver:
                 self._verifier.cancel()
 
     async def join(self) -> None:
-        """Waits until all pings so far are decided."""
         await self._received.join()
         await self._unverified.join()
 

@@ -78,23 +78,17 @@ class ExpiringSet:
 
 @attrs.frozen
 class ServerLimits:
-    """Bounds against slow, many and large requests.
+    """Bounds against slow, many and large requests."""
 
-    `connections` are open at once, `client_connections` of them to one client address. `idle_seconds` pass until the
-    head of a request is complete, `body_seconds` until its body is, `write_seconds` until the client has taken a piece
-    of an answer. `streams` clients wait for changes at once; after `heartbeat_seconds` without a change a comment is
-    sent. At the end of the watch, responses in progress have `shutdown_seconds`.
-    """
-
-    connections: int = 500
-    client_connections: int = 100
+    connections: int = 500  # open at once
+    client_connections: int = 100  # of one client address
     head_bytes: int = 8_192
     body_bytes: int = 8_192
-    idle_seconds: float = 20.0
-    body_seconds: float = 10.0
-    streams: int = 64
-    write_seconds: float = 30.0
-    heartbeat_seconds: float = 15.0
+    idle_seconds: float = 20.0  # until the head of a request is complete
+    body_seconds: float = 10.0  # until its body is complete
+    streams: int = 64  # clients that wait for changes at once
+    write_seconds: float = 30.0  # until the client has taken a piece of an answer
+    heartbeat_seconds: float = 15.0  # without a change, until a comment is sent
     max_wait_seconds: float = 60.0
     max_changes: int = 10_000
-    shutdown_seconds: float = 3.0
+    shutdown_seconds: float = 3.0  # for responses in progress, at the end of the watch

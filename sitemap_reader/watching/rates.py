@@ -63,9 +63,9 @@ def prior_for(
 ) -> Prior:
     """The rate to assume for a document before it was checked twice.
 
-    `max_age_seconds` is Cache-Control's; it counts as a quarter of a change in a quarter of that period. `age_seconds`
-    is the time since the lastmod that an index states for the document; it counts as half a change in that time, so
-    that years leave a low rate. The weight of the whole is at most that of three days of checks.
+    `max_age_seconds` is Cache-Control's: a quarter of a change in a quarter of that period. `age_seconds`, since the
+    lastmod that an index states, is half a change in that time, so that years leave a low rate. The weight of the whole
+    is at most that of three days of checks.
 
     >>> prior_for("urlset").seconds / 3600
     36.0
@@ -97,18 +97,13 @@ def prior_of_dates(dates: Sequence[float], now: float) -> Prior | None:
 
 @attrs.define
 class ChangeRate:
-    """The estimated changes of one document.
+    """The estimated changes of one document: `events` and `seconds` are shape and rate of the gamma distribution."""
 
-    `start` is what kind and headers suggest, `prior` what the checks are added to. `events` and `seconds` are shape and
-    rate of the gamma distribution, with the prior; `hours` are the changes by hour of the day (UTC), None while no time
-    of a change is known.
-    """
-
-    start: Prior = _OTHER_FORMAT
+    start: Prior = _OTHER_FORMAT  # what kind and headers suggest
     prior: Prior = attrs.field(default=attrs.Factory(lambda self: self.start, takes_self=True), kw_only=True)
     events: float = attrs.field(default=attrs.Factory(lambda self: self.prior.events, takes_self=True))
     seconds: float = attrs.field(default=attrs.Factory(lambda self: self.prior.seconds, takes_self=True))
-    hours: array[float] | None = None
+    hours: array[float] | None = None  # changes by hour of the day (UTC); None while no time of a change is known
 
     # --- what checks found ---
 
@@ -117,9 +112,9 @@ class ChangeRate:
     ) -> None:
         """Adds a check at `until` that is the next one after `since`.
 
-        `moments` are the times of the changes in between, where lastmods state them and can be trusted; others are
-        ignored. `count` is the number of changes, where it is known without their times. With neither, a check that
-        found a change shows that there was at least one.
+        `moments` are the times of the changes in between, where lastmods state them and can be trusted; `count` is
+        their number, where it is known without times. With neither, a check that found a change shows that there was at
+        least one.
         """
         if not since < until < inf:
             return
@@ -159,7 +154,7 @@ class ChangeRate:
         return not isclose(self.seconds, self.prior.seconds, rel_tol=1e-4)
 
     def move_to(self, prior: Prior) -> None:
-        """Replaces the prior, and keeps what the checks have added to it."""
+        """Keeps what the checks have added to the prior."""
         events, seconds = self.events - self.prior.events, self.seconds - self.prior.seconds
         self.events = max(prior.events + events, prior.events * _LEAST_KEPT)
         self.seconds = max(prior.seconds + seconds, prior.seconds * _LEAST_KEPT)
@@ -179,17 +174,14 @@ class ChangeRate:
 
     @property
     def per_second(self) -> float:
-        """The mean number of changes a second, over whole days."""
+        """The mean over whole days."""
         return self.events / self.seconds
 
     def expected(self, since: float, until: float) -> float:
         return self.per_second * self._exposure(since, until)
 
     def delay(self, since: float, until: float) -> float:
-        """The integral of rate(s) * (s - since) over a period, in changes times seconds.
-
-        This is the index by which schedule.py compares documents that were last looked at `since`.
-        """
+        """The integral of rate(s) * (s - since) over a period: the index by which schedule.py compares documents."""
         if self.hours is None:
             return self.per_second * max(until - since, 0.0) ** 2 / 2
         return self.per_second * max(self._weighted(since, until)[1], 0.0)
@@ -250,7 +242,7 @@ class ChangeRate:
 
     @classmethod
     def from_json(cls, values: object, start: Prior = _OTHER_FORMAT) -> ChangeRate:
-        """The estimate that to_json() returned; `start` stands for what is missing, or what it cannot have returned."""
+        """`start` stands for what is missing, or what to_json() cannot have returned."""
         known: dict[str, Any] = values if isinstance(values, dict) else {}
         totals: Any = [known.get(name) for name in ("events", "seconds")]
         hours: Any = known.get("hours")
@@ -274,7 +266,7 @@ class Population:
     The ratio of both, the factor, is taken to be gamma distributed over the documents. Its distribution is estimated by
     EM: from the expected factor of each document and its expected logarithm, both given the checks so far. If documents
     are alike, few checks of one say little; if they differ by orders of magnitude, a few say much. A document with a
-    weak start counts less. `documents`, `factors` and `logs` are the sums, with those of ten assumed documents.
+    weak start counts less. The fields are sums, with those of ten assumed documents.
     """
 
     documents: float = _ASSUMED
@@ -282,7 +274,7 @@ class Population:
     logs: float = attrs.field(default=attrs.Factory(lambda: _ASSUMED * (_digamma(_START_EVENTS) - log(_START_EVENTS))))
 
     def add(self, rate: ChangeRate, sign: int = 1) -> None:
-        """Adds the present estimate of a document, or takes it back with the sign -1; without a check it is ignored."""
+        """Adds the estimate of a document, or takes it back with the sign -1; without a check it is ignored."""
         if not rate.is_checked:
             return
         weight = sign * min(rate.start.events / _START_EVENTS, 1.0)
@@ -305,16 +297,15 @@ class SignalRecord:
     """How often the signals of one source were followed by changes, and how many changes it signalled.
 
     A source is an index, whose lastmods signal changes of its children, or a host that pings. The counts begin with a
-    few assumed ones: a quarter of the signals are right, a quarter of the changes are signalled. `sent` are the signals
-    of looks at an index, of as many as it has children (`possible`).
+    few assumed ones: a quarter of the signals are right, a quarter of the changes are signalled.
     """
 
     signals: float = 0.0
     right: float = 0.0
     changes: float = 0.0
     signalled: float = 0.0
-    sent: float = 0.0
-    possible: float = 0.0
+    sent: float = 0.0  # by looks at an index
+    possible: float = 0.0  # as many as it has children
 
     @property
     def precision(self) -> float:
@@ -361,7 +352,7 @@ class SignalRecord:
 
     @classmethod
     def from_json(cls, values: object) -> SignalRecord:
-        """The counts that to_json() returned; zeros for values that it cannot have returned."""
+        """Zeros for values that to_json() cannot have returned."""
         known: dict[str, Any] = values if isinstance(values, dict) else {}
         counts: list[Any] = [known.get(field.name) for field in attrs.fields(cls)]
         if not _are_counts(counts) or any(
@@ -373,10 +364,7 @@ class SignalRecord:
 
 @lru_cache(1_000)  # of the documents of some hundred visits: all of them would need as much memory as all the rest
 def _table(profile: bytes) -> array[float]:
-    """For each hour its weight, and the integrals of weight(s) and weight(s) * s until it begins; the last for a day.
-
-    `profile` is that of a ChangeRate. The weights have the mean 1.
-    """
+    """For each hour its weight (mean 1), the integrals of weight(s) and weight(s) * s until then; last of a day."""
     counts = array("f", profile)
     scale = 24 / (_PROFILE_PRIOR + fsum(counts))
     table, exposure, moment = array("d"), 0.0, 0.0

@@ -72,7 +72,7 @@ class Source:
 
 @attrs.define(eq=False)
 class Host:
-    """A host, whose documents are looked at in one visit."""
+    """Its documents are looked at in one visit."""
 
     name: str
     bucket: TokenBucket
@@ -110,8 +110,8 @@ class Schedule:
     """The documents of many hosts, each with the time of its next look.
 
     The caller takes visits from pop_due(), or begins one with begin_visit(). For each further document it calls take(),
-    for each request that was made requests_made(), after each document looked(), at the end of the visit end_visit().
-    A host is in one visit at a time.
+    for each request that was made requests_made(), after each document looked(), at the end of the visit end_visit(). A
+    host is in one visit at a time.
     """
 
     def __init__(self, budget: Budget, *, nearly: float = NEARLY) -> None:
@@ -139,11 +139,7 @@ class Schedule:
     # --- documents ---
 
     def add(self, key: Key, host: str, rate: ChangeRate, looked_at: float, *, source: Key | None = None) -> None:
-        """Adds a document, or replaces it; looked() revises its `rate` in place.
-
-        `source` is the key of the index whose lastmods signal its changes. A document that was never looked at has
-        `looked_at` -inf, and is due at once.
-        """
+        """looked() revises `rate` in place; `source`: the index that signals changes; `looked_at` -inf: never."""
         self.remove(key)
         place = self._host(host)
         signals = None if source is None else self._source(source)
@@ -267,9 +263,9 @@ class Schedule:
     def signal(self, key: Key, now: float, source: Key, at: float | None = None) -> bool:
         """Notes that a source signals a change of a document, and returns whether its signals count.
 
-        `at` is the time of the change, if the source states one. An unknown key is ignored. The signal adds precision *
-        (now - last look) to the index, but at least what it adds on the average, after the mean time between two
-        changes; else one that comes shortly after a look would wait for the next.
+        `at` is the time of the change, if the source states one. The signal adds precision * (now - last look) to the
+        index, but at least what it adds on the average, after the mean time between two changes; else one that comes
+        shortly after a look would wait for the next.
         """
         document, sender = self._documents.get(key), self._source(source)
         if document is None:
@@ -285,10 +281,7 @@ class Schedule:
         return sender.counts
 
     def ping(self, key: Key, now: float, source: Key) -> None:
-        """Notes that a source asks for a look at a document, which is due then, whatever its index and its last look.
-
-        That is now, or pings_held_until(). An unknown key is ignored, as is a document that is due by a ping already.
-        """
+        """Notes that a source asks for a look at a document, which is due now, or pings_held_until()."""
         document, sender = self._documents.get(key), self._source(source)
         if document is None or document.pinged_for < inf:
             return
@@ -306,21 +299,21 @@ class Schedule:
         return at if at > now else None
 
     def pause(self, host: str, until: float) -> None:
-        """Makes no visit of a host before a time: the end of its Retry-After or Crawl-delay."""
+        """Its Retry-After or Crawl-delay ends then."""
         place = self._hosts.get(host)
         if place is not None:
             place.not_before = until
             self._call(place)
 
     def postpone(self, key: Key, until: float) -> None:
-        """Has a document looked at no sooner than a time, also where it is pinged; an unknown key is ignored."""
+        """Also where the document is pinged."""
         document = self._documents.get(key)
         if document is not None and until > document.not_before:
             document.not_before = until
             self._plan(document)
 
     def begin_visit(self, host: str) -> None:
-        """Begins a visit without a document that is due; the host need not have documents."""
+        """Without a document that is due; the host need not have documents."""
         place = self._host(host)
         place.visited, place.version = {}, -1
 
@@ -402,8 +395,7 @@ class Schedule:
     def pop_due(self, now: float, limit: int | None = None) -> list[tuple[str, tuple[Key, ...]]]:
         """The visits to begin now, each a host and its documents, the largest index first.
 
-        In all they have at most `limit` documents, or what the budgets permit; a request for each is reserved. If more
-        are due, the others remain for later.
+        In all they have at most `limit` documents, or what the budgets permit; a request for each is reserved.
         """
         self._adjust(now)
         self._collect(now)
@@ -429,10 +421,7 @@ class Schedule:
         return visits
 
     def due_of(self, host: str, now: float) -> tuple[Key, ...]:
-        """The documents of a host that are due or nearly due, the largest index first; for a visit that is under way.
-
-        They do not include those that the visit already has.
-        """
+        """What is due or nearly due, the largest index first, besides what the visit under way has already."""
         self._adjust(now)
         place = self._hosts.get(host)
         if place is None:
@@ -620,8 +609,7 @@ class Schedule:
         """Divides the budget, as if it were poured into the hosts until the smaller ones are full (water-filling).
 
         At theta a host wants demand / sqrt(theta) requests a second. Those that want more than their own budget get
-        that, and a theta of their own, at which they want a little more, so that they use all of it; the rest of the
-        budget is for the others.
+        that, and a theta of their own, at which they want a little more, so that they use all of it.
         """
         left, demand, own = self.budget.per_hour / HOUR, self._demand, self.budget.host_rate / HOUR
         for host in self._hosts.values():

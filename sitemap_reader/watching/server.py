@@ -54,7 +54,7 @@ _LOG.addHandler(logging.NullHandler())  # otherwise Python prints to stderr wher
 
 @attrs.frozen
 class Listen:
-    """An address to listen on: `host` is an IP address or a name, without brackets."""
+    """`host` is an IP address or a name, without brackets."""
 
     host: str
     port: int
@@ -87,7 +87,7 @@ def parse_listen(text: str) -> Listen:
 
 
 def check_token(token: str | None, listen: Listen) -> None:
-    """Raises UsageError where a token is missing or too short; the message does not contain it."""
+    """UsageError where a token is missing or too short; the message does not contain it."""
     hint = f"make one with `openssl rand -hex 32`, and set the environment variable {TOKEN_VARIABLE} to it"
     if token is None:
         if not listen.is_loopback:
@@ -139,9 +139,9 @@ async def serve(
 class _Connections:
     """The open connections, at most `per_client` of one address, or of one /64 network of IPv6.
 
-    Where there are as many as there may be, a new one takes the place of the one that has waited longest for its
-    client; it is refused if all have requests in progress. So clients that send nothing, or do not read, cannot shut
-    out others, not even those of their own address.
+    Beyond that, a new one takes the place of the one that has waited longest for its client; it is refused if all have
+    requests in progress. So clients that send nothing, or do not read, cannot shut out others, not even of their
+    address.
     """
 
     manager: web.Server
@@ -209,7 +209,7 @@ class _Connection(web.RequestHandler):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether it waits for its client to send a request, or to take an answer."""
+        """For its client to send a request, or to take an answer."""
         return self._stall is not None or not self._is_handling
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -400,11 +400,11 @@ def _static(name: str, content_type: str) -> Handler:
 
 @attrs.frozen
 class _Service:
-    """The routes, but for the page. `behind_proxy`: the last address of X-Forwarded-For is the client's."""
+    """The routes, but for the page."""
 
     watcher: Watcher
     pings: PingReceiver
-    behind_proxy: bool
+    behind_proxy: bool  # the last address of X-Forwarded-For is the client's
     limits: ServerLimits
     streams: ChangeStreams
 
@@ -479,7 +479,7 @@ _PARAMETERS: Mapping[str, Callable[[str], Any]] = {
 
 
 def _site_query(parameters: Mapping[str, str]) -> SiteQuery:
-    """The SiteQuery of a query string; UsageError for parameters or values that there are not."""
+    """UsageError for parameters or values that there are not."""
     if unknown := [*parameters.keys() - _PARAMETERS.keys()]:
         raise UsageError(f"parameter {unknown[0][:40]!r} is unknown: give {', '.join(_PARAMETERS)}")
     try:

@@ -33,7 +33,7 @@ _SECOND_SIGNAL_SECONDS: Final = 1.0
 
 @attrs.frozen
 class ServerPlan:
-    """The server of a watch: the fields are the arguments of server.serve(); `accept` is that of PingReceiver."""
+    """The fields are the arguments of server.serve(); `accept` is that of PingReceiver."""
 
     listen: str
     accept: Accept = "known"
@@ -61,8 +61,7 @@ async def run_watch(
     """Runs the watch until watcher.stop(), or with `handles_signals`, as the last act of a process, until SIGINT or
     SIGTERM.
 
-    `report` receives messages: the address of the server, a state and sinks that fail. BrokenPipeError where the reader
-    of stdout has ended; StateError where the state cannot be read.
+    BrokenPipeError where the reader of stdout has ended; StateError where the state cannot be read.
     """
     async with watcher, AsyncExitStack() as stack:
         if handles_signals:

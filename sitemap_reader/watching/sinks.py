@@ -164,7 +164,6 @@ class FileSink:
         self._open: _OpenFile | None = None
 
     async def deliver(self, entry: LogEntry) -> None:
-        """Appends the lines of an entry that the file does not have yet."""
         try:
             await self._thread.run(self._append, entry)
         except OSError as exc:
@@ -231,7 +230,7 @@ class FileSink:
         self._close()
 
     def _compress_rotated(self) -> None:
-        """Compresses renamed files; also those of a process that was killed before."""
+        """Also files of a process that was killed before."""
         rotated = re.compile(rf"{re.escape(self._path.stem)}-\d{{8}}T\d{{6}}Z(-\d+)?{re.escape(self._path.suffix)}")
         for path in sorted(self._path.parent.iterdir()):
             if rotated.fullmatch(path.name):
@@ -314,10 +313,7 @@ def is_at(descriptor: int, path: Path) -> bool:
 
 
 def remove_incomplete_line(file: BinaryIO) -> bytes:
-    """Truncates a file behind its last line break, and returns its last line, with the line break; b"" if it has none.
-
-    Reads no more than that line and what is incomplete.
-    """
+    """Truncates a file behind its last line break; returns its last line, with the line break, b"" if there is none."""
     tail = b""
     start = file.seek(0, os.SEEK_END)
     while start and tail.count(b"\n") < 2:
@@ -491,10 +487,7 @@ class WebhookSink:
 
 
 def parts_of(entry: LogEntry, max_bytes: int) -> Iterator[LogEntry]:
-    """The entry in parts of at most so many bytes, in order; a line that is longer is a part of its own.
-
-    The same entry always has the same parts.
-    """
+    """The entry in parts of at most so many bytes, always the same; a line that is longer is a part of its own."""
     if len(entry.lines) <= max_bytes:
         yield entry
         return
@@ -594,7 +587,7 @@ class RedisStreamSink:
 
 
 def _client(url: str, timeout_seconds: float) -> Any:
-    """A client that connects on first use; if it repeats the script by itself, that does nothing."""
+    """It connects on first use; if it repeats the script by itself, that does nothing."""
     try:
         from redis.asyncio import Redis
     except ImportError:
@@ -603,7 +596,7 @@ def _client(url: str, timeout_seconds: float) -> Any:
 
 
 def _options_of(query: str) -> dict[str, str]:
-    """The options in a URL; UsageError for unknown ones and invalid values."""
+    """UsageError for unknown ones and invalid values."""
     options = dict(parse_qsl(query, keep_blank_values=True))
     if unknown := [*options.keys() - {*_OPTIONS}]:
         raise UsageError(f"{', '.join(sorted(unknown))}: a URL of Redis has the options {' and '.join(_OPTIONS)}")
@@ -642,10 +635,9 @@ def names_file(text: str) -> bool:
 
 
 def sink_for(text: str, *, secrets: Sequence[str] = (), rotation: Rotation | None = None) -> Sink:
-    """The sink of `-` (stdout), `https://…` (webhook), `redis://…` or the path of a file.
+    """The sink of `-` (stdout), `https://…` (webhook), `redis://…` or the path of a file; UsageError for others.
 
-    `secrets` sign the requests of a webhook; `rotation` is for a file only. UsageError for other schemes, for what the
-    sink itself refuses, and for a rotation of something else.
+    `secrets` sign the requests of a webhook; `rotation` is for a file only.
     """
     if names_file(text):
         if not text:
@@ -665,8 +657,7 @@ def sink_for(text: str, *, secrets: Sequence[str] = (), rotation: Rotation | Non
 def sinks_of(values: Iterable[Sink | str | os.PathLike[str]], *taken: str) -> list[Sink]:
     """The sinks of objects, and of texts as in sink_for(); one of them may stand for a list.
 
-    UsageError for what is none, and for two with the same name or a name that is taken: the state keeps by its name how
-    far a sink is.
+    UsageError for what is none, and for a name that is taken: by its name the state keeps how far a sink is.
     """
     given = [*values] if hasattr(values, "__iter__") and not isinstance(values, str) else [values]
     sinks = [_sink_of(each) for each in given]

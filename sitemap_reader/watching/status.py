@@ -30,12 +30,7 @@ class Fault:
 
 @attrs.frozen
 class SiteStatus:
-    """One watched site. `requests`, and the changes `new`, `updated` and `removed`, are those of the last 24 hours.
-
-    `failing_since`: when the visits began to fail; `backoff_until`: no request before. `visiting_since`: one visit
-    is under way. `pings_held_until`: when the next ping brings a visit, if not at once, and why. `faults` are newest
-    first, and few. Times are in UTC.
-    """
+    """One watched site; times are in UTC."""
 
     site: str
     documents: int = 0
@@ -43,24 +38,24 @@ class SiteStatus:
     next_visit: datetime | None = None
     last_visit: datetime | None = None
     last_change: datetime | None = None
-    new: int = 0
+    new: int = 0  # of the last 24 hours, as the next three
     updated: int = 0
     removed: int = 0
     requests: int = 0
-    failing_since: datetime | None = None
-    backoff_until: datetime | None = None
-    visiting_since: datetime | None = None
-    pings_held_until: datetime | None = None
+    failing_since: datetime | None = None  # when the visits began to fail
+    backoff_until: datetime | None = None  # no request before
+    visiting_since: datetime | None = None  # None: no visit is under way
+    pings_held_until: datetime | None = None  # when the next ping brings a visit, if not at once
     pings_held_because: str | None = None
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[Fault, ...] = ()  # newest first, and few
 
 
 @attrs.frozen
 class SiteQuery:
     """Which sites to report: `limit` of them from `offset` on, of those whose name has `contains`, in an order.
 
-    In an order of times or counts, the newest or largest come first, but the soonest of `next_visit`; `reverse` turns
-    any order round. UsageError for an unknown order, or numbers out of range.
+    The newest or largest come first, but the soonest of `next_visit`; `reverse` turns any order round. UsageError for
+    an unknown order, or numbers out of range.
     """
 
     order: SiteOrder = "site"
@@ -79,10 +74,10 @@ class SiteQuery:
 
 @attrs.frozen
 class SitePage:
-    """The sites that a SiteQuery selects, and how many there are on all pages."""
+    """The sites that a SiteQuery selects."""
 
     sites: tuple[SiteStatus, ...]
-    total: int
+    total: int  # of all pages
 
 
 # Ascending; a missing time is last.
@@ -115,28 +110,20 @@ def _by_time(moment: datetime | None, sign: int = 1) -> tuple[bool, float]:
 
 @attrs.frozen
 class SinkStatus:
-    """How far a sink is behind the log: in changes, and in seconds since the oldest of these was found.
+    """How far a sink is behind the log."""
 
-    `name` has no secrets, and in a Health no folder. `fault` is why the last delivery failed, None where it did not.
-    Since the start there were `delivered` changes, `failures` of deliveries, and `dead_letters`: rejected entries that
-    were skipped.
-    """
-
-    name: str
+    name: str  # without secrets, and in a Health without a folder
     lag_changes: int = 0
-    lag_seconds: float = 0.0
-    fault: str | None = None
-    delivered: int = 0
+    lag_seconds: float = 0.0  # since the oldest of these changes was found
+    fault: str | None = None  # why the last delivery failed
+    delivered: int = 0  # changes, since the start
     failures: int = 0
-    dead_letters: int = 0
+    dead_letters: int = 0  # rejected entries that were skipped
 
 
 @attrs.frozen
 class Totals:
-    """Numbers over all sites. The changes are those of the last 24 hours; the budget is None where there is none.
-
-    `faults` say why the watch does not work.
-    """
+    """Numbers over all sites."""
 
     sites: int = 0
     documents: int = 0
@@ -144,24 +131,20 @@ class Totals:
     failing: int = 0  # sites
     budget_per_hour: float | None = None
     requests_last_hour: int = 0
-    new: int = 0
+    new: int = 0  # of the last 24 hours, as the next two
     updated: int = 0
     removed: int = 0
     sinks: tuple[SinkStatus, ...] = ()
-    faults: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()  # why the watch does not work
 
 
 @attrs.frozen
 class Counters:
-    """Counts since the start of the process, by a few fixed labels.
+    """Counts since the start of the process, by a few fixed labels."""
 
-    `requests` by status class (`2xx`, `304`, …, `failed`), `visits` by result (`changed`, `unchanged`, `failed`),
-    `changes` by kind (`new`, `updated`, `removed`).
-    """
-
-    requests: Counter[str] = attrs.field(factory=Counter, converter=Counter)
-    visits: Counter[str] = attrs.field(factory=Counter, converter=Counter)
-    changes: Counter[str] = attrs.field(factory=Counter, converter=Counter)
+    requests: Counter[str] = attrs.field(factory=Counter, converter=Counter)  # by status class: 2xx, 304, …, failed
+    visits: Counter[str] = attrs.field(factory=Counter, converter=Counter)  # changed, unchanged, failed
+    changes: Counter[str] = attrs.field(factory=Counter, converter=Counter)  # new, updated, removed
 
 
 @attrs.frozen

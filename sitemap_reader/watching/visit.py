@@ -68,17 +68,13 @@ _BUSY = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
 
 @attrs.define
 class Finding:
-    """What a visit found of one document: its state now, the number of its changes, and their times if stated.
-
-    `was_requested` is False where it was skipped, as its index states that it has not changed.
-    `is_news`: a changed URL of it has news.
-    """
+    """What a visit found of one document."""
 
     document: StoredDocument
-    was_requested: bool = False
+    was_requested: bool = False  # False: skipped, as its index states that it has not changed
     changes: int = 0
-    moments: list[float] = attrs.field(factory=list)
-    is_news: bool = False
+    moments: list[float] = attrs.field(factory=list)  # when it changed, if stated
+    is_news: bool = False  # a changed URL of it has news
 
 
 class StateFailed(Exception):
@@ -94,14 +90,13 @@ class Stores:
     """The state of a watch, and all that writes to it; only `thread` may use them, one call after the other.
 
     Visits use run(): one of their calls waits for the thread at a time, so that a sink does not wait for all of them.
-    `executor` parses the documents of all visits.
     """
 
     state: State
     log: ChangeLog
     data: WatchData
     thread: ThreadPool
-    executor: ParseExecutor
+    executor: ParseExecutor  # parses the documents of all visits
     _turn: asyncio.Lock = attrs.field(factory=asyncio.Lock, init=False)
 
     async def run(self, function: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs) -> Result:
@@ -115,37 +110,28 @@ class Stores:
 
 @attrs.define(eq=False, slots=False)
 class Visit:
-    """One visit of a site; run() makes it, and its fields have the result, also of one that was cancelled.
-
-    `name` is that of the site in the state, `options` are keywords of changes(). A robots.txt is requested unless its
-    response is stored `since` this time. `survives_errors`: an exception becomes `error`; else run() raises it, as
-    those of a fetcher or a function of the caller.
-
-    `findings` are those of documents that were due, `postponed` the others that are listed; `counts` are the changes
-    that were stored, `faults` the first problems, `error` an internal error. `is_blocked`: the host refused, or
-    a bot wall answered, and nothing could be read. `has_read`: a sitemap was requested, and read.
-    """
+    """One visit of a site; run() makes it, and its fields have the result, also of one that was cancelled."""
 
     _reader: SitemapReader
     _target: Target
-    _name: str
+    _name: str  # of the site in the state
     _stores: Stores
     _clock: Callable[[], datetime]
     _is_due: DueTest
     _on_request: Callable[[str], None]
-    _options: Mapping[str, Any]
-    _since: datetime = attrs.field(kw_only=True)
-    _survives_errors: bool = attrs.field(default=False, kw_only=True)
-    findings: dict[str, Finding] = attrs.field(factory=dict, init=False)
-    postponed: set[str] = attrs.field(factory=set, init=False)
-    faults: list[Problem] = attrs.field(factory=list, init=False)
-    counts: ChangeCounts = attrs.field(factory=ChangeCounts, init=False)
-    error: str | None = attrs.field(default=None, init=False)
+    _options: Mapping[str, Any]  # keywords of changes()
+    _since: datetime = attrs.field(kw_only=True)  # a robots.txt is requested unless its response is stored since then
+    _survives_errors: bool = attrs.field(default=False, kw_only=True)  # an exception becomes `error`
+    findings: dict[str, Finding] = attrs.field(factory=dict, init=False)  # of documents that were due
+    postponed: set[str] = attrs.field(factory=set, init=False)  # the others that are listed
+    faults: list[Problem] = attrs.field(factory=list, init=False)  # the first problems
+    counts: ChangeCounts = attrs.field(factory=ChangeCounts, init=False)  # the changes that were stored
+    error: str | None = attrs.field(default=None, init=False)  # an internal one
     crawl_delay: float | None = attrs.field(default=None, init=False)
     has_ended: bool = attrs.field(default=False, init=False)
     is_over_time: bool = attrs.field(default=False, init=False)  # Limits.site_seconds
-    is_blocked: bool = attrs.field(default=False, init=False)
-    has_read: bool = attrs.field(default=False, init=False)
+    is_blocked: bool = attrs.field(default=False, init=False)  # refused, or a bot wall; nothing was read
+    has_read: bool = attrs.field(default=False, init=False)  # a sitemap was requested, and read
     fetcher: VisitFetcher | None = attrs.field(default=None, init=False)
     _next: _Changes = attrs.field(factory=lambda: _Changes(), init=False)
 
@@ -277,27 +263,20 @@ class _Changes:
 
 @attrs.define(eq=False, repr=False)
 class VisitFetcher:
-    """A Fetcher that answers from `stored` (URL -> response) and for the rest from another one.
-
-    `new_responses` are those to store: of robots.txt, but for refusals and server errors, which may be over at the next
-    visit. `stored_at` is when the oldest stored one that was used had been received. `requests` counts what was sent,
-    `statuses` the responses by class, `failures` those without a response, refused or answered with a server error.
-    `max_ages` has the seconds of Cache-Control by URL, `retry_after` is the longest in seconds of a Retry-After,
-    `last_request` the time of the last request to each origin. Times are seconds since 1970, UTC.
-    """
+    """A Fetcher that answers from `stored` (URL -> response) and for the rest from another one; times are in UTC."""
 
     _fetcher: Fetcher
     _stored: Mapping[str, StoredResponse]
     _clock: Callable[[], datetime]
     _on_request: Callable[[str], None]
-    new_responses: list[StoredResponse] = attrs.field(factory=list, init=False)
-    stored_at: float | None = attrs.field(default=None, init=False)
-    requests: int = attrs.field(default=0, init=False)
-    statuses: Counter[str] = attrs.field(factory=Counter, init=False)
-    failures: int = attrs.field(default=0, init=False)
-    max_ages: dict[str, float] = attrs.field(factory=dict, init=False)
-    retry_after: float = attrs.field(default=0.0, init=False)
-    last_request: dict[str, float] = attrs.field(factory=dict, init=False)
+    new_responses: list[StoredResponse] = attrs.field(factory=list, init=False)  # of robots.txt, to be stored
+    stored_at: float | None = attrs.field(default=None, init=False)  # when the oldest stored one in use was received
+    requests: int = attrs.field(default=0, init=False)  # that were sent
+    statuses: Counter[str] = attrs.field(factory=Counter, init=False)  # the responses by class
+    failures: int = attrs.field(default=0, init=False)  # no response, refused, server error
+    max_ages: dict[str, float] = attrs.field(factory=dict, init=False)  # URL -> seconds of Cache-Control
+    retry_after: float = attrs.field(default=0.0, init=False)  # the longest, in seconds
+    last_request: dict[str, float] = attrs.field(factory=dict, init=False)  # by origin
 
     @asynccontextmanager
     async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:

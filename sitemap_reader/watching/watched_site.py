@@ -45,30 +45,24 @@ _STORED: Final = ("added_at", "visited_at", "changed_at", "failing_since", "fail
 
 @attrs.define(eq=False)
 class _Document:
-    """A document of the site in the schedule.
-
-    `listed` is the lastmod that its index stated when it was last looked at, or signalled since. `was_rescoped`: it was
-    requested as its scope has changed, and needs no second time until robots.txt is read again.
-    """
+    """A document of the site in the schedule."""
 
     url: str
     format: str | None
     complete: bool
-    listed: float | None = None
+    listed: float | None = None  # what its index stated when it was last looked at, or signalled since
     entries: int = 0
-    was_rescoped: bool = False
+    was_rescoped: bool = False  # requested as its scope has changed; no second time until robots.txt is read again
 
 
 @attrs.define(eq=False)
 class WatchedSite:
-    """A site, whose documents are those in `schedule` with the keys (name, URL).
-
-    Sites that share a registrable `domain` share one budget, and are visited one after the other.
-    """
+    """A site, whose documents are those in `schedule` with the keys (name, URL)."""
 
     name: str  # in the state
     target: Target
     schedule: Schedule = attrs.field(repr=False)
+    # sites that share it share one budget, and are visited in turn
     domain: str = attrs.field(default=attrs.Factory(lambda self: self.target.domain, takes_self=True))
     documents: dict[str, _Document] = attrs.field(factory=dict, repr=False)
     added_at: float | None = None  # by a ping; None: it is one of the targets
@@ -92,7 +86,7 @@ class WatchedSite:
 
     @property
     def urls(self) -> int:
-        """The number of URLs that its sitemaps list, each as often as it is listed."""
+        """Each as often as it is listed."""
         return sum(document.entries for document in self.documents.values())
 
     @property
@@ -114,7 +108,7 @@ class WatchedSite:
         return self.name, url
 
     def ping(self, url: str, now: float) -> None:
-        """Takes a ping: its document is due at once, unless too many of those of the site were wrong."""
+        """Its document is due at once, unless too many pings of the site were wrong."""
         self.was_pinged = True
         if self.left:
             self.left.add(url)
@@ -234,10 +228,7 @@ class WatchedSite:
         return values
 
     def end_visit(self, visit: Visit, now: float, jitter: float) -> bool:
-        """Notes how a visit ended, decides when the next one may begin, and returns whether to learn() from this one.
-
-        That is also so where its time was over: what it has read counts.
-        """
+        """Decides when the next one may begin; whether to learn() from this one, also if its time was over."""
         fetcher = visit.fetcher
         self.visited_at, self.error = now, visit.error
         self.left = self.left if visit.is_over_time else set()
@@ -267,12 +258,10 @@ class WatchedSite:
         return not is_lost and (visit.is_over_time or (visit.has_ended and not self.failures))
 
     def postpone(self) -> None:
-        """Has none of its documents looked at before its pause is over."""
         for url in self.documents:
             self.schedule.postpone(self.key(url), self.paused_until)
 
     def _note_robots(self, now: float, stored_at: float | None) -> None:
-        """Notes that robots.txt was read anew, or its response of an earlier time."""
         if stored_at is not None:
             self.robots_at = max(self.robots_at, min(stored_at, now))  # of a visit after which the process was killed
             return
@@ -355,20 +344,17 @@ class DayCounts:
 
 @attrs.define
 class Signals:
-    """Decides which documents a visit requests, and collects what indexes signal meanwhile.
-
-    `listings` has the listing of each document, `of_index` for each index the times of the changes that it signalled,
-    None where it states none. `wanted` are the documents that are to be requested, `requested` the URLs that were.
-    """
+    """Decides which documents a visit requests, and collects what indexes signal meanwhile."""
 
     site: WatchedSite
     due: Collection[str]
     now: float
     probes: bool  # documents that nothing lists are requested, too
-    listings: dict[str, SitemapRef] = attrs.field(factory=dict)
+    listings: dict[str, SitemapRef] = attrs.field(factory=dict)  # of each document
+    # index -> times of the changes that it signalled; None: it states none
     of_index: dict[str, list[float | None]] = attrs.field(factory=dict)
-    wanted: set[str] = attrs.field(factory=set)
-    requested: set[str] = attrs.field(factory=set)
+    wanted: set[str] = attrs.field(factory=set)  # documents that are to be requested
+    requested: set[str] = attrs.field(factory=set)  # URLs
 
     def is_due(self, url: str, listing: SitemapRef | None, is_known: bool) -> bool:
         """Whether to request a document; reserves each request that is not among the `due` ones."""
@@ -395,7 +381,7 @@ class Signals:
         return self.site.schedule.is_due(self.site.key(url), self.now) and self._take()
 
     def on_request(self, url: str) -> None:
-        """Counts a request: of a document, robots.txt, a redirect, another try."""
+        """Of a document, robots.txt, a redirect, another try."""
         self.requested.add(url)
         self.site.schedule.requests_made(self.site.domain, 1, self.now)
 

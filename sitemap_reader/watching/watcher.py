@@ -54,22 +54,17 @@ _MAX_SLEEP_SECONDS: Final = 60.0  # a longer sleep could outlast a change of the
 
 @attrs.frozen
 class WatchPlan:
-    """The settings of a watch.
-
-    `reader` is closed at the end of the watch; `options` are keywords of changes(). `keep_log`: how long the log keeps
-    changes that all sinks have received. `on_visit` is called after each visit. `clock` returns the time, aware;
-    `sleep` waits for seconds of it. `survives_errors`: an internal error fails its site, and does not end the watch.
-    """
+    """The settings of a watch."""
 
     budget: Budget
-    reader: SitemapReader
-    options: Mapping[str, Any] = attrs.field(factory=dict)
+    reader: SitemapReader  # closed at the end of the watch
+    options: Mapping[str, Any] = attrs.field(factory=dict)  # keywords of changes()
     sites_at_once: int = SITES_AT_ONCE
-    keep_log: timedelta = KEEP_LOG
-    on_visit: Callable[[WatchedSite, Visit], None] | None = None
-    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    keep_log: timedelta = KEEP_LOG  # how long the log keeps changes that all sinks have received
+    on_visit: Callable[[WatchedSite, Visit], None] | None = None  # called after each
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)  # aware
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    survives_errors: bool = False
+    survives_errors: bool = False  # an internal error fails its site, and does not end the watch
 
 
 class Watcher:
@@ -161,7 +156,7 @@ class Watcher:
 
     @property
     def stopping_seconds(self) -> float:
-        """How long ago stop() was called first; 0 if it was not."""
+        """Since stop() was called first."""
         return 0.0 if self._stopped_at is None else time.monotonic() - self._stopped_at
 
     def _seconds_to_wait(self, now: float) -> float:
