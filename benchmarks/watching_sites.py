@@ -318,7 +318,8 @@ class Watch:
                 self._look(key, now)
             else:
                 self._look_at_index(str(key), now)
-                keys += [each for each in self.schedule.due_of(host, now) if each not in keys]
+                children = self.children[str(key)]
+                keys += [each for each in children if each not in keys and self.schedule.is_due(each, now)]
 
     def _look(self, number: int, now: float) -> None:
         document, since = self.trial.documents[number], self.looked[number]

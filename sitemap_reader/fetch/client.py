@@ -250,7 +250,9 @@ class AiohttpFetcher:
         """Refuses private addresses written in the URL: with a proxy, the connector does not see them."""
         if self._allow_private:
             return
-        address = "127.0.0.1" if _is_localhost(requested.host) else literal_address(requested.host)
+        # RFC 6761 6.3: the name and all below it are loopback; the resolver may not know that.
+        is_localhost = f".{requested.host.lower().rstrip('.')}".endswith(".localhost")
+        address = "127.0.0.1" if is_localhost else literal_address(requested.host)
         reason = address_refusal(address) if address else None
         if address and reason:
             raise refused_address(requested, describe_address(address, reason))
@@ -343,15 +345,12 @@ class _ResponseProtocol:
             body = self._body.total_bytes if self._body is not None else 0
             most = MAX_FRAMING_BYTES + min(body * _FRAMING_PER_BYTE, self._max_wire_bytes)
             if self._received - body > most:
-                self._fail(ExcessFraming(f"over {most:,} bytes beside its body"))
-
-    def _fail(self, excess: ExcessFraming) -> None:
-        self._max_wire_bytes, self._excess = None, excess
-        self._protocol.set_exception(excess)
-        if self._body is not None:
-            self._body.set_exception(excess)
-        if self._protocol.transport is not None:
-            self._protocol.transport.abort()
+                self._max_wire_bytes, self._excess = None, ExcessFraming(f"over {most:,} bytes beside its body")
+                self._protocol.set_exception(self._excess)
+                if self._body is not None:
+                    self._body.set_exception(self._excess)
+                if self._protocol.transport is not None:
+                    self._protocol.transport.abort()
 
     def _pass_on(self, data: bytes) -> None:
         before = self._last_bytes
@@ -506,11 +505,6 @@ def _ssl(cacert: str | Path | None, *, insecure: bool) -> ssl.SSLContext | bool:
         raise UsageError(
             f"{cacert} cannot be read: {why}", keyword="cacert", remedy="give a file of PEM certificates"
         ) from exc
-
-
-def _is_localhost(host: str) -> bool:
-    # RFC 6761 6.3: the name and all below it are loopback; the resolver may not know that.
-    return f".{host.lower().rstrip('.')}".endswith(".localhost")
 
 
 def _finite_or_none(seconds: float) -> float | None:

@@ -393,7 +393,7 @@ class FolderRecorder(RecordingFetcher):
 
     def write_failure(self, url: str, error: FetchError) -> None:
         """A `.headers` file with the error alone."""
-        _store(self._free_path(url), None, _error_lines(error))
+        _store(self._free_path(url), None, _head_lines(None, error))
 
     def _free_path(self, url: str) -> Path:
         """The path for a response; removes an earlier one from the path that is not used."""
@@ -413,18 +413,13 @@ class FolderRecorder(RecordingFetcher):
             raise OSError(errno.EPERM, message, str(path))
 
 
-def _head_lines(response: Response, error: FetchError | None) -> list[str]:
-    status = [f"status: {response.status}"] if response.status != 200 or error else []
-    headers = [_header_line(name, response.headers[name]) for name in RECORDED_HEADERS if name in response.headers]
-    return [*status, *headers, *(_error_lines(error) if error else [])]
-
-
-def _header_line(name: str, value: str) -> str:
-    return f"{name}: {one_line(value)}"
-
-
-def _error_lines(error: FetchError) -> list[str]:
-    return [_header_line(name, value) for name, value in error_fields(error).items()]
+def _head_lines(response: Response | None, error: FetchError | None) -> list[str]:
+    fields: dict[str, str] = {}
+    if response is not None:
+        fields |= {"status": str(response.status)} if response.status != 200 or error else {}
+        fields |= {name: response.headers[name] for name in RECORDED_HEADERS if name in response.headers}
+    fields |= error_fields(error) if error else {}
+    return [f"{name}: {one_line(value)}" for name, value in fields.items()]
 
 
 def _store(path: Path, body: Path | None, head_lines: list[str]) -> None:

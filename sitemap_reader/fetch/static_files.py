@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-import attrs
-
 from ..model.errors import FetchError
 from ..parser.normalise.urls import is_robots_txt
 from .client import Response
@@ -25,13 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
 _INDEX = "index.html"
-
-
-@attrs.frozen
-class _Redirect:
-    """The URL of a folder without its slash."""
-
-    location: str
 
 
 class StaticFilesFetcher:
@@ -60,8 +51,8 @@ class StaticFilesFetcher:
     @asynccontextmanager
     async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
         found = self._find(url)
-        if isinstance(found, _Redirect):
-            yield Response(301, {"location": found.location}, AsyncChunks(iter(())), url)
+        if isinstance(found, str):
+            yield Response(301, {"location": found}, AsyncChunks(iter(())), url)
         elif found is None:
             yield Response(404, {}, AsyncChunks(iter(())), url)
         else:
@@ -69,13 +60,13 @@ class StaticFilesFetcher:
                 fields = {"content-length": str(os.fstat(file.fileno()).st_size)}
                 yield Response(200, fields, AsyncChunks(file_chunks(file, None)), url)
 
-    def _find(self, url: str) -> Path | _Redirect | None:
-        """What is served; None for a 404. FetchError for what is not of the folder's site."""
+    def _find(self, url: str) -> Path | str | None:
+        """The file that is served, or the URL of a redirect; None for a 404. FetchError for another site."""
         path, mark, query = url.partition("?")
         if self._document and path == self._document[0]:
             return check_inside(self._document[1], self.folder)
         if f"{path}/" == self.base:
-            return _Redirect(self.base + mark + query)
+            return self.base + mark + query
         if not path.startswith(self.base):
             if is_robots_txt(path):  # of a host, or a level, whose rules and lines are not known
                 return None
@@ -91,7 +82,7 @@ class StaticFilesFetcher:
             if self._has(place, each) and (place / each).is_file():
                 return check_inside(place / each, self.folder)
         has_index = bool(name) and self._has(place, name) and self._has(place / name, _INDEX)
-        return _Redirect(f"{path}/{mark}{query}") if has_index else None
+        return f"{path}/{mark}{query}" if has_index else None
 
     def _has(self, place: Path, name: str) -> bool:
         """Whether a folder lists exactly this name: the file systems of hosts distinguish case. Never `..`."""

@@ -183,7 +183,11 @@ class Frontier:
         if isinstance(answer, Failed):
             self._failed(document, answer, now)
         else:
-            self._finished(document, answer)
+            if document.is_robots:
+                self.policy.set_rules(document, answer.rules or ALLOW_ALL, answer.robots_body)
+            elif document.is_index and self._documents.is_in_index(document):
+                self._events.note(document, "S04", "an index within an index; the protocol allows none")
+            self._finish(document, answer)
         return False
 
     def take(self) -> list[Event]:
@@ -406,13 +410,6 @@ class Frontier:
             self._end_aliases(alias, known.outcome)
         else:
             self._finish(alias, Finished(_alias_outcome(known.outcome)))
-
-    def _finished(self, document: Document, finished: Finished) -> None:
-        if document.is_robots:
-            self.policy.set_rules(document, finished.rules or ALLOW_ALL, finished.robots_body)
-        elif document.is_index and self._documents.is_in_index(document):
-            self._events.note(document, "S04", "an index within an index; the protocol allows none")
-        self._finish(document, finished)
 
     def _fail(self, document: Document, failed: Failed) -> None:
         host, code, read = self.hosts.for_url(document.original_url), failed.code, failed.read

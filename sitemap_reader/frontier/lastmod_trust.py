@@ -217,8 +217,6 @@ class LastmodEvidence:
     def _maxima(self) -> dict[int | None, int]:
         return self._newest if self._level else {code: max(counts) for code, counts in self._counts.items() if counts}
 
-    # --- results ---
-
     @property
     def precision(self) -> Precision | None:
         """None if they have several."""

@@ -68,8 +68,6 @@ class RobotsPolicy:
     _verification_hosts: int = 0
     _delayed: list[HostQueue] = attrs.field(factory=list)
 
-    # --- requests ---
-
     def request(self, host: HostQueue, site: SiteDiscovery | None = None) -> None:
         """Once; the discovery of `site` waits for it."""
         robots = self._robots(host)
@@ -182,8 +180,6 @@ class RobotsPolicy:
         for _, first in filter(None, map(self._first_failure, robots.sites)):
             failed = failure_of_both_schemes(first, failed, robots.status)
         return with_remedy(failed, robots.status, self._plan, closes_host=closes_host and self._plan.obey_robots)
-
-    # --- rules ---
 
     def rules(self, url: str) -> Rules | None:
         """The rules in the robots.txt of a URL's host, also where it is not obeyed; None where it was not read."""

@@ -198,15 +198,12 @@ class Crawl:
         while events := self.frontier.take():
             for event in events:
                 if isinstance(event, Listed):
-                    await self._answer(event)
+                    known = self._stored.skipped(event, self.frontier.authorities.of(event.document))
+                    if known is None:
+                        self.frontier.request(event)
+                    else:
+                        await self._end_unchanged(self.frontier.skip(event), known)
             await self._emit_reports(events)
-
-    async def _answer(self, listed: Listed) -> None:
-        known = self._stored.skipped(listed, self.frontier.authorities.of(listed.document))
-        if known is None:
-            self.frontier.request(listed)
-        else:
-            await self._end_unchanged(self.frontier.skip(listed), known)
 
     async def _end_unchanged(self, request: DocumentRequest, known: CachedDocument) -> None:
         """Gives what is stored of a document to the frontier, in place of its body."""

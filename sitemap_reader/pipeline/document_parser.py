@@ -210,8 +210,6 @@ class DocumentParser:
             raise self._answer
         return self._answer
 
-    # --- selection ---
-
     def _select(self, items: Iterable[ParserItem]) -> ParserItems:
         """Some items that follow each other in the document."""
         selected: ParserItems = []

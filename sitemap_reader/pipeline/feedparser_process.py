@@ -100,23 +100,20 @@ def _check(cancelled: threading.Event) -> None:
 def _start(request: bytes) -> subprocess.Popen[bytes]:
     import tempfile  # lazy: hardly any crawl needs it
 
+    package, _, _ = __name__.rpartition(".")
+    paths = [*(path for path in sys.path if path), str(Path(__file__).resolve().parents[2])]
+    command = [sys.executable, "-I", "-c", _PROGRAM.format(paths=paths, package=package)]
     pipe = subprocess.PIPE
     try:
+        if not sys.executable:  # Python is embedded in another program
+            raise OSError("sys.executable does not say where Python is")
         # A file: communicate() sends no input after a timeout.
         with tempfile.TemporaryFile() as stdin:
             stdin.write(request)
             stdin.seek(0)
-            return subprocess.Popen(_command(), stdin=stdin, stdout=pipe, stderr=pipe)  # noqa: S603  our own
+            return subprocess.Popen(command, stdin=stdin, stdout=pipe, stderr=pipe)  # noqa: S603  our own
     except OSError as exc:
         raise FallbackFailed(f"feedparser could not be started: {exc}") from exc
-
-
-def _command() -> list[str]:
-    if not sys.executable:  # Python is embedded in another program
-        raise OSError("sys.executable does not say where Python is")
-    package, _, _ = __name__.rpartition(".")
-    paths = [*(path for path in sys.path if path), str(Path(__file__).resolve().parents[2])]
-    return [sys.executable, "-I", "-c", _PROGRAM.format(paths=paths, package=package)]
 
 
 def _communicate(child: subprocess.Popen[bytes], seconds: float, cancelled: threading.Event) -> tuple[bytes, bytes]:
@@ -131,15 +128,10 @@ def _communicate(child: subprocess.Popen[bytes], seconds: float, cancelled: thre
 
 def _result(code: int, answer: bytes, errors: bytes, limits: Limits) -> FallbackResult:
     if code != 0:
-        raise FallbackFailed(f"feedparser gave up: {_failure_reason(code, errors, limits)}")
+        last = (errors.decode("utf-8", "replace").strip().splitlines() or [f"exit {code}"])[-1]
+        memory = f"{limits.fallback_memory_bytes / MIB:,g} MiB of memory"
+        more = f"it needs more than {memory}; fallback_memory_bytes permits more"
+        raise FallbackFailed(f"feedparser gave up: {more if 'MemoryError' in last else last[:200]}")
     result = json.loads(answer)
     links = tuple((link, date) for link, date in result["links"])
     return FallbackResult(links, tuple(result["dropped"]), result["without_link"])
-
-
-def _failure_reason(code: int, errors: bytes, limits: Limits) -> str:
-    lines = errors.decode("utf-8", "replace").strip().splitlines() or [f"exit {code}"]
-    if "MemoryError" in lines[-1]:
-        memory = f"{limits.fallback_memory_bytes / MIB:,g} MiB of memory"
-        return f"it needs more than {memory}; fallback_memory_bytes permits more"
-    return lines[-1][:200]

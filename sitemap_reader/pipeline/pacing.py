@@ -151,8 +151,6 @@ class Pacing:
             host = self._hosts[origin] = self._new_host()
         return host
 
-    # --- turns ---
-
     async def turn(self, host: _Host, line: deque[Turn], waiting: Waiting) -> float:
         """Waits in a line of a host until a slot is free, and takes it; see Turn for the result."""
         turn: Turn = asyncio.get_running_loop().create_future()

@@ -138,8 +138,6 @@ class PageFetcher:
                 for url in self._waiting.pop(event.url or "", ()):
                     await self._end(url, event)
 
-    # --- requests ---
-
     async def _request(self, request: DocumentRequest) -> None:
         host = self._frontier.hosts.for_url(request.url)
         async with slot_for(self._pacing, host, request.document) as slot:
@@ -195,8 +193,6 @@ class PageFetcher:
     def _answer(self, request: DocumentRequest, answer: Answer) -> bool:
         self._timer.wake()
         return self._frontier.receive(request, answer, self._timer.now(), datetime.now(UTC))
-
-    # --- ends ---
 
     async def _end(self, url: str, outcome: Outcome | None) -> None:
         """Returns the response for a page whose document has ended."""

@@ -147,8 +147,6 @@ class SiteDocuments:
     def forget_children(self, url: str) -> None:
         self._db.execute("DELETE FROM named WHERE run = ? AND sitemap = ?", (self._run, url))
 
-    # --- at the end of a document ---
-
     def is_same(self, row: DocumentRow, outcome: Outcome) -> bool:
         stored = row.stored
         same_bytes = stored.complete and outcome.complete and stored.sha256 == outcome.sha256
@@ -261,8 +259,6 @@ class SiteDocuments:
         names = ", ".join(f"{name} = ?" for name in columns)
         self._db.execute(f"UPDATE document SET {names} WHERE id = ?", (*columns.values(), row.id))
 
-    # --- at the end of the crawl ---
-
     def vanished(self) -> Iterator[tuple[DocumentRow, Departure]]:
         """Documents that are no longer listed: left out by an index that was read whole, or missing for GONE_AFTER.
 
@@ -334,8 +330,6 @@ class SiteDocuments:
     def _is_gone(self, row: DocumentRow) -> bool:
         since = row.stored.gone_since
         return since is not None and self._started - since >= GONE_AFTER
-
-    # --- rows ---
 
     def _rows(self, where: str, *parameters: Any) -> list[DocumentRow]:
         return stored_documents(self._db, self._site, where, *parameters)

@@ -264,12 +264,12 @@ class StoredRows:
 
 def _nested(json_object: dict[str, Any]) -> str | None:
     """The digit and the digest of each nested value, concatenated."""
-    present = ((code, json_object[name]) for code, name in _NESTED.items() if name in json_object)
-    return "".join(f"{code}{_digest(value)}" for code, value in present) or None
-
-
-def _digest(value: Any) -> str:
-    return b64encode(blake2b(orjson.dumps(value), digest_size=6).digest()).decode()
+    parts = []
+    for code, name in _NESTED.items():
+        if name in json_object:
+            digest = blake2b(orjson.dumps(json_object[name]), digest_size=6).digest()
+            parts.append(f"{code}{b64encode(digest).decode()}")
+    return "".join(parts) or None
 
 
 def nested_digests(nested: str | None) -> dict[str, str]:

@@ -142,8 +142,6 @@ class StateSync:
             self.close()
             raise
 
-    # --- during the crawl ---
-
     def take(self, batch: Batch, on_document: Callable[[StoredDocument], None] | None = None) -> Iterator[ChangePiece]:
         """Applies a batch, and yields the changes of the documents that end in it."""
         with sqlite_errors(self._state.name):
@@ -186,8 +184,6 @@ class StateSync:
                 for change in piece:
                     setattr(self.counts, change.change, getattr(self.counts, change.change) + 1)
             yield piece
-
-    # --- at the end of a document ---
 
     def _end_document(
         self, outcome: Outcome, on_document: Callable[[StoredDocument], None] | None
@@ -250,8 +246,6 @@ class StateSync:
         self._urls.unlist(row, (), self._started, cause, expires=expires(row.stored.format))
         self._documents.clear(row)
 
-    # --- at the end of the crawl ---
-
     def suspend_removals(self) -> None:
         """Decides on no removal: the crawl has not come to its end, or some of what it read is not known."""
         self.removals_suspended = self._was_known
@@ -302,8 +296,6 @@ class StateSync:
             reason = "over half of all" if left else "and no other is"
         hint = "removed if a run 24 hours later finds the same, or with --accept-removals (accept_removals=True)"
         note(report("X01", f"{what} no longer listed, {reason}: held back; {hint}", sitemap=self._site))
-
-    # --- the file ---
 
     def _row_and_buffer(self, url: str) -> tuple[DocumentRow, DocumentBuffer]:
         if url not in self._open:

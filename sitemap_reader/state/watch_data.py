@@ -65,8 +65,6 @@ class WatchData:
             self._state.db.executemany(_SAVE, rows)
             self._state.db.execute(_DELETE_IDLE_RUNS, {"site": site})
 
-    # --- responses ---
-
     def responses(self, site: str, since: datetime) -> dict[str, StoredResponse]:
         """By URL, of those received since a time."""
         with sqlite_errors(self._state.name):

@@ -105,8 +105,6 @@ class ChangeRate:
     seconds: float = attrs.field(default=attrs.Factory(lambda self: self.prior.seconds, takes_self=True))
     hours: array[float] | None = None  # changes by hour of the day (UTC); None while no time of a change is known
 
-    # --- what checks found ---
-
     def observe(
         self, since: float, until: float, *, changed: bool, moments: Sequence[float] = (), count: float | None = None
     ) -> None:
@@ -118,7 +116,9 @@ class ChangeRate:
         """
         if not since < until < inf:
             return
-        self._forget(until - since)
+        kept = 0.5 ** ((until - since) / HALF_LIFE_SECONDS)
+        self.events = self.prior.events + (self.events - self.prior.events) * kept
+        self.seconds = self.prior.seconds + (self.seconds - self.prior.seconds) * kept
         exposure = self._exposure(since, until)
         known = [*_distinct(each for each in moments if since < each <= until)] if changed else []
         if known or not changed or count is not None:
@@ -128,11 +128,6 @@ class ChangeRate:
             self._add_at_least_one(exposure)
         for each in known:
             self._add_to_profile(each)
-
-    def _forget(self, seconds: float) -> None:
-        kept = 0.5 ** (seconds / HALF_LIFE_SECONDS)
-        self.events = self.prior.events + (self.events - self.prior.events) * kept
-        self.seconds = self.prior.seconds + (self.seconds - self.prior.seconds) * kept
 
     def _add_at_least_one(self, exposure: float) -> None:
         """Takes the gamma distribution with the mean and the variance of the posterior.
@@ -169,8 +164,6 @@ class ChangeRate:
         if total >= _PROFILE_MAX:
             hours[:] = array("f", (count * (_PROFILE_MAX - 1) / total for count in hours))
         hours[floor(moment / HOUR) % 24] += 1
-
-    # --- what is expected ---
 
     @property
     def per_second(self) -> float:
@@ -229,8 +222,6 @@ class ChangeRate:
         before, until_then = _sums(table, since - origin), _sums(table, until - origin)
         exposure = until_then[0] - before[0]
         return exposure, until_then[1] - before[1] - (since - origin) * exposure
-
-    # --- JSON ---
 
     def to_json(self) -> dict[str, Any]:
         values: dict[str, Any] = {"events": _rounded(self.events), "seconds": _rounded(self.seconds)}

@@ -420,14 +420,6 @@ class Schedule:
             visits.append((host.name, tuple(host.visited)))
         return visits
 
-    def due_of(self, host: str, now: float) -> tuple[Key, ...]:
-        """What is due or nearly due, the largest index first, besides what the visit under way has already."""
-        self._adjust(now)
-        place = self._hosts.get(host)
-        if place is None:
-            return ()
-        return tuple(document.key for document in self._by_index(place, now))
-
     def is_due(self, key: Key, now: float) -> bool:
         self._adjust(now)
         document = self._documents.get(key)
@@ -437,8 +429,6 @@ class Schedule:
         """When a document will be due, as far as is known now; budgets may delay it."""
         self._adjust(now)
         return self._reached_at(self._documents[key], 1.0)
-
-    # --- inside ---
 
     def _silent(self, document: Document) -> float:
         """The share of its changes that no signal precedes; for an index, how many changes of children one counts."""

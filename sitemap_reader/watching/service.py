@@ -74,7 +74,10 @@ async def run_watch(
         for delivery in deliveries:
             await watcher.feed.cursor(delivery.sink.name)  # before the first visit: a new sink receives its changes
         watcher.deliveries, watcher.report = deliveries, report
-        report(_beginning(watcher))
+        sites, budget = watcher.watched, plan.budget
+        documents = count_of(sum(len(site.documents) for site in sites), "sitemap")
+        limits = f"up to {budget.per_hour:,.0f} requests an hour, {budget.host_rate:,.0f} a domain"
+        report(f"watching {count_of(len(sites), 'site')}, {documents} known; {limits}")
         background = [delivery.start() for delivery in deliveries]
         if server is not None:
             pings = await stack.enter_async_context(_served(watcher, server, report))
@@ -92,13 +95,6 @@ async def run_watch(
             left = max(STOP_SECONDS - watcher.stopping_seconds, _LEAST_DRAIN_SECONDS)
             await asyncio.gather(*(delivery.drain(left) for delivery in deliveries))
             await end(background)
-
-
-def _beginning(watcher: Watcher) -> str:
-    documents = sum(len(site.documents) for site in watcher.watched)
-    budget = watcher.plan.budget
-    known = f"{count_of(len(watcher.watched), 'site')}, {count_of(documents, 'sitemap')} known"
-    return f"watching {known}; up to {budget.per_hour:,.0f} requests an hour, {budget.host_rate:,.0f} a domain"
 
 
 @asynccontextmanager

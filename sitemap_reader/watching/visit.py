@@ -166,8 +166,6 @@ class Visit:
             if not self.has_ended:
                 await asyncio.shield(self._stores.thread.run(ending.close))  # also where this is cancelled meanwhile
 
-    # --- in the thread of the state ---
-
     def _open(self) -> tuple[OpenSync, dict[str, StoredResponse]]:
         now, responses = self._clock(), self._stores.data.responses(self._name, self._since)
         # A time in the future, of a clock that was wrong, would keep a robots.txt in use until then.

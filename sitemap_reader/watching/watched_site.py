@@ -124,8 +124,6 @@ class WatchedSite:
         """The source in the schedule of its pings: those of another site of the domain say nothing of it."""
         return "ping", self.name
 
-    # --- before the visits ---
-
     def load(
         self, values: Mapping[str, Any], documents: Iterable[tuple[StoredDocument, Mapping[str, Any]]], now: float
     ) -> None:
@@ -158,8 +156,6 @@ class WatchedSite:
         source = self.key(parent) if parent else None
         self.schedule.add(self.key(document.url), self.domain, rate, looked_at, source=source)
 
-    # --- after a visit ---
-
     def learn(self, visit: Visit, signals: Signals, due: Collection[str], now: float) -> dict[str, dict[str, Any]]:
         """Takes the result of a visit whose end_visit() says so; returns the values to store, by document."""
         changed: dict[str, dict[str, Any]] = {}
@@ -170,7 +166,9 @@ class WatchedSite:
             elif finding.was_requested or url in due:
                 self._look(self.documents[url], finding, signals, now)
             if is_new or finding.was_requested:
-                changed[url] = self._document_values(url)
+                changed[url] = {"rate": self.schedule.rate(self.key(url)).to_json()}
+                if self.documents[url].format == Format.INDEX:
+                    changed[url]["signals"] = self.schedule.source(self.key(url)).to_json()
         left = (signals.wanted | {*due}) - visit.findings.keys() if visit.is_over_time else set()
         for url in (visit.postponed | left) - self.documents.keys() - visit.findings.keys():
             listing = signals.listings.get(url)
@@ -221,12 +219,6 @@ class WatchedSite:
         else:
             self.schedule.looked(key, now, changed=finding.changes > 0, moments=finding.moments)
 
-    def _document_values(self, url: str) -> dict[str, Any]:
-        values: dict[str, Any] = {"rate": self.schedule.rate(self.key(url)).to_json()}
-        if self.documents[url].format == Format.INDEX:
-            values["signals"] = self.schedule.source(self.key(url)).to_json()
-        return values
-
     def end_visit(self, visit: Visit, now: float, jitter: float) -> bool:
         """Decides when the next one may begin; whether to learn() from this one, also if its time was over."""
         fetcher = visit.fetcher
@@ -253,21 +245,18 @@ class WatchedSite:
         elif fetcher and fetcher.requests:
             self.failing_since, self.failures = None, 0
         if not failed and visit.has_ended and fetcher:
-            self._note_robots(now, fetcher.stored_at)
+            if fetcher.stored_at is not None:  # of a visit after which the process was killed
+                self.robots_at = max(self.robots_at, min(fetcher.stored_at, now))
+            else:
+                self.robots_at, self.refreshes = now, False
+                for document in self.documents.values():
+                    document.was_rescoped = False
         self.paused_until = min(until, latest)
         return not is_lost and (visit.is_over_time or (visit.has_ended and not self.failures))
 
     def postpone(self) -> None:
         for url in self.documents:
             self.schedule.postpone(self.key(url), self.paused_until)
-
-    def _note_robots(self, now: float, stored_at: float | None) -> None:
-        if stored_at is not None:
-            self.robots_at = max(self.robots_at, min(stored_at, now))  # of a visit after which the process was killed
-            return
-        self.robots_at, self.refreshes = now, False
-        for document in self.documents.values():
-            document.was_rescoped = False
 
     def _note_faults(self, visit: Visit) -> None:
         for url, finding in visit.findings.items():
@@ -294,6 +283,11 @@ class WatchedSite:
         new, updated, removed, requests = self.day.totals(now)
         newest = chain.from_iterable(reversed(self.faults.values()))
         held_until = self.schedule.pings_held_until(self._pings, now) if self.was_pinged else None
+        held_because = None
+        if held_until is not None:
+            record = self.schedule.source(self._pings)
+            wrong, pings = record.signals - record.right, count_of(round(record.signals), "ping")
+            held_because = f"nothing had changed after {wrong:.0f} of the last {pings}"
         return SiteStatus(
             self.target.name,
             len(self.documents),
@@ -308,17 +302,12 @@ class WatchedSite:
             backoff_until=_moment(self.paused_until) if self.failures and self.paused_until > now else None,
             visiting_since=_moment(self.visiting_since),
             pings_held_until=_moment(held_until),
-            pings_held_because=None if held_until is None else self._wrong_pings(),
+            pings_held_because=held_because,
             faults=(
                 *([Fault("error", self.error)] if self.error else []),
                 *(Fault(each.code, each.message) for each in newest),
             ),
         )
-
-    def _wrong_pings(self) -> str:
-        record = self.schedule.source(self._pings)
-        wrong = record.signals - record.right
-        return f"nothing had changed after {wrong:.0f} of the last {count_of(round(record.signals), 'ping')}"
 
 
 @attrs.define

@@ -130,8 +130,6 @@ class Watcher:
     def close_state(self) -> None:
         self._state.close()
 
-    # --- the loop ---
-
     async def run(self) -> None:
         """Visits sites until stop() is called; then ends the visits that are under way."""
         for site in self._sites.values():
@@ -279,8 +277,6 @@ class Watcher:
 
     def _now(self) -> float:
         return self.plan.clock().timestamp()
-
-    # --- what the server asks ---
 
     @property
     def network(self) -> Fetcher:
