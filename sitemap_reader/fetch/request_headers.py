@@ -128,7 +128,9 @@ class RequestHeaders:
         for name in [name for name in sent if name.lower() in lower]:
             given = sent.pop(name)
             if name.lower() == "cookie":
-                own = {**own, "Cookie": _joined_cookies(given, lower["cookie"])}
+                pairs = (pair.strip() for pair in (*given.split(";"), *lower["cookie"].split(";")))
+                named = {pair.partition("=")[0].strip(): pair for pair in pairs}
+                own = {**own, "Cookie": "; ".join(pair for pair in named.values() if pair)}
         return {**sent, **own}
 
     def withholds(self, url: str) -> bool:
@@ -165,11 +167,6 @@ class _HeaderScope:
         starts = [_start(seed) for seed in seeds]
         logins = {_place(_start(seed)): seed.login for seed in seeds if seed.login}
         return cls(frozenset(map(domain_of, starts)), frozenset(map(_place, starts)), logins)
-
-
-def _joined_cookies(given: str, own: str) -> str:
-    named = {pair.partition("=")[0].strip(): pair.strip() for pair in (*given.split(";"), *own.split(";"))}
-    return "; ".join(pair for pair in named.values() if pair)
 
 
 def _start(seed: Seed) -> str:

@@ -84,11 +84,6 @@ def break_off(request: web.Request) -> None:
         request.transport.abort()
 
 
-def event(line: bytes, seq: int) -> bytes:
-    """A line of the log as server-sent event; the number is its id, with which a client resumes."""
-    return b"id: %d\ndata: %s\n\n" % (seq, line.rstrip(b"\n"))
-
-
 class ChangeStreams:
     """The handler of /changes, and how many of its clients wait: `open`."""
 
@@ -146,8 +141,9 @@ class ChangeStreams:
             await response.write(b"retry: %d\n\n" % RETRY_MILLISECONDS)
             while not self._stopped.is_set():
                 if lines:
-                    first = seq - len(lines) + 1
-                    await response.write(b"".join(map(event, lines, range(first, seq + 1))))
+                    numbered = enumerate(lines, seq - len(lines) + 1)  # with its id a client resumes
+                    events = (b"id: %d\ndata: %s\n\n" % (number, line.rstrip(b"\n")) for number, line in numbered)
+                    await response.write(b"".join(events))
                 elif not await self._wait(seq, self._limits.heartbeat_seconds) and not self._stopped.is_set():
                     await response.write(b":\n\n")
                 lines, seq = await read_changes(self._feed, seq, DEFAULT_CHANGES)

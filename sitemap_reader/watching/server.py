@@ -318,7 +318,10 @@ def _make_app(service: _Service, token: str | None, hosts: tuple[str, ...]) -> w
     their Host has to be loopback or one of `hosts`, so that no web page can read them by a name that resolves to
     loopback (DNS rebinding).
     """
-    check_prometheus()
+    try:
+        import prometheus_client  # noqa: F401
+    except ImportError as exc:
+        raise UsageError(f"the server of a watch needs the package prometheus-client: {install_hint('watch')}") from exc
     allows = _token_check(token) if token is not None else _host_check(hosts)
 
     @web.middleware
@@ -459,8 +462,11 @@ class _Service:
         return _json(answer, status=503 if health.faults else 200)
 
     async def metrics(self, request: web.Request) -> web.Response:
-        body = await metrics_text(self.watcher, self.pings, self.streams.open)
-        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE})
+        from prometheus_client import generate_latest
+
+        metrics = [*_metrics(self.watcher, await self.watcher.totals(), self.pings, self.streams.open)]
+        registry: Any = SimpleNamespace(collect=lambda: metrics)
+        return web.Response(body=generate_latest(registry), headers={"Content-Type": CONTENT_TYPE})
 
 
 def _json(value: Mapping[str, Any], status: int = 200) -> web.Response:
@@ -495,22 +501,6 @@ def _site_query(parameters: Mapping[str, str]) -> SiteQuery:
 # Version 0.0.4 of the text format, which all versions of Prometheus read.
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 PREFIX = "sitemap_reader_watch_"
-
-
-def check_prometheus() -> None:
-    try:
-        import prometheus_client  # noqa: F401
-    except ImportError as exc:
-        raise UsageError(f"the server of a watch needs the package prometheus-client: {install_hint('watch')}") from exc
-
-
-async def metrics_text(watcher: Watcher, pings: PingReceiver, streams: int) -> bytes:
-    """The present values; `streams` is the number of clients that wait for changes."""
-    from prometheus_client import generate_latest
-
-    metrics = [*_metrics(watcher, await watcher.totals(), pings, streams)]
-    registry: Any = SimpleNamespace(collect=lambda: metrics)
-    return generate_latest(registry)
 
 
 def _metrics(watcher: Watcher, totals: Totals, pings: PingReceiver, streams: int) -> Iterator[Metric]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING, Final
 
 import attrs
@@ -19,7 +19,7 @@ from .server import serve
 from .tasks import end
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import Callable, Sequence
 
     from .delivery import DeadLetters
     from .pings import Accept
@@ -80,7 +80,11 @@ async def run_watch(
         report(f"watching {count_of(len(sites), 'site')}, {documents} known; {limits}")
         background = [delivery.start() for delivery in deliveries]
         if server is not None:
-            pings = await stack.enter_async_context(_served(watcher, server, report))
+            read_robots = robots_reader(plan.reader.fetcher) if server.accept == "verified" else None
+            pings = PingReceiver(watcher.knows, watcher.ping, accept=server.accept, read_robots=read_robots)
+            options = attrs.asdict(server, filter=attrs.filters.exclude("listen", "accept"))
+            address = await stack.enter_async_context(serve(watcher, pings, server.listen, report=report, **options))
+            report(f"listening on {address.url}")
             background.append(asyncio.create_task(pings.run()))
         visiting = asyncio.create_task(watcher.run())
         try:
@@ -95,16 +99,6 @@ async def run_watch(
             left = max(STOP_SECONDS - watcher.stopping_seconds, _LEAST_DRAIN_SECONDS)
             await asyncio.gather(*(delivery.drain(left) for delivery in deliveries))
             await end(background)
-
-
-@asynccontextmanager
-async def _served(watcher: Watcher, plan: ServerPlan, report: Callable[[str], object]) -> AsyncIterator[PingReceiver]:
-    read_robots = robots_reader(watcher.network) if plan.accept == "verified" else None
-    pings = PingReceiver(watcher.knows, watcher.ping, accept=plan.accept, read_robots=read_robots)
-    options = attrs.asdict(plan, filter=attrs.filters.exclude("listen", "accept"))
-    async with serve(watcher, pings, plan.listen, report=report, **options) as address:
-        report(f"listening on {address.url}")
-        yield pings
 
 
 class _StoppedBySignals:

@@ -567,7 +567,15 @@ class RedisStreamSink:
         self._stream = options.get("stream", DEFAULT_STREAM)
         self._maxlen = options.get("maxlen", "0")
         self.name = f"redis {parts.hostname}:{parts.port or DEFAULT_PORT}/{database} {self._stream}"
-        self._client = _client(urlunsplit((parts.scheme, parts.netloc, f"/{database}", "", "")), timeout_seconds)
+        try:
+            from redis.asyncio import Redis
+        except ImportError:
+            raise UsageError(f"changes to Redis need the package redis: {install_hint('watch')}") from None
+        address = urlunsplit((parts.scheme, parts.netloc, f"/{database}", "", ""))
+        # It connects on first use; if it repeats the script by itself, that does nothing.
+        self._client: Any = Redis.from_url(
+            address, socket_timeout=timeout_seconds, socket_connect_timeout=timeout_seconds
+        )
 
     async def deliver(self, entry: LogEntry) -> None:
         """Adds the changes of an entry: all or none."""
@@ -584,15 +592,6 @@ class RedisStreamSink:
 
     async def close(self) -> None:
         await self._client.aclose()
-
-
-def _client(url: str, timeout_seconds: float) -> Any:
-    """It connects on first use; if it repeats the script by itself, that does nothing."""
-    try:
-        from redis.asyncio import Redis
-    except ImportError:
-        raise UsageError(f"changes to Redis need the package redis: {install_hint('watch')}") from None
-    return Redis.from_url(url, socket_timeout=timeout_seconds, socket_connect_timeout=timeout_seconds)
 
 
 def _options_of(query: str) -> dict[str, str]:

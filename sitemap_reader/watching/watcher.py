@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
     from ..client.reader import SitemapReader
     from ..client.targets import Target
-    from ..fetch.client import Fetcher
     from .budget import Budget
     from .delivery import Delivery
     from .pings import Ping
@@ -277,11 +276,6 @@ class Watcher:
 
     def _now(self) -> float:
         return self.plan.clock().timestamp()
-
-    @property
-    def network(self) -> Fetcher:
-        """What sends requests that belong to no visit."""
-        return self.plan.reader.fetcher
 
     @property
     def is_busy(self) -> bool:
