@@ -112,11 +112,9 @@ def _last_32_bits(bits: int) -> list[IPv4Address]:
 
 
 def _local_nat64(bits: int) -> list[IPv4Address]:
-    """Each IPv4 address that one in 64:ff9b:1::/48 may hold (RFC 8215): the operator picks the prefix length.
-
-    RFC 6052 2.2: after /48, /56 and /64 prefixes it is split around bits 64 to 71, and zeros follow it.
-    0.0.0.0/8 at one position means that the address stands at another.
-    """
+    """Each IPv4 address that one in 64:ff9b:1::/48 may hold (RFC 8215): the operator picks the prefix length."""
+    # RFC 6052 2.2: after /48, /56 and /64 prefixes it is split around bits 64 to 71, and zeros follow it. 0.0.0.0/8 at
+    # one position means that the address stands at another.
     without_u = bits >> 64 << 56 | bits & (1 << 56) - 1  # 120 bits, bits 64 to 71 cut out
     candidates = [_v4(bits), *(_v4(without_u >> 120 - 32 - prefix) for prefix in (48, 56, 64))]
     return [inner for inner in candidates if inner not in _THIS_NETWORK] or candidates

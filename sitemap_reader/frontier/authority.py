@@ -65,21 +65,17 @@ class Authorities:
         return self._by_robots.get(without_userinfo(url), ())
 
     def out_of_scope(self, ref: SitemapRef, authorities: tuple[str, ...]) -> DropReason | None:
-        """What of a child's URL is out of scope for an index with these authorities; None if it may list it.
-
-        sitemaps.org: the sitemaps of an index are on its host. A robots.txt that names a sitemap verifies it, on
-        whichever host it is.
-        """
+        """What of a child's URL is out of scope for an index with these authorities; None if it may list it."""
+        # sitemaps.org: the sitemaps of an index are on its host. A robots.txt that names a sitemap verifies it, on
+        # whichever host it is.
         if ref.loc.startswith(authorities):
             return None
         reason = Scope(self._mode, authorities).reason(ref.loc)
         return None if reason in _ON_ITS_HOST or self.granted_by_robots(ref.loc) else reason
 
     def scope_of(self, document: Document, authorities: tuple[str, ...] | None = None) -> Scope:
-        """The scope of a document, by what is known now, or with the authorities of an earlier time.
-
-        When its Outcome comes it grows no more: what was dropped as out of scope may be in scope by then.
-        """
+        """The scope of a document, by what is known now, or with the authorities of an earlier time."""
+        # When its Outcome comes it grows no more: what was dropped as out of scope may be in scope by then.
         own = self.of(document) if authorities is None else authorities
         return Scope(self._mode, (*own, directory(document.url)))
 

@@ -518,11 +518,9 @@ class KnownDocuments:
         self._by_url[without_userinfo(url)] = document
 
     def is_above(self, known: Document, document: Document) -> bool:
-        """Whether `known`, a document or a robots.txt, is the document itself or one of its nearest ancestors.
-
-        A thousand indexes may all list each other. A document is requested once in any case: the answer decides only
-        which Problem is reported.
-        """
+        """Whether `known`, a document or a robots.txt, is the document itself or one of its nearest ancestors."""
+        # A thousand indexes may all list each other. A document is requested once in any case: the answer decides only
+        # which Problem is reported.
         ancestors = islice(self._ancestors(document), _MAX_ANCESTORS)
         return known is document or any(url == known.original_url or self.get(url) is known for url in ancestors)
 

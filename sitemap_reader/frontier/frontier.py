@@ -213,10 +213,8 @@ class Frontier:
         return self.take()
 
     def report_unread(self, problem: Problem) -> None:
-        """Adds what has not ended, with the problem that kept it, to what the discovery found.
-
-        A robots.txt, and a probe unless its host has refused others, are listed as where they fail.
-        """
+        """Adds what has not ended, with the problem that kept it, to what the discovery found."""
+        # A robots.txt, and a probe unless its host has refused others, are listed as where they fail.
         robots = (self.hosts.for_url(site.origin).robots_txt for site in self.sites)
         for document in dict.fromkeys([*filter(None, robots), *self._documents]):
             is_reported = document.is_probe and self.hosts.for_url(document.original_url).is_blocked

@@ -232,11 +232,9 @@ class IndexDateChecks:
     def _contradiction(
         self, child: Document, listed: Lastmod, dates: LastmodSummary, read_at: datetime | None
     ) -> DateContradiction | None:
-        """How the dates in a child contradict its listed lastmod; None where they do not.
-
-        For a child that would be skipped: any entry within the date filter. For any child: a date that the listed one
-        is behind (D05), and that is not later than the moment at which the index was read.
-        """
+        """How the dates in a child contradict its listed lastmod; None where they do not."""
+        # For a child that would be skipped: any entry within the date filter. For any child: a date that the listed one
+        # is behind (D05), and that is not later than the moment at which the index was read.
         window, end = self._window, period_end(*listed)
         since = window.since
         assert since is not None  # noqa: S101 - for the type checker: else nothing is checked

@@ -465,10 +465,9 @@ def is_future(lastmod: datetime, precision: str | None, now: datetime) -> bool:
 
 
 def is_behind(listed: Lastmod, newest: Lastmod | None) -> bool:
-    """Whether the lastmod that an index states for a sitemap is too old for the sitemap's newest one.
-
-    A stated day, month or year counts by its end. Without a time, the day may have begun earlier in another time zone.
-    """
+    """Whether the lastmod that an index states for a sitemap is too old for the sitemap's newest one."""
+    # A stated day, month or year counts by its end. Without a time, the day may have begun earlier in another time
+    # zone.
     if newest is None:
         return False
     return newest[0] - period_end(*listed) >= max(tolerance(listed[1]), tolerance(newest[1]))

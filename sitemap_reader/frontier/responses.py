@@ -178,12 +178,10 @@ def _text(head: Head) -> str:
 
 
 def wall_at(robots: Document | None, probes: Sequence[Document]) -> Literal["robots", "paths"] | None:
-    """Where a page may hide what a host has: in place of robots.txt, or at the well-known paths only; None if nowhere.
-
-    Only for a host on which no sitemap was found, and no request was refused. `probes` are the well-known paths that
-    were requested. A host is believed to have no sitemap if its robots.txt has a line of one, or if it answers 404
-    for some path. Bodies are compared by kind, as walls put a new number into each.
-    """
+    """Where a page may hide what a host has: in place of robots.txt, or at the well-known paths only."""
+    # Only for a host on which no sitemap was found, and no request was refused. `probes` are the well-known paths that
+    # were requested. A host is believed to have no sitemap if its robots.txt has a line of one, or if it answers 404
+    # for some path. Bodies are compared by kind, as walls put a new number into each.
     body = None if robots is None else robots.last_alias.robots_body
     last = [each for probe in probes if (each := probe.last_alias).status is not None]  # the others were not due
     pages = [each for each in last if is_success(each.status)]

@@ -88,10 +88,8 @@ class RobotsPolicy:
         return True
 
     def request_for_drops(self, document: Document, origins: Iterable[str]) -> None:
-        """The document has dropped URLs at these origins; those of other registrable domains are not requested.
-
-        Shared sitemaps list thousands.
-        """
+        """The document has dropped URLs at these origins; those of other registrable domains are not requested."""
+        # Shared sitemaps list thousands.
         for each in origins:
             url = f"{each}/"
             if registrable_domain(host_of(url)) == registrable_domain(host_of(document.url)):
@@ -125,11 +123,9 @@ class RobotsPolicy:
             host.robots_txt = robots
 
     def queue(self, document: Document, step: Literal["request", "queue"] = "queue") -> None:
-        """Queues a document at its host, by a step of its life.
-
-        That host's robots.txt is requested first where it is obeyed, and always at the origins of the seeds, for its
-        Sitemap lines.
-        """
+        """Queues a document at its host, by a step of its life."""
+        # That host's robots.txt is requested first where it is obeyed, and always at the origins of the seeds, for its
+        # Sitemap lines.
         document.take(step)
         host = self._hosts.for_url(document.url)
         if host.skip_failure:
@@ -209,10 +205,8 @@ class RobotsPolicy:
         return unanswered or is_busy or bool(host.skip_failure or (host.rules and host.rules.why))
 
     def set_rules(self, robots: Document, rules: Rules, body: RobotsBody | None = None) -> None:
-        """Sets rules and pace of the host of a robots.txt, and of the one that it was redirected to.
-
-        If its `body` has no line of a robots.txt, end_discovery() decides what that means.
-        """
+        """Sets rules and pace of the host of a robots.txt, and of the one that it was redirected to."""
+        # If its `body` has no line of a robots.txt, end_discovery() decides what that means.
         robots.robots_body, robots.awaits_verdict = body, body not in (None, "rules") and bool(robots.sites)
         obeyed = rules if self._plan.obey_robots else ALLOW_ALL
         delay = obeyed.delay_seconds
@@ -277,11 +271,9 @@ class RobotsPolicy:
     # --- pages with status 200 in place of a robots.txt or of sitemaps ---
 
     def end_discovery(self, site: SiteDiscovery) -> Document | None:
-        """Nothing is left to request on the site's account; the robots.txt that awaited this and ends by it.
-
-        If a sitemap was found, a page in place of robots.txt is a warning, and one at a well-known path is not
-        reported. If none was found, a wall is an error.
-        """
+        """Nothing is left to request on the site's account; the robots.txt that awaited this and ends by it."""
+        # If a sitemap was found, a page in place of robots.txt is a warning, and one at a well-known path is not
+        # reported. If none was found, a wall is an error.
         site.has_ended = True
         host = self._hosts.for_url(site.origin)
         robots, sites = host.robots_txt, [site]

@@ -247,10 +247,9 @@ def _free(parts: dict[str, Any], call: object = None) -> None:
 
 
 def sitemap_format(start: bytes, headers: Mapping[str, str], *, is_cut: bool) -> str | None:
-    """The format of a body that begins with these bytes, if it is a sitemap; no more than they are is decoded.
-
-    A text is one if it has several lines and all are URLs: a message may name a URL, too. `is_cut`: more bytes follow.
-    """
+    """The format of a body that begins with these bytes, if it is a sitemap; no more than they are is decoded."""
+    # A text is one if it has several lines and all are URLs: a message may name a URL, too. `is_cut`: more bytes
+    # follow.
     limits = Limits(max_decoded_bytes=max(len(start), 1))
     parser = SitemapParser(content_encoding=headers.get("content-encoding"), limits=limits)
     for _ in parser.pieces(start):

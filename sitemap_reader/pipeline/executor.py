@@ -112,10 +112,8 @@ class ParseExecutor:
 
 
 async def run_fallback(fallback: FeedFallback, body: bytes, url: str | None, *, limits: Limits) -> FallbackAnswer:
-    """The result of a feed fallback, or its error. Cancelling this kills feedparser.
-
-    It runs in a thread of its own: it may take long, and other documents are read meanwhile.
-    """
+    """The result of a feed fallback, or its error. Cancelling this kills feedparser."""
+    # It runs in a thread of its own: it may take long, and other documents are read meanwhile.
     cancelled, context, thread = threading.Event(), copy_context(), ThreadPool("sitemap-reader-fallback")
     context.run(CANCELLED.set, cancelled)
     try:

@@ -135,10 +135,8 @@ _CHARACTER_REFERENCE = re.compile(rb"&#(?:([0-9]+)|[xX]([0-9a-fA-F]+));?")
 
 
 def _valid_reference(match: re.Match[bytes]) -> bytes:
-    """The reference, or U+FFFD where there is no such character: feedparser would fail on the whole feed.
-
-    A link with one in it then differs from the document, and is dropped.
-    """
+    """The reference, or U+FFFD where there is no such character: feedparser would fail on the whole feed."""
+    # A link with one in it then differs from the document, and is dropped.
     digits = (match[1] or match[2]).lstrip(b"0")
     code = int(digits or b"0", 10 if match[1] else 16) if len(digits) <= 7 else sys.maxunicode + 1
     is_character = code <= sys.maxunicode and not 0xD800 <= code <= 0xDFFF
@@ -163,12 +161,10 @@ _REFERENCE = re.compile(r"&(?:#(\d{1,7})|#[xX]([0-9a-fA-F]{1,6})|(\w{2,32}));")
 
 
 def _element_texts(document: str) -> dict[str, Counter[str]]:
-    """Maps element names (lower case, no prefix) to their complete texts and link attributes, with counts.
-
-    The document is split at `<`, not searched: linear for any markup. A text with tags in it is not complete, nor is
-    one at the end of the document, or with an unescaped &. CDATA sections, comments and processing instructions are
-    read as in XML.
-    """
+    """Maps element names (lower case, no prefix) to their complete texts and link attributes, with counts."""
+    # The document is split at `<`, not searched: linear for any markup. A text with tags in it is not complete, nor is
+    # one at the end of the document, or with an unescaped &. CDATA sections, comments and processing instructions are
+    # read as in XML.
     texts: dict[str, Counter[str]] = defaultdict(Counter)
     name, parts = "", list[str]()  # of the element that is open and has had no tag in it yet
     for piece in document.split("<")[1:]:

@@ -88,10 +88,8 @@ class OutOfScopeUrls:
         yield batch
 
     def _judged_again(self, kept: _Kept, outcome: Outcome, scope: Scope) -> Iterator[Batch]:
-        """The URLs of a document that are in a scope which has grown, and the problems of the others.
-
-        The outcome states what holds by now: a URL on a host that was verified may be out of scope by its path.
-        """
+        """The URLs of a document that are in a scope which has grown, and the problems of the others."""
+        # The outcome states what holds by now: a URL on a host that was verified may be out of scope by its path.
         dropped, before, after = Counter(outcome.dropped), Counter[str](), Problems()
         selection = self._frontier.plan.selection
         for urls, found in self._stored(kept, outcome.url):

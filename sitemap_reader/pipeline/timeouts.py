@@ -105,10 +105,8 @@ class DocumentTimeouts:
         return await self._timed(opening, self._head_seconds, self._head_timeout)
 
     async def chunks(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
-        """FetchError where the body is slower than the minimum rate, or over the time for a document.
-
-        A chunk may take read_seconds regardless of the rate; many small chunks must keep the rate.
-        """
+        """FetchError where the body is slower than the minimum rate, or over the time for a document."""
+        # A chunk may take read_seconds regardless of the rate; many small chunks must keep the rate.
         limits, iterator = self._limits, aiter(chunks)
         before, wire_bytes = self.seconds, 0
         while True:

@@ -122,10 +122,8 @@ class ChangeLog:
             self._state.db.execute("UPDATE sink SET seq = ?, at = ? WHERE name = ?", (seq, micros(at), sink))
 
     def prune(self, before: datetime, sinks: Collection[str]) -> None:
-        """Deletes entries from before a time that all of these sinks have received, but the newest; commits.
-
-        Sinks of earlier runs do not count, or the log would grow without end.
-        """
+        """Deletes entries from before a time that all of these sinks have received, but the newest; commits."""
+        # Sinks of earlier runs do not count, or the log would grow without end.
         marks = ", ".join("?" * len(sinks))
         query = (
             "DELETE FROM change_log WHERE at < ? AND last_seq < (SELECT max(last_seq) FROM change_log)"

@@ -48,10 +48,8 @@ class Departure(IntEnum):
 
 
 def is_mass_removal(urls: int, share: float, left: int) -> bool:
-    """Whether a site hardly meant to remove so many `urls`, a `share` of all that it listed, where `left` are listed.
-
-    That is over half if they are more than ten, and all of them in any number. URLs of feeds and news do not count.
-    """
+    """Whether a site hardly meant to remove so many `urls`, a `share` of what it listed, where `left` are listed."""
+    # That is over half if they are more than ten, and all of them in any number. URLs of feeds and news do not count.
     return urls > 0 and (left == 0 or (urls > _FEW_URLS and share > 0.5))
 
 
@@ -107,10 +105,8 @@ class DocumentChanges:
         self.entry_only += entry and not lastmod and old.lastmod is not None
 
     def update_history(self, history: History, entries: int) -> History:
-        """A lastmod that changes alone is normal, as the page changes and its entry does not.
-
-        Only where over half of the entries do so at once does it count: that is how a generated stamp looks.
-        """
+        """A lastmod that changes alone is normal, as the page changes and its entry does not."""
+        # Only where over half of the entries do so at once does it count: that is how a generated stamp looks.
         lastmod_only = self.lastmod_only if self.lastmod_only * 2 > entries else 0
         return attrs.evolve(
             history,

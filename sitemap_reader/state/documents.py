@@ -219,10 +219,8 @@ class SiteDocuments:
         return lastmods
 
     def _observe(self, row: DocumentRow, outcome: Outcome, *, has_changed: bool, newest: Lastmod | None = None) -> None:
-        """Adds an observation to the history of the index: whether the child changed, and whether its lastmod did.
-
-        With an entry that is newer than the lastmod, the child has changed and the lastmod has not.
-        """
+        """Adds an observation to the history of the index: whether the child changed, and whether its lastmod did."""
+        # With an entry that is newer than the lastmod, the child has changed and the lastmod has not.
         before, now = _lastmod(row.stored), _lastmod(outcome)
         if now is None or not outcome.parents:
             return
@@ -260,10 +258,8 @@ class SiteDocuments:
         self._db.execute(f"UPDATE document SET {names} WHERE id = ?", (*columns.values(), row.id))
 
     def vanished(self) -> Iterator[tuple[DocumentRow, Departure]]:
-        """Documents that are no longer listed: left out by an index that was read whole, or missing for GONE_AFTER.
-
-        Also documents without any response, of runs that were stopped.
-        """
+        """Documents that are no longer listed: left out by an index that was read whole, or missing for GONE_AFTER."""
+        # Also documents without any response, of runs that were stopped.
         rows = self._rows("AND run <> ?", self._run)
         listed = self._rows("AND run = ?", self._run) if rows else []
         parents = {parent for row in listed for parent in row.stored.parents}
@@ -392,11 +388,9 @@ def _validators(outcome: Outcome, read_at: datetime) -> dict[str, str | None]:
 
 
 def _sendable(validator: str | None) -> str | None:
-    """A validator that can be sent back as it came; None for others.
-
-    aiohttp refuses control characters, and encodes others as UTF-8, whatever the bytes were in the response. Servers
-    refuse requests with very long headers (8 KiB in all is a usual limit).
-    """
+    """A validator that can be sent back as it came; None for others."""
+    # aiohttp refuses control characters, and encodes others as UTF-8, whatever the bytes were in the response. Servers
+    # refuse requests with very long headers (8 KiB in all is a usual limit).
     if validator is None or not 0 < len(validator) <= _MAX_VALIDATOR_CHARACTERS:
         return None
     return validator if validator.isascii() and validator.isprintable() else None

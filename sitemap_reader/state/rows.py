@@ -162,10 +162,8 @@ def check_stated(stated: Sequence[Stated]) -> None:
 
 
 def url_keys(locs: Sequence[str], secret: bytes) -> list[int]:
-    """The 64-bit keys of URLs of one site, salted with its secret, so that a site cannot construct two equal ones.
-
-    Of a million URLs two share a key with a probability of 3 in 100,000,000: then the second passes for the first.
-    """
+    """The 64-bit keys of URLs of one site, salted with its secret, so that a site cannot construct two equal ones."""
+    # Of a million URLs two share a key with a probability of 3 in 100,000,000: then the second passes for the first.
     digests = [blake2b(loc.encode(), digest_size=8, salt=secret).digest() for loc in locs]
     return [*unpack(f">{len(locs)}q", b"".join(digests))]
 

@@ -421,10 +421,8 @@ def execute_all(db: sqlite3.Connection, script: str) -> None:
 
 
 def _check(name: str, *, create: bool) -> None:
-    """StateError for a path that is not a state file, before anything is written.
-
-    Reads through SQLite: closing a file descriptor of our own would release all POSIX locks on the file.
-    """
+    """StateError for a path that is not a state file, before anything is written."""
+    # Reads through SQLite: closing a file descriptor of our own would release all POSIX locks on the file.
     try:
         found = os.stat(name)
     except FileNotFoundError:
@@ -450,10 +448,8 @@ def _check(name: str, *, create: bool) -> None:
 
 
 def _check_tables(db: sqlite3.Connection, name: str, version: int) -> None:
-    """Refuses a file with anything beside the tables and indexes of its version.
-
-    A trigger, a view or a generated column would be computed by what is read or written here, perhaps without end.
-    """
+    """Refuses a file with anything beside the tables and indexes of its version."""
+    # A trigger, a view or a generated column would be computed by what is read or written here, perhaps without end.
     found, expected = _tables(db), _expected_tables(_MIGRATIONS[: max(version, 0)])
     if version < 1 or any(found.get(each) != text for each, text in expected.items()):
         raise DamagedValue

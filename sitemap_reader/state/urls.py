@@ -205,10 +205,8 @@ class SiteUrls:
     def _batch_changes(
         self, document: DocumentRow, rows: Rows, diff: DocumentChanges, cut_locs: Collection[str]
     ) -> Iterator[ChangePiece]:
-        """The changes of some URLs of a document; no other batch of it has one of these.
-
-        A stored URL of `cut_locs` stays as it is: what its entry lacks may have been cut off.
-        """
+        """The changes of some URLs of a document; no other batch of it has one of these."""
+        # A stored URL of `cut_locs` stays as it is: what its entry lacks may have been cut off.
         stored = self._stored(document, rows.keys, diff)
         if document.stored.entries:
             diff.listed.update(rows.keys)
@@ -378,11 +376,9 @@ def _updated(record: UrlRecord, changed: tuple[str, ...], old: Listing) -> Chang
 
 @cache
 def _insert(rows: int, *, has_nested: bool, is_new: bool) -> str:
-    """The statement that stores so many rows; `is_new` where the document has none yet.
-
-    Where a statement could abort, by a conflict or a function, SQLite copies each page before it changes it: for each
-    document nearly all of the index. As it is, a failure leaves a part of the rows, which are not committed.
-    """
+    """The statement that stores so many rows; `is_new` where the document has none yet."""
+    # Where a statement could abort, by a conflict or a function, SQLite copies each page before it changes it: for each
+    # document nearly all of the index. As it is, a failure leaves a part of the rows, which are not committed.
     values = ", ".join(["(?1, ?2, ?, ?, ?, ?)" if has_nested else "(?1, ?2, ?, ?, NULL, ?)"] * rows)
     columns = "document, first_run, key, stated, nested, loc"
     return f"INSERT OR FAIL INTO entry ({columns}) VALUES {values} {'' if is_new else _UPDATE}"

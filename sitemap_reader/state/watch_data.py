@@ -54,11 +54,9 @@ class WatchData:
                 yield row.stored, _object(values[row.id])
 
     def save(self, site: str, values: Mapping[str, Any], documents: Mapping[str, Mapping[str, Any]]) -> None:
-        """Stores the values of a site, and of documents by URL, after a visit; commits.
-
-        Deletes the runs of the site that found no change, as there are as many as visits, but the first, the baseline,
-        the last and the last complete one: later runs refer to them.
-        """
+        """Stores the values of a site, and of documents by URL, after a visit; commits."""
+        # Deletes the runs of the site that found no change, as there are as many as visits, but the first, the
+        # baseline, the last and the last complete one: later runs refer to them.
         with self._state.transaction():
             self._state.db.execute("UPDATE site SET watch = ? WHERE name = ?", (json_text(values), site))
             rows = [(json_text(document), url, site) for url, document in documents.items()]

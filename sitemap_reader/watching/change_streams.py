@@ -55,10 +55,8 @@ async def read_changes(feed: ChangeFeed, seq: int, limit: int) -> tuple[list[byt
 
 
 async def send(request: web.Request, headers: Mapping[str, str], pieces: AsyncIterator[bytes]) -> web.StreamResponse:
-    """Answers with these pieces, each of which is made when the client has taken the one before.
-
-    An error behind the first PIECE_BYTES breaks the connection off: the client sees that the answer is incomplete.
-    """
+    """Answers with these pieces, each of which is made when the client has taken the one before."""
+    # An error behind the first PIECE_BYTES breaks the connection off: the client sees that the answer is incomplete.
     data, response = bytearray(), None
     try:
         async for piece in pieces:

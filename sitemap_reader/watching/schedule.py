@@ -193,11 +193,9 @@ class Schedule:
     def looked(
         self, key: Key, now: float, *, changed: bool, moments: Sequence[float] = (), count: float | None = None
     ) -> None:
-        """Notes that a document was looked at, with what ChangeRate.observe() takes.
-
-        Of an index a change is one that a look can find nowhere else: a new child, or a lastmod that is a trusted
-        signal.
-        """
+        """Notes that a document was looked at, with what ChangeRate.observe() takes."""
+        # Of an index a change is one that a look can find nowhere else: a new child, or a lastmod that is a trusted
+        # signal.
         document = self._documents[key]
         if document.looked_at > -inf:
             trusted = self._judge_signals(document, now, changed)
@@ -233,11 +231,9 @@ class Schedule:
         return [at for source, at in document.signals if source.counts]
 
     def _judge_source(self, source: Source, index: Document) -> None:
-        """Decides whether the children of an index wait for its signals, and plans them anew if that has changed.
-
-        A look at the index costs a request, and one more for each child that it signals. If most children change
-        between two looks, it is cheaper to look at them without the index.
-        """
+        """Decides whether the children of an index wait for its signals, and plans them anew if that has changed."""
+        # A look at the index costs a request, and one more for each child that it signals. If most children change
+        # between two looks, it is cheaper to look at them without the index.
         _, interval = self._index_price(source, source.per_second, self._theta_of(index.host))
         without = 2 * sqrt(self._theta_of(index.host)) * source.demand
         counts = source.record.is_trusted and source.per_second * interval <= without
@@ -250,10 +246,8 @@ class Schedule:
                 self._plan(document)
 
     def _index_price(self, source: Source, per_second: float, theta: float) -> tuple[float, float]:
-        """The expected requests of a look at an index and at the children that it signals, and the best interval.
-
-        With n children it solves rate * T ** 2 / 2 = theta * (1 + min(n, rate * T)).
-        """
+        """The expected requests of a look at an index and at the children that it signals, and the best interval."""
+        # With n children it solves rate * T ** 2 / 2 = theta * (1 + min(n, rate * T)).
         children = len(source.documents)
         interval = theta + sqrt(theta * theta + 2 * theta / per_second) if per_second else inf
         if per_second * interval > children:
@@ -261,12 +255,10 @@ class Schedule:
         return 1 + min(children, per_second * interval), interval
 
     def signal(self, key: Key, now: float, source: Key, at: float | None = None) -> bool:
-        """Notes that a source signals a change of a document, and returns whether its signals count.
-
-        `at` is the time of the change, if the source states one. The signal adds precision * (now - last look) to the
-        index, but at least what it adds on the average, after the mean time between two changes; else one that comes
-        shortly after a look would wait for the next.
-        """
+        """Notes that a source signals a change of a document, and returns whether its signals count."""
+        # `at` is the time of the change, if the source states one. The signal adds precision * (now - last look) to the
+        # index, but at least what it adds on the average, after the mean time between two changes; else one that comes
+        # shortly after a look would wait for the next.
         document, sender = self._documents.get(key), self._source(source)
         if document is None:
             return sender.counts
@@ -596,11 +588,9 @@ class Schedule:
             self._made, self._measured_from = 0.0, now
 
     def _fill(self) -> float:
-        """Divides the budget, as if it were poured into the hosts until the smaller ones are full (water-filling).
-
-        At theta a host wants demand / sqrt(theta) requests a second. Those that want more than their own budget get
-        that, and a theta of their own, at which they want a little more, so that they use all of it.
-        """
+        """Divides the budget, as if it were poured into the hosts until the smaller ones are full (water-filling)."""
+        # At theta a host wants demand / sqrt(theta) requests a second. Those that want more than their own budget get
+        # that, and a theta of their own, at which they want a little more, so that they use all of it.
         left, demand, own = self.budget.per_hour / HOUR, self._demand, self.budget.host_rate / HOUR
         for host in self._hosts.values():
             host.min_theta = (host.demand / own) ** 2 / _FILL_EFFECT if own < left else 0.0

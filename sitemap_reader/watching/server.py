@@ -312,12 +312,10 @@ OPEN_PATHS = frozenset({*_PAGE, "/ping", "/healthz"})
 
 
 def _make_app(service: _Service, token: str | None, hosts: tuple[str, ...]) -> web.Application:
-    """The application, without an address.
-
-    With a `token`, all but the page, /ping and /healthz need the header `Authorization: Bearer TOKEN`. Without one,
-    their Host has to be loopback or one of `hosts`, so that no web page can read them by a name that resolves to
-    loopback (DNS rebinding).
-    """
+    """The application, without an address."""
+    # With a `token`, all but the page, /ping and /healthz need the header `Authorization: Bearer TOKEN`. Without one,
+    # their Host has to be loopback or one of `hosts`, so that no web page can read them by a name that resolves to
+    # loopback (DNS rebinding).
     try:
         import prometheus_client  # noqa: F401
     except ImportError as exc:

@@ -311,10 +311,8 @@ class VisitFetcher:
             self.max_ages[url] = float(found[1])
 
     async def _passed_on(self, url: str, response: Response) -> AsyncGenerator[bytes, None]:
-        """The body; of a robots.txt a copy is kept once it has been read to its end.
-
-        UsageError for chunks of a caller's fetcher that are not bytes: else it would be an internal error of a site.
-        """
+        """The body; of a robots.txt a copy is kept once it has been read to its end."""
+        # UsageError for chunks of a caller's fetcher that are not bytes: else it would be an internal error of a site.
         is_kept, body = is_robots_txt(url), bytearray()
         async for chunk in response.chunks:
             if not isinstance(chunk, bytes | bytearray | memoryview):

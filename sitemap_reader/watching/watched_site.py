@@ -127,10 +127,8 @@ class WatchedSite:
     def load(
         self, values: Mapping[str, Any], documents: Iterable[tuple[StoredDocument, Mapping[str, Any]]], now: float
     ) -> None:
-        """Continues with stored values; those of a wrong type are ignored.
-
-        Times in the future, as of a clock that was wrong, count as `now`: else no visit would be made until then.
-        """
+        """Continues with stored values; those of a wrong type are ignored."""
+        # Times in the future, as of a clock that was wrong, count as `now`: else no visit would be made until then.
         for name in _STORED:
             value = values.get(name)
             if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:

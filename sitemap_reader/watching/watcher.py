@@ -350,10 +350,8 @@ class Watcher:
         return next((site for site in sites if url in site.documents), None)
 
     async def ping(self, ping: Ping) -> None:
-        """Visits a known document at once; of an unknown one, which robots.txt names, watches the site.
-
-        The visit keeps to the budget and to the delays of the host, and waits while too many pings were wrong.
-        """
+        """Visits a known document at once; of an unknown one, which robots.txt names, watches the site."""
+        # The visit keeps to the budget and to the delays of the host, and waits while too many pings were wrong.
         now = self._now()
         site = self._site_of(ping.url)
         if site is not None:
