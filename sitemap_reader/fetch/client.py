@@ -54,7 +54,7 @@ _UNSAFE = re.compile(r"[\x00-\x20\x7f]")
 
 
 def response_headers(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Headers by lower-case name, for names and values as received, with non-UTF-8 bytes as surrogates."""
+    """Returns headers by lower-case name for names and values as received, with non-UTF-8 bytes as surrogates."""
     headers: dict[str, str] = {}
     for name, value in pairs:
         # aiohttp puts lone surrogates for bytes that are not UTF-8.
@@ -316,7 +316,7 @@ class _ResponseProtocol:
 
     @classmethod
     def of(cls, connection: aiohttp.connector.Connection | None) -> _ResponseProtocol | None:
-        """That of a connection, installed before the first response; None if the connection has ended."""
+        """Returns that of a connection, and installs it before the first response; None if the connection has ended."""
         transport = connection.transport if connection else None
         if transport is None:
             return None
@@ -331,11 +331,11 @@ class _ResponseProtocol:
         return getattr(self._protocol, name)
 
     def begin(self, max_wire_bytes: int | None) -> None:
-        """At the beginning of a request, or of another use of the connection."""
+        """Begins a request, or another use of the connection."""
         self._max_wire_bytes, self._received, self._body = max_wire_bytes, 0, None
 
     def reads(self, body: aiohttp.StreamReader, max_wire_bytes: int) -> None:
-        """Counts from here on if it was not installed before the head."""
+        """Sets the body that receives errors; counts from here on if it was not installed before the head."""
         self._body, self._max_wire_bytes = body, max_wire_bytes
 
     def data_received(self, data: bytes) -> None:
@@ -388,7 +388,7 @@ class Resolver:
 
 
 async def _in_daemon_thread(call: Callable[[], Any]) -> Any:
-    """If this is cancelled, the thread goes on and its result is dropped."""
+    """Returns or raises what `call` does; if this is cancelled, the thread goes on and its result is dropped."""
     future: Future[Any] = Future()
     future.set_running_or_notify_cancel()
 
@@ -470,7 +470,7 @@ async def _without_retry(request: aiohttp.ClientRequest, handler: aiohttp.Client
 
 
 def _check_proxy(proxy: object) -> None:
-    """UsageError for a proxy that aiohttp would refuse at each request, in messages that show its password."""
+    """Raises UsageError for a proxy that aiohttp would refuse at each request, in messages that show its password."""
     from yarl import URL
 
     if not (isinstance(proxy, str) and _PROXY.fullmatch(proxy)):
@@ -490,7 +490,7 @@ def _check_proxy(proxy: object) -> None:
 
 
 def _ssl(cacert: str | Path | None, *, insecure: bool) -> ssl.SSLContext | bool:
-    """aiohttp's `ssl` argument: True verifies with the system's certificates, False does not verify."""
+    """Returns aiohttp's `ssl` argument: True verifies with the system's certificates, False does not verify."""
     if cacert is None:
         return not insecure
     if insecure:

@@ -40,7 +40,7 @@ class RequestedUrl:
 
 
 def fetch_error(exc: Exception, requested: RequestedUrl, received: int | None = None) -> FetchError:
-    """`received` counts the body's bytes so far, None before the body."""
+    """Returns the FetchError for an exception; `received` counts the body's bytes so far, None before the body."""
     import aiohttp
     from aiohttp.http import HttpProcessingError
 
@@ -140,7 +140,7 @@ def _connect(exc: aiohttp.ClientConnectorError, requested: RequestedUrl, receive
 
 
 def refused_address(requested: RequestedUrl, description: str) -> FetchError:
-    """F13, for an address that the SSRF guard refuses."""
+    """Returns the FetchError F13 for an address that the SSRF guard refuses."""
     # aiohttp's joined text repeats "[Errno ...]" before each part.
     description = re.sub(rf"\[Errno {REFUSED_ERRNO}\] ", "", description)
     if not description.startswith(f"{requested.host} "):
@@ -150,7 +150,7 @@ def refused_address(requested: RequestedUrl, description: str) -> FetchError:
 
 
 def describe_address(address: str, reason: str) -> str:
-    """The sentence about an address that is refused; `reason` is from ssrf_guard.address_refusal()."""
+    """Returns the sentence about an address that is refused; `reason` is from ssrf_guard.address_refusal()."""
     if reason == "malformed":
         return f"{address} is no IP address"
     return f"{address} is {'an' if reason[0] in 'aeiou' else 'a'} {reason} address"
@@ -181,5 +181,5 @@ def _after_bytes(received: int | None) -> str:
 
 
 def shorten(text: str) -> str:
-    """Cut to what fits into a message."""
+    """Returns the text, cut to what fits into a message."""
     return text if len(text) <= _MAX_REASON_CHARACTERS else text[:_MAX_REASON_CHARACTERS] + "…"

@@ -37,7 +37,7 @@ class HostMap:
 
     @classmethod
     def of(cls, given: Mapping[str, str] | Iterable[tuple[str, str]] | None) -> Self | None:
-        """UsageError for what is no map of hosts."""
+        """The map of these pairs of URLs; None for none. UsageError for what is no map of hosts."""
         if not given:
             return None
         pairs = [*given.items()] if isinstance(given, Mapping) else [*given]
@@ -70,7 +70,7 @@ class HostMap:
         return origin(url) in self.origins.values()
 
     def production_url(self, url: str, requested: str) -> str:
-        """That of `requested` where two have the same staging host; a URL of another host is returned unchanged."""
+        """The URL of production for one of a staging host, that of `requested` if two have it; others unchanged."""
         names = [name for name, staging in self.origins.items() if staging == origin(url)]
         wanted = origin(requested)
         return _moved(url, wanted if wanted in names else next(iter(names), None))

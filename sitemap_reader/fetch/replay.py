@@ -97,7 +97,7 @@ def _path_name(segment: str, query: str = "") -> str:
 
 
 def _safe_name(name: str) -> str:
-    """A name that is not "." or "..", does not end like a `.headers` file, and is not too long."""
+    """Returns a name that is not "." or "..", does not end like a `.headers` file, and is not too long."""
     name = _DOTS.sub(lambda dots: "%2E" * len(dots[0]), name)
     if _ON_WINDOWS:
         name = (stem := name.rstrip(".")) + "%2E" * (len(name) - len(stem))
@@ -131,7 +131,7 @@ def is_inside(path: Path, folder: Path) -> bool:
 
 
 def check_inside(path: Path, folder: Path) -> Path:
-    """FetchError for a path that is_inside() refuses."""
+    """The path; FetchError for one that is_inside() refuses."""
     if not is_inside(path, folder):
         message = f"{path} is a symbolic link, or below one, that leads out of {folder}: not read"
         raise FetchError(message, transient=False, remedy="try with a copy in the folder")
@@ -143,13 +143,13 @@ def headers_path(body: Path) -> Path:
 
 
 def error_fields(error: FetchError) -> dict[str, str]:
-    """`code message`, and the remedy unless there is none."""
+    """Returns the fields of an error: `code message`, and its remedy unless it has none."""
     fields = {ERROR_FIELD: f"{error.code} {error.message}"}
     return fields if error.remedy is None else {**fields, _REMEDY_FIELD: error.remedy}
 
 
 def pop_error(fields: dict[str, str]) -> FetchError:
-    """Not transient: a retry would read the same file. Without a code, as one may write it by hand, it is an F04."""
+    """Removes the fields of error_fields(); returns the error, not transient, and without a code an F04."""
     text, remedy = fields.pop(ERROR_FIELD, ""), fields.pop(_REMEDY_FIELD, None)
     code, _, message = text.partition(" ")
     if code not in CATALOGUE:
@@ -381,7 +381,7 @@ class FolderRecorder(RecordingFetcher):
         self._written = now
 
     def open_body_file(self) -> BinaryIO:
-        """In the folder: write_response() renames it."""
+        """Opens a file in the folder, which write_response() renames."""
         return (self._path / f".part-{secrets.token_hex(8)}").open("wb")
 
     def write_response(self, url: str, body: RecordedBody) -> None:
@@ -392,11 +392,11 @@ class FolderRecorder(RecordingFetcher):
         _store(self._free_path(url), temporary, _head_lines(body.response, body.error))
 
     def write_failure(self, url: str, error: FetchError) -> None:
-        """A `.headers` file with the error alone."""
+        """Writes a `.headers` file with the error alone."""
         _store(self._free_path(url), None, _head_lines(None, error))
 
     def _free_path(self, url: str) -> Path:
-        """The path for a response; removes an earlier one from the path that is not used."""
+        """Returns the path for a response, and removes an earlier one from the path that is not used."""
         path, other = replay_path(self._path, url), alternative_path(self._path, url)
         for each in (path, headers_path(path), other, headers_path(other)):
             self._check_inside(each)

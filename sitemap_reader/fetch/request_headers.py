@@ -37,7 +37,7 @@ class Logins:
 
 @attrs.frozen
 class CallerHeaders:
-    """Made by make_headers(), which checks them."""
+    """The headers for all targets of a reader; made by make_headers(), which checks them."""
 
     headers: Mapping[str, str] = attrs.field(factory=dict, repr=False)
     user_agent: str | None = attrs.field(default=None, repr=False)
@@ -49,7 +49,7 @@ def make_headers(
     auth: str | tuple[str, str] | None,
     logins: Logins = Logins(),
 ) -> CallerHeaders:
-    """UsageError for a header that cannot be sent, and for two values of Authorization."""
+    """The headers to send. UsageError for one that cannot be sent, and for two values of Authorization."""
     sent: dict[str, str] = {}
     names: dict[str, str] = {}  # lower case -> as first written
     for name, value in _pairs(headers):

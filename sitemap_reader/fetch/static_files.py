@@ -61,7 +61,7 @@ class StaticFilesFetcher:
                 yield Response(200, fields, AsyncChunks(file_chunks(file, None)), url)
 
     def _find(self, url: str) -> Path | str | None:
-        """The file that is served, or the URL of a redirect; None for a 404. FetchError for another site."""
+        """What is served; None for a 404. FetchError for what is not of the folder's site."""
         path, mark, query = url.partition("?")
         if self._document and path == self._document[0]:
             return check_inside(self._document[1], self.folder)

@@ -48,7 +48,7 @@ RECOMPRESS = "`warcio recompress {path} NEW.warc.gz` (pip install warcio)"
 
 
 def check_warcio(purpose: str) -> None:
-    """UsageError where warcio is not installed; `purpose` is the beginning of its message."""
+    """Raises UsageError where warcio is not installed; `purpose` is the beginning of its message."""
     try:
         import warcio  # noqa: F401
     except ImportError as exc:
@@ -96,7 +96,7 @@ class WarcFetcher:
         return any(offsets.get(url_key(url) or "") is not None for offsets in tables)
 
     def _find(self, file: BinaryIO, url: str) -> Response | None:
-        """FetchError for a recorded failure or an unreadable record."""
+        """Returns the response for a URL, or None; raises FetchError for a recorded failure or an unreadable record."""
         record = self._record(file, self._index.responses, url)
         failure = self._record(file, self._index.failures, url)
         if failure is None or (record is not None and record.offset > failure.offset):
@@ -112,7 +112,7 @@ class WarcFetcher:
         return record if record and url_key(record.url) == url_key(url) else None  # another may have the same hash
 
     def _response(self, file: BinaryIO, record: WarcRecord, url: str, error: FetchError | None = None) -> Response:
-        """Its body ends with `error`, if there is one."""
+        """Returns the response of a record, whose body ends with `error`, if there is one."""
         record = self._verified(file, record)
         head = payload_head = record.http_head()
         if record.type == "revisit" and (head is None or head.status != 304):
@@ -134,7 +134,7 @@ class WarcFetcher:
         return record
 
     def _verified(self, file: BinaryIO, record: WarcRecord) -> WarcRecord:
-        """The record, unread; FetchError where it has a digest that does not match, and no CRC of gzip."""
+        """Returns the record, unread; FetchError where it has a digest that does not match, and no CRC of gzip."""
         if not (record.has_crc or WarcRecord(file, record.offset).matches_digest()):
             raise self._record_error("is damaged: what it holds does not match its digest")
         return WarcRecord(file, record.offset)
@@ -172,7 +172,7 @@ WINDOW_BYTES = 16 * 1024  # read of a response, with its head, and of a metadata
 
 
 def url_key(url: str) -> str | None:
-    """A URL as in the index and in WARC-Target-URI: normalised, without userinfo; None for an invalid one."""
+    """Returns a URL as in the index and in WARC-Target-URI: normalised, without userinfo; None for an invalid one."""
     if is_clean(url):
         return url
     try:
@@ -195,7 +195,7 @@ class OffsetTable:
         weakref.finalize(self, self._table.close)
 
     def put(self, text: str, number: int | None) -> None:
-        """None removes it."""
+        """Sets the number of a text; None removes it."""
         self._table.execute("REPLACE INTO offsets VALUES (?, ?)", (self._hash(text), number))
 
     def get(self, text: str) -> int | None:
@@ -226,7 +226,7 @@ class WarcIndex:
         self._last_not_get: set[str] = set()  # ids of a request, and of its response
 
     def read(self) -> None:
-        """UsageError where it is no WARC, or cannot be read."""
+        """Adds the records of the file. UsageError where it is no WARC, or cannot be read."""
         path = self._path
         try:
             if path.exists() and not path.is_file():  # a pipe would be waited for
@@ -244,7 +244,7 @@ class WarcIndex:
             self.damage = f"{path} is damaged at {exc}: what follows is lost"
 
     def seeds(self) -> tuple[Seed, ...]:
-        """The recorded seeds, and what was found otherwise; UsageError for an invalid one."""
+        """Returns the recorded seeds, and what was found otherwise; UsageError for an invalid one."""
         try:
             return (*map(parse_target, self._recorded_seeds), *self._found.seeds())
         except UsageError as exc:
@@ -289,14 +289,14 @@ class WarcIndex:
                 self.responses.put(url, before)
 
     def _add_metadata(self, record: WarcRecord, window: bytes) -> None:
-        """A failure of a recording of ours."""
+        """Adds a failure of a recording of ours."""
         url = url_key(record.url)
         if url is not None and ERROR_FIELD in parse_warc_fields(window):
             self.failures.put(url, record.offset)
             self._latest = max(self._latest, record.time)
 
     def _add_warcinfo(self, record: WarcRecord, window: bytes) -> None:
-        """The seeds of a recording of ours."""
+        """Adds the seeds of a recording of ours."""
         with suppress(ValueError):
             seeds = orjson.loads(parse_warc_fields(window).get(SEEDS_FIELD, "[]"))
             if isinstance(seeds, list):
@@ -349,7 +349,7 @@ class _SeedFinder:
         self._documents: dict[str, set[str]] = {}  # host -> URLs of its sitemaps
 
     def add(self, url: str, head: Head, body: BytesIO) -> None:
-        """It has a normalised URL; `body` is the beginning."""
+        """Takes a response with a normalised URL, and the beginning of its body."""
         site = origin(url)
         host = site.partition("://")[2]
         path = url[len(site) :]
@@ -361,7 +361,7 @@ class _SeedFinder:
             self._documents.setdefault(host, set()).add(url)
 
     def seeds(self) -> tuple[Seed, ...]:
-        """Sorted by host, documents also by URL: the order in the file is arbitrary."""
+        """Returns the seeds, sorted by host, documents also by URL: the order in the file is arbitrary."""
         hosts = sorted(self._tried.keys() | self._documents)
         return tuple(seed for host in hosts for seed in self._seeds_of(host))
 
@@ -383,7 +383,7 @@ def _leads_to_sitemap(path: str, head: Head, body: BytesIO) -> bool:
 
 
 def _document_start(body: BytesIO, head: Head) -> bytes:
-    """The first WINDOW_BYTES of a document, decompressed; fewer where the body breaks off."""
+    """Returns the first WINDOW_BYTES of a document, decompressed; fewer where the body breaks off."""
     limits = Limits(max_decoded_bytes=WINDOW_BYTES)
     decompressor = Decompressor(limits, head.headers.get("content-encoding", ""), [])
     document = bytearray()
@@ -471,7 +471,7 @@ class WarcRecord:
         return Head(200, {"content-type": kind} if kind else {})
 
     def matches_digest(self) -> bool:
-        """Reads the block; True without a digest in base 32 or 16."""
+        """Reads the block, and returns whether it matches its digest; True without one in base 32 or 16."""
         written = self.headers.get("warc-block-digest")
         if written is None and self.type != "revisit":  # whose payload is in another record
             self.http_head()
@@ -512,7 +512,7 @@ class _GzipMember(RawIOBase):
         return len(data)
 
     def end(self) -> int:
-        """The offset behind the member, which was read."""
+        """Returns the offset behind the member, which was read."""
         return self._file.tell() - len(self._stream.unused_data)
 
 
@@ -530,7 +530,7 @@ class _HeadLines:
 
 
 def _read_head(source: BinaryIO, protocol: str) -> Any:
-    """A StatusAndHeaders of warcio, or None if the head does not begin with `protocol`, or is too long."""
+    """Reads a head that begins with `protocol`: a StatusAndHeaders of warcio, or None if it is none, or too long."""
     from warcio.statusandheaders import StatusAndHeadersParser, StatusAndHeadersParserException
 
     lines = _HeadLines(source)
@@ -542,7 +542,7 @@ def _read_head(source: BinaryIO, protocol: str) -> Any:
 
 
 def parse_warc_fields(block: bytes) -> dict[str, str]:
-    """The fields of an application/warc-fields block, with lower-case names."""
+    """Returns the fields of an application/warc-fields block, with lower-case names."""
     from warcio.statusandheaders import StatusAndHeadersParser
 
     head = StatusAndHeadersParser([], verify=False).parse(BytesIO(block), "fields")
@@ -556,7 +556,7 @@ def http_head(source: BinaryIO) -> Head | None:
 
 
 def body_chunks(source: BinaryIO, head: Head) -> Iterator[bytes]:
-    """The chunks of a body whose head was read, without Transfer-Encoding; FetchError where it breaks off."""
+    """Yields the chunks of a body whose head was read, without Transfer-Encoding; FetchError where it breaks off."""
     is_chunked = "chunked" in head.headers.get("transfer-encoding", "").lower()
     line = source.readline(_MAX_CHUNK_LINE_BYTES) if is_chunked else b""
     if _CHUNK_SIZE.fullmatch(line):

@@ -74,13 +74,13 @@ class WarcRecorder(RecordingFetcher):
         self._has_begun = True
 
     def open_body_file(self) -> BinaryIO:
-        """Without a name, beside the archive: it is deleted even if the process is killed."""
+        """Opens a file without a name beside the archive: it is deleted even if the process is killed."""
         folder = str(self._path.parent)
         file = tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES, dir=folder)  # noqa: SIM115 - write_response() closes it
         return cast("BinaryIO", file)
 
     def write_response(self, url: str, body: RecordedBody) -> None:
-        """A response record and, after an error, a metadata record."""
+        """Appends a response record and, after an error, a metadata record."""
         headers = _url_header(url)
         truncated = {} if body.is_complete else {"WARC-Truncated": "disconnect" if body.broken_by else "unspecified"}
         payload = body.file or BytesIO()
@@ -93,7 +93,7 @@ class WarcRecorder(RecordingFetcher):
             payload.close()
 
     def write_failure(self, url: str, error: FetchError) -> None:
-        """A metadata record with the error."""
+        """Appends a metadata record with the error."""
         with self._appended_record() as out:
             self._write_error(out, error, _url_header(url))
 
@@ -102,7 +102,7 @@ class WarcRecorder(RecordingFetcher):
 
     @contextmanager
     def _appended_record(self) -> Iterator[BinaryIO]:
-        """A temporary file, whose content is appended to the archive as a whole."""
+        """Opens a temporary file, and appends its content to the archive as a whole."""
         with self.open_body_file() as record_file:
             yield record_file
             record_file.seek(0)
@@ -156,12 +156,12 @@ def _warc_fields(fields: Mapping[str, str]) -> bytes:
 
 
 def _header_value(value: str) -> str:
-    """In one line, without lone surrogates."""
+    """Returns a value in one line, without lone surrogates."""
     return one_line(value).encode("utf-8", "replace").decode()
 
 
 def check_tail(path: Path, *, is_gzipped: bool) -> None:
-    """UsageError for a file that is no WARC, ends in half a record, or is not compressed as its name states."""
+    """Raises UsageError for a file that is no WARC, ends in half a record, or is not compressed as its name states."""
     with suppress(FileNotFoundError, NotADirectoryError), path.open("rb") as file, _locked(file.fileno()):
         size = os.fstat(file.fileno()).st_size
         if size and (file.read(2) == GZIP_MAGIC) != is_gzipped:
@@ -177,7 +177,7 @@ def check_tail(path: Path, *, is_gzipped: bool) -> None:
 
 
 def _end_of_records(file: BinaryIO, mark: bytes) -> int | None:
-    """Where the last record ends, or begins if it is incomplete; None where there is no record."""
+    """Returns where the last record ends, or begins if it is incomplete; None where there is no record."""
     with mmap(file.fileno(), 0, access=ACCESS_READ) as data:
         offset = len(data)
         while (offset := data.rfind(mark, 0, offset)) >= 0:

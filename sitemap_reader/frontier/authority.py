@@ -55,7 +55,7 @@ class Authorities:
         return tuple(dict.fromkeys(found))
 
     def passed_on(self, index: Document) -> tuple[str, ...]:
-        """Its own authorities, and its directory."""
+        """The authorities that an index passes on to its children: its own, and its directory."""
         passed_on = self._passed_on.get(index)
         if passed_on is None:
             passed_on = self._passed_on[index] = (*self.of(index), directory(index.url))

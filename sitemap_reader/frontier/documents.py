@@ -182,7 +182,7 @@ class Cookies:
         return {"Cookie": pairs} if pairs else {}
 
     def after(self, url: str, set_cookie: str | None, answers: int, today: datetime) -> Cookies:
-        """The cookies after the answer for a URL, the latest of so many."""
+        """The cookies after the answer for a URL, the latest of so many; `set_cookie` is its Set-Cookie."""
         kept = {(each.place, each.path, each.name): each for each in self.kept}
         for cookie, has_expired in _read(set_cookie or "", url, today):
             key = (cookie.place, cookie.path, cookie.name)
@@ -277,7 +277,7 @@ class Listed:
 
 @attrs.define
 class DocumentReport:
-    """What is reported on a document."""
+    """What is reported on a document; changed by Events and Links, except for what the Outcome states."""
 
     outcome: Outcome | None = None
     problems: Problems = attrs.field(factory=Problems)
@@ -372,14 +372,14 @@ class Document:
         return self.why == "well-known" and not self.report.reports_failure
 
     def take(self, step: Step) -> None:
-        """UsageError where its state has no step of that name."""
+        """Takes a step of its life. UsageError where its state has none of that name."""
         state = _LIFE[self.state].get(step)
         if state is None:
             raise UsageError(f"{self.original_url} is {self.state}: it has no step {step!r}")
         self.state = state
 
     def ask(self, **changes: Any) -> None:
-        """As attrs.evolve() does."""
+        """Changes what is requested next, as attrs.evolve() does."""
         known = self._request
         self._request = attrs.evolve(known, **changes) if known else DocumentRequest(self, self.original_url, **changes)
 
@@ -449,7 +449,7 @@ class SiteDiscovery:
     _probe_found: bool = False
 
     def add_candidate(self, document: Document) -> None:
-        """It may be that of another site as well, and may have ended."""
+        """A candidate, which may be that of another site as well, and may have ended."""
         if self in document.sites:
             return
         self.pending += 1
@@ -480,7 +480,7 @@ class SiteDiscovery:
         return self.found or self._probe_found
 
     def next_probe(self) -> str | None:
-        """Once all listed candidates have ended; None where no probe is due."""
+        """The next well-known URL, once all listed candidates have ended; None where no probe is due."""
         if self.pending or self._probe_found or self.seed.document or self.seed.robots_only:
             return None
         if self.probe == "never" or (self.probe == "auto" and self.found):
@@ -525,7 +525,7 @@ class KnownDocuments:
         return known is document or any(url == known.original_url or self.get(url) is known for url in ancestors)
 
     def _ancestors(self, document: Document) -> Iterator[str]:
-        """Each once, the nearest first."""
+        """The documents that list it, then those that list these, each once."""
         seen: set[str] = set()
         nearest = deque([document])
         while nearest:

@@ -45,14 +45,14 @@ class Window:
         return self.since is None or period_end(lastmod, precision) > self.since
 
     def prunes(self, ref: SitemapRef) -> bool:
-        """Only `since` prunes: a sitemap changed after `until` may still list older pages."""
+        """Whether the child is listed as older than `since`; one changed after `until` may still list older pages."""
         if self.since is None or ref.lastmod is None or ref.lastmod_precision is None:
             return False
         return period_end(ref.lastmod, ref.lastmod_precision) <= self.since
 
 
 def make_window(since: Moment | None, until: Moment | None, undated: Undated, now: datetime) -> Window:
-    """`until` as text or date includes the whole period that it names.
+    """The Window between two moments; `until` as text or date includes the whole period that it names.
 
     Text is a date as sitemaps write it, or an age such as `12h`, `7d`, `2w`.
     """
@@ -130,7 +130,7 @@ class Patterns:
 
 
 def make_patterns(name: str, given: Pattern | Iterable[Pattern] | None) -> Patterns:
-    """UsageError, with `name`, for an invalid regular expression."""
+    """The Patterns of one, several or none; UsageError, with `name`, for an invalid regular expression."""
     if given is None:
         return Patterns()
     several = [given] if isinstance(given, str | re.Pattern) else given

@@ -106,7 +106,7 @@ class Frontier:
 
     @property
     def documents_known(self) -> int:
-        """Listed or probed so far, read or not."""
+        """How many documents were listed or probed so far, read or not."""
         return self._documents.count
 
     @property
@@ -149,7 +149,7 @@ class Frontier:
         self._events.unanswered -= 1
 
     def skip(self, listed: Listed) -> DocumentRequest:
-        """What the caller has stored is received as the answer to the result: each child of an index, and Finished."""
+        """Skips a Listed document; the answer to the result is what is stored of it: each child, and Finished."""
         listed.document.take("skip")
         self._events.unanswered -= 1
         self._processing += 1

@@ -83,7 +83,7 @@ class HostPace:
         return max(self.paused_until, self.last_start + self.delay_seconds)
 
     def ready(self, now: float) -> bool:
-        """Slots are freed by finished() only."""
+        """Whether a request may start now; slots are freed by finished() only."""
         return self.in_flight < self.slots and now >= self.next_at
 
     def started(self, now: float) -> None:
@@ -94,7 +94,7 @@ class HostPace:
         self.in_flight -= 1
 
     def slow_down(self, delay_seconds: float) -> None:
-        """Unless the caller's delay is longer."""
+        """Keeps a Crawl-delay, unless the caller's delay is longer."""
         self.delay_seconds = max(self.delay_seconds, delay_seconds)
 
     def pause(self, until: float, status: int = HTTPStatus.SERVICE_UNAVAILABLE) -> None:
@@ -231,7 +231,7 @@ class HostQueues:
         self._changed[host] = None
 
     def pause(self, host: HostQueue, until: float, status: int) -> None:
-        """`status` is that of the answer that states it."""
+        """Starts nothing at a host before `until`; `status` is that of the answer that states it."""
         host.pace.pause(until, status)
         self._changed[host] = None
 
@@ -256,13 +256,13 @@ class HostQueues:
         return any(document.is_robots or not robots_only for document, _ in self._skipped)
 
     def pop_skipped(self, *, robots_only: bool) -> list[tuple[Document, Failed]]:
-        """The documents of skipped hosts, each with the reason."""
+        """Removes and returns the documents of skipped hosts, each with the reason."""
         taken = [each for each in self._skipped if each[0].is_robots or not robots_only]
         self._skipped = [each for each in self._skipped if robots_only and not each[0].is_robots]
         return taken
 
     def pop_ready(self, now: float, *, robots_only: bool) -> Iterator[tuple[HostQueue, Document]]:
-        """Each is removed as it is yielded."""
+        """The documents that may be requested now, each removed as it is yielded."""
         while host := self._first(now, robots_only):
             document = host.pop(now, robots_only=robots_only)
             assert document is not None  # noqa: S101 - for the type checker

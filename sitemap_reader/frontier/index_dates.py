@@ -176,7 +176,7 @@ class IndexDateChecks:
             check.pending += 1
 
     def ended(self, document: Document, outcome: Outcome) -> bool:
-        """Whether the document is an index with waiting children, whose end is reported later."""
+        """A document has ended. Whether it is an index with waiting children, whose end is reported later."""
         if document in self._listed_by:
             self._compare(document, outcome)
         check = self._checks.get(document)

@@ -175,7 +175,7 @@ class LastmodEvidence:
         self._limit()
 
     def read(self, at: float, seconds: float = 0.0) -> None:
-        """Also in the `seconds` before."""
+        """Notes that the document was read at this time, and in the `seconds` before."""
         self._began = min(self._began, at - seconds)
         self._ended = max(self._ended, at)
 
@@ -219,7 +219,7 @@ class LastmodEvidence:
 
     @property
     def precision(self) -> Precision | None:
-        """None if they have several."""
+        """The precision of the dates; None if they have several."""
         codes = [code for code, counts in self._counts.items() if counts]
         return precision_of(codes[0]) if len(codes) == 1 else None
 
@@ -255,7 +255,7 @@ class LastmodEvidence:
         )
 
     def _future(self, now: float) -> int:
-        """0 if `now` is -inf, as it is unknown."""
+        """The number of lastmods after `now`; 0 if that is -inf, as it is unknown."""
         late = 0
         for code, counts in self._counts.items() if now > -inf else ():
             latest = (now + tolerance(precision_of(code)).total_seconds()) * _scale(code) / self._unit(code)

@@ -127,7 +127,7 @@ class Links:
         return self._authorities.is_propagated
 
     def drop_unverified(self, index: Document, limit: int) -> int:
-        """Up to `limit` children that no robots.txt has verified; returns how many it handled."""
+        """Drops up to `limit` children of an index that no robots.txt has verified; returns how many it handled."""
         unverified = self._authorities.pop_unverified(index, limit)
         for ref in unverified:
             known = self._documents.get(ref.loc)
@@ -228,7 +228,7 @@ class Links:
         return LinkDecision(False, "S14", message, incomplete=True, remedy=advice("max_index_depth"))
 
     def _decide_by_place(self, index: Document, ref: SitemapRef) -> LinkDecision:
-        """With the authorities known so far."""
+        """The decision by where a child is, with the authorities known so far."""
         reason = self._authorities.out_of_scope(ref, self._authorities.passed_on(index))
         if reason is not None:
             message = f"{ref.loc} is on another {reason}, not verified by robots.txt: not read"
@@ -356,7 +356,7 @@ class WaitingDocuments:
             self._events.report_end(document)
 
     def decide(self, steps: int) -> None:
-        """Call it when no verification can follow."""
+        """Decides on about so many waiting documents and children; call it when no verification can follow."""
         while self._waiting and steps > 0:
             document = self._waiting[0]
             steps -= 1 + self._links.drop_unverified(document, steps)
@@ -371,7 +371,7 @@ class WaitingDocuments:
         self._events.report_end(document)
 
     def abandon(self) -> None:
-        """Nothing more is requested."""
+        """Reports the end of all waiting documents as they are: nothing more is requested."""
         for document in self._waiting:
             self._end(document)
         self._waiting.clear()

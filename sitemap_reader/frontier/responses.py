@@ -77,7 +77,7 @@ Step = Literal["read", "unchanged"] | Follow | RulesByStatus | Refuse
 
 
 def judge(request: DocumentRequest, head: Head, limits: Limits, today: datetime) -> Step:
-    """`today` is the wall-clock time."""
+    """The next step for a request that got this head; `today` is the wall-clock time."""
     if head.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:  # of the host: that of the caller's proxy is raised
         failed = Failed(code_of(head.status), _text(head), transient=False, remedy=PROXY_REMEDY)
         return Refuse(failed, skip_host=True)
@@ -145,7 +145,7 @@ def _failed(head: Head, *, transient: bool) -> Failed:
 
 
 def is_success(status: int | None) -> bool:
-    """RFC 9110 15.3."""
+    """Whether it is a status from 200 to 299 (RFC 9110 15.3)."""
     return status is not None and 200 <= status <= 299
 
 

@@ -88,12 +88,12 @@ class DocumentCache:
     already_read: Mapping[str, str] = attrs.field(factory=dict)
 
     def known(self, url: str, authorities: tuple[str, ...]) -> CachedDocument | None:
-        """If its scope is the same as it was then."""
+        """The cached document, if its scope is the same as it was then."""
         known = self.documents.get(url)
         return known if known is not None and known.authorities == frozenset(authorities) else None
 
     def skipped(self, listed: Listed, authorities: tuple[str, ...]) -> CachedDocument | None:
-        """If it is already read, or its listed lastmod is reason enough not to request it."""
+        """The cached document, if it is already read, or its listed lastmod is reason enough not to request it."""
         if listed.url in self.already_read:
             return CachedDocument(self.already_read[listed.url])
         lastmod = listed.document.listed_lastmod
@@ -103,7 +103,7 @@ class DocumentCache:
         return known if _TRUSTS[self.trust](known, self.now) else None
 
     def confirmed(self, request: DocumentRequest, authorities: tuple[str, ...]) -> CachedDocument | None:
-        """If the request may have conditions, and it has a validator."""
+        """The cached document, if the request may have conditions, and it has a validator."""
         known = self.known(request.document.original_url, authorities) if request.may_be_conditional else None
         return known if known is not None and known.conditions else None
 

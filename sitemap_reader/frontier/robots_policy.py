@@ -69,7 +69,7 @@ class RobotsPolicy:
     _delayed: list[HostQueue] = attrs.field(factory=list)
 
     def request(self, host: HostQueue, site: SiteDiscovery | None = None) -> None:
-        """Once; the discovery of `site` waits for it."""
+        """Requests a host's robots.txt, once; the discovery of `site` waits for it."""
         robots = self._robots(host)
         self._events.report_probe(robots)
         if site:
@@ -88,8 +88,8 @@ class RobotsPolicy:
         return True
 
     def request_for_drops(self, document: Document, origins: Iterable[str]) -> None:
-        """The document has dropped URLs at these origins; those of other registrable domains are not requested."""
-        # Shared sitemaps list thousands.
+        """Requests the robots.txt of those of the origins that have the registrable domain of a document."""
+        # It has dropped URLs there. Hosts of other domains are not requested: shared sitemaps list thousands.
         for each in origins:
             url = f"{each}/"
             if registrable_domain(host_of(url)) == registrable_domain(host_of(document.url)):
@@ -162,7 +162,7 @@ class RobotsPolicy:
         return first
 
     def report_first_failure(self, site: SiteDiscovery) -> None:
-        """Its robots.txt is not requested a second time."""
+        """Reports that failure, if there is one: its robots.txt is not requested a second time."""
         first = self._first_failure(site)
         if first is not None:
             robots, failed = first

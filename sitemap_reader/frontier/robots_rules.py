@@ -79,7 +79,7 @@ class Rules:
 
     @property
     def delay_seconds(self) -> float | None:
-        """None where there is no Crawl-delay for our agent, or an invalid one."""
+        """The Crawl-delay for our agent; None where there is none, or an invalid one."""
         delay = self._parsed.crawl_delay(self._agent) if self._parsed else None
         return float(delay) if delay is not None and math.isfinite(delay) and delay >= 0 else None
 

@@ -109,12 +109,12 @@ class Crawl:
         self._most_seconds = self.frontier.plan.limits.site_seconds
 
     def end_after(self, seconds: float, remedy: str) -> None:
-        """Sets a lower limit in place of Limits.site_seconds; `remedy` says how to raise it."""
+        """Sets another limit in place of Limits.site_seconds, if it is lower; `remedy` says how to raise it."""
         if seconds < self._most_seconds:
             self._most_seconds, self._time_remedy = seconds, remedy
 
     def delay(self) -> CrawlDelay | None:
-        """The one that slows the crawl most, if it is kept."""
+        """The Crawl-delay that slows the crawl most, or None if there is none or it is not kept."""
         return self.frontier.policy.longest_delay() if self._polite else None
 
     def batches(self) -> CrawlBatches:
@@ -122,7 +122,7 @@ class Crawl:
         return CrawlBatches(self)
 
     async def run(self, put: Callable[[Batch], Awaitable[None]]) -> None:
-        """`put` takes its batches, and may wait. Cancelling cancels requests."""
+        """Runs the crawl to its end; `put` takes its batches, and may wait. Cancelling cancels requests."""
         self._put = put
         try:
             with in_use(self._pacing):
@@ -435,7 +435,7 @@ class CrawlBatches(AsyncIterator[Batch]):
         raise failure  # outside of the except block: it keeps its own cause and context
 
     async def _run(self) -> None:
-        """None is the end of the batches."""
+        """Runs the crawl, then puts None as the end of the batches, unless it is cancelled."""
         try:
             await self._crawl.run(self._queue.put)
         except asyncio.CancelledError:

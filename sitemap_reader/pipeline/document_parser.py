@@ -108,7 +108,7 @@ class DocumentParser:
 
     @property
     def lists_pages(self) -> bool:
-        """Its format is known, and one without links to other documents."""
+        """Whether its format is known, and one without links to other documents."""
         return self._parser.format in _PAGES
 
     @property
@@ -151,7 +151,7 @@ class DocumentParser:
         yield [], True
 
     def end(self, *, cut: bool = False) -> ParserItems:
-        """Without the items that wait for a `fallback_request`; `cut`: the bytes broke off."""
+        """Returns the last items, without those that wait for a `fallback_request`; `cut`: the bytes broke off."""
         self.has_ended = True
         if self._has_sniffed:
             return []
@@ -180,7 +180,7 @@ class DocumentParser:
         return due
 
     def release(self) -> None:
-        """When its current call has ended. Its parts refer to each other, and would wait for a garbage collection."""
+        """Frees the memory when its call has ended: its parts refer to each other, and would wait for a collection."""
         free = partial(_free, vars(self._parser))  # with a reference to self it would be a cycle
         if self.call is None:
             free()
@@ -211,7 +211,7 @@ class DocumentParser:
         return self._answer
 
     def _select(self, items: Iterable[ParserItem]) -> ParserItems:
-        """Some items that follow each other in the document."""
+        """The selected ones of some items that follow each other in the document."""
         selected: ParserItems = []
         for item in items:
             count = len(item) if isinstance(item, UrlBatch) else 1
@@ -229,7 +229,7 @@ class DocumentParser:
         return joined(selected)
 
     def _selected_urls(self, urls: UrlBatch, repeated: int) -> Iterator[ParserItem]:
-        """An earlier try has returned the first ones, which are `repeated`."""
+        """The selected URLs of a batch, of which the first ones are `repeated`: an earlier try has returned them."""
         if self._takes_all and not repeated:
             yield urls
             return

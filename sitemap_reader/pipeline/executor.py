@@ -104,7 +104,7 @@ class ParseExecutor:
         return await asyncio.wrap_future(future)
 
     async def close(self) -> None:
-        """If this is cancelled, without waiting for the current calls."""
+        """Ends the threads after their current calls; if this is cancelled, without waiting for these."""
         try:
             await self._others.close()
         finally:

@@ -52,7 +52,7 @@ def _limit_resources(seconds: float, memory_bytes: int) -> None:
 
 
 def read_links(body: bytes) -> FallbackResult:
-    """The links of a feed, as far as they are in the document as feedparser has them."""
+    """Returns the links of a feed, as far as they are in the document as feedparser has them."""
     import feedparser
 
     parsed = feedparser.parse(
@@ -92,7 +92,7 @@ class _LinkFinder:
             self.dropped.append(link)
 
     def _permalink(self, entry: dict[str, Any]) -> str | None:
-        """A guid that may be a link. An Atom id is none."""
+        """Returns a guid that may be a link. An Atom id is none."""
         guid = str(dict.get(entry, "id") or "")
         # A text like post-17 is an identifier, even if it is declared a permalink.
         is_link = dict.get(entry, "link") == guid and is_web_url(guid) and guid not in self.texts["id"]
@@ -106,7 +106,7 @@ class _LinkFinder:
         return name is not None
 
     def _date(self, entry: dict[str, Any]) -> str | None:
-        """The date as written; one that is not in the document is added to `dropped`."""
+        """Returns the date as written; one that is not in the document is added to `dropped`."""
         names = _DATES_OF_RSS if self.version.startswith("rss") else _DATES_OF_ATOM
         # dict.get: FeedParserDict.get() returns another date for a missing one.
         date = next((text for name in names if (text := dict.get(entry, name))), None)
@@ -122,7 +122,7 @@ _DATES_OF_ATOM = ("updated", "published", "created")
 
 
 def _alternate(entry: dict[str, Any]) -> str | None:
-    """The first link with rel=alternate; feedparser itself takes the last."""
+    """Returns the first link with rel=alternate; feedparser itself takes the last."""
     links = dict.get(entry, "links")
     for link in links if isinstance(links, list) else ():
         if (dict.get(link, "rel") or "alternate").strip() in ALTERNATE and dict.get(link, "href"):
@@ -189,7 +189,7 @@ def _element_texts(document: str) -> dict[str, Counter[str]]:
 
 
 def _inner_text(piece: str) -> str | None:
-    """The text in and behind a CDATA section, a comment or an instruction; None if its end is ambiguous."""
+    """Returns the text in and behind a CDATA section, a comment or an instruction; None if its end is ambiguous."""
     for opening, closing in (("![CDATA[", "]]>"), ("!--", "-->"), ("?", "?>")):
         if piece.startswith(opening):
             inside, end, after = piece.removeprefix(opening).partition(closing)

@@ -47,7 +47,7 @@ class _Kept:
 
 @attrs.define(eq=False)
 class OutOfScopeUrls:
-    """Of all documents of a crawl that have not ended."""
+    """The URLs out of scope of all documents of a crawl that have not ended."""
 
     _frontier: Frontier
     _spill: SpillBuffer = attrs.field(factory=lambda: SpillBuffer(_MEMORY_BYTES), init=False)

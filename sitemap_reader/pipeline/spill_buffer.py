@@ -40,7 +40,7 @@ class SpillBuffer:
         self._live_in_file = 0  # handles that were put and not dropped
 
     def put(self, store: UrlColumns) -> SpillHandle:
-        """StateError where the disk is full."""
+        """Keeps a store and returns its handle. StateError where the disk is full."""
         size = sys.getsizeof(store) + _PROBLEM_BYTES * len(store.problems)
         if size <= self._free_bytes:
             self._free_bytes -= size

@@ -101,11 +101,11 @@ class DocumentTimeouts:
         self._count = count
 
     async def head(self, opening: Awaitable[Response]) -> Response:
-        """FetchError beyond the time for a head."""
+        """Awaits a response within the time for a head; FetchError after that."""
         return await self._timed(opening, self._head_seconds, self._head_timeout)
 
     async def chunks(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
-        """FetchError where the body is slower than the minimum rate, or over the time for a document."""
+        """Yields a body; FetchError where it is slower than the minimum rate, or over the time for a document."""
         # A chunk may take read_seconds regardless of the rate; many small chunks must keep the rate.
         limits, iterator = self._limits, aiter(chunks)
         before, wire_bytes = self.seconds, 0
@@ -125,7 +125,7 @@ class DocumentTimeouts:
             yield chunk
 
     async def _timed(self, awaitable: Awaitable[T], seconds: float, timeout_error: Callable[[], FetchError]) -> T:
-        """Adds the time it took to `seconds`."""
+        """Awaits with a timeout, and adds the time it took to `seconds`."""
         started = self._clock()
         try:
             async with asyncio.timeout(seconds) as deadline:

@@ -54,7 +54,7 @@ class LogEntry:
 
 
 class ChangeLog:
-    """StateError where the state cannot be read or written."""
+    """The log of a state that is open. StateError where the state cannot be read or written."""
 
     def __init__(self, state: State) -> None:
         self._state = state

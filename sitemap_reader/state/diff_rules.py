@@ -105,8 +105,9 @@ class DocumentChanges:
         self.entry_only += entry and not lastmod and old.lastmod is not None
 
     def update_history(self, history: History, entries: int) -> History:
-        """A lastmod that changes alone is normal, as the page changes and its entry does not."""
-        # Only where over half of the entries do so at once does it count: that is how a generated stamp looks.
+        """The history with these changes added."""
+        # A lastmod that changes alone is normal, as the page changes and its entry does not. It counts only where over
+        # half of the entries do so at once: that is how a generated stamp looks.
         lastmod_only = self.lastmod_only if self.lastmod_only * 2 > entries else 0
         return attrs.evolve(
             history,

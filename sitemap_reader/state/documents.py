@@ -124,7 +124,7 @@ class SiteDocuments:
         return DocumentCache(self._started, trust, documents, names)
 
     def get(self, url: str) -> DocumentRow:
-        """Inserted if there is none."""
+        """The row of a document; inserted if there is none."""
         parameters = (self._site, url, micros(self._started), micros(self._started), self._run)
         self._db.execute(
             "INSERT INTO document (site, url, first_seen, last_seen, run) VALUES (?, ?, ?, ?, ?)"
@@ -153,7 +153,7 @@ class SiteDocuments:
         return same_bytes and row.authorities is not None and row.authorities == _authorities(outcome)
 
     def keep(self, row: DocumentRow, outcome: Outcome) -> None:
-        """Not modified, skipped, or the same bytes. It is not `fine` where a limit left out some of its entries."""
+        """Records that a document is unchanged; it is not `fine` where a limit left out some of its entries."""
         fine = int(outcome.complete)
         validators = _validators(outcome, self._started)
         if outcome.status is None:  # not requested: everything else stays
@@ -238,7 +238,7 @@ class SiteDocuments:
         return {"lastmod": lastmod, "precision": precision, "read_at": micros(self._started)}
 
     def _store_children(self, row: DocumentRow, outcome: Outcome) -> bool:
-        """False if they are over _MAX_CHILDREN."""
+        """Stores the children of an index; False if they are over _MAX_CHILDREN."""
         self._db.execute("DELETE FROM child WHERE document = ?", (row.id,))
         if outcome.entries > _MAX_CHILDREN:
             return False
@@ -344,7 +344,7 @@ class SiteDocuments:
 
 
 def stored_documents(db: sqlite3.Connection, site: int, where: str = "", *parameters: Any) -> list[DocumentRow]:
-    """In the order of their discovery."""
+    """The rows of a site's documents, in the order of their discovery."""
     rows = db.execute(f"SELECT {_COLUMNS} FROM document WHERE site = ? {where} ORDER BY id", (site, *parameters))
     return [decode_value(_row, row) for row in rows.fetchall()]
 

@@ -50,7 +50,7 @@ class Listing(NamedTuple):
 
     @classmethod
     def of_row(cls, document: int, stated: Stated, nested: str | None) -> Self:
-        """DamagedValue for values that no row has."""
+        """The listing of a row; DamagedValue for values that no row has."""
         if type(document) is not int or (nested is not None and not decode_value(nested_digests, nested)):
             raise DamagedValue
         return cls(document, *unpack_stated(stated), nested)
@@ -90,7 +90,7 @@ def moment(number: int) -> datetime:
 
 
 def record_of(loc: str, listing: Listing, sitemap: str | None) -> UrlRecord:
-    """Without nested values."""
+    """The record of a listing, without nested values."""
     lastmod, precision = lastmod_of(listing.lastmod, listing.precision)
     return UrlRecord(loc, lastmod, precision, changefreq_of(listing.changefreq), listing.priority, sitemap=sitemap)
 
@@ -210,7 +210,7 @@ class Rows:
         return scanner.common_prefix(store, self.urls.start, self.urls.stop)
 
     def sorted(self, prefix: str) -> list[Any]:
-        """Row by row, by key: key, stated value, digests (unless `nested` is None), loc without this prefix."""
+        """All rows by their keys: key, stated value, digests (unless `nested` is None), loc without this prefix."""
         store: Any = self.urls.store
         if not isinstance(store, ObjectColumns):
             columns = self.keys, self.stated, self.nested
@@ -237,7 +237,7 @@ class StoredRows:
 
     @classmethod
     def of(cls, keys: list[int], stated: list[Stated], nested: list[str | None]) -> Self:
-        """DamagedValue for keys that no row has."""
+        """The rows of these columns; DamagedValue for keys that no row has."""
         if not {*map(type, keys)} <= {int}:
             raise DamagedValue
         return cls(keys, stated, nested if any(nested) else None)

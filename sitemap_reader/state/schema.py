@@ -293,7 +293,7 @@ class DamagedValue(Exception):
 
 
 def decode_value(decode: Callable[[Stored], Decoded], value: Stored) -> Decoded:
-    """DamagedValue where the function cannot read the value."""
+    """What a function makes of a stored value; DamagedValue where it cannot read it."""
     try:
         return decode(value)
     except (
@@ -314,7 +314,7 @@ def json_text(value: Any) -> str:
 
 
 def only_row(rows: sqlite3.Cursor) -> Any:
-    """Of a query that has exactly one in every state."""
+    """The row of a query that has exactly one in every state."""
     row = rows.fetchone()
     if row is None:
         raise DamagedValue
@@ -322,7 +322,7 @@ def only_row(rows: sqlite3.Cursor) -> Any:
 
 
 def state_version() -> int:
-    """Files of earlier versions are migrated (docs/versions.md)."""
+    """The version of the states that are written; files of earlier ones are migrated (docs/versions.md)."""
     return len(_MIGRATIONS)
 
 
@@ -546,7 +546,7 @@ PRAGMA cache_size = -{CACHE_KIB};
 
 
 def temporary_database(schema: str) -> sqlite3.Connection:
-    """Deleted when it is closed; in memory up to CACHE_KIB, beyond that in a temporary file without a name."""
+    """A database with these tables, deleted when it is closed; beyond CACHE_KIB in a temporary file without a name."""
     db = sqlite3.connect("", isolation_level=None, check_same_thread=False)
     allow_interrupts(db)
     db.executescript(f"{_TEMPORARY_SETTINGS}{schema}BEGIN;")

@@ -129,7 +129,7 @@ class StateSync:
         self._urls = SiteUrls(db, site_id, secret, plan.on, 0 if baseline is None else run)
 
     def cache(self, *, knows_documents: bool = True) -> DocumentCache:
-        """Without documents if all are to be read."""
+        """The cache of the crawl; without documents if all are to be read."""
         with sqlite_errors(self._state.name):
             cache = self._documents.cache(self._plan.trust_lastmod)
         return cache if knows_documents and not self._plan.full else attrs.evolve(cache, documents={})

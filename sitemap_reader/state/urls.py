@@ -293,7 +293,7 @@ class SiteUrls:
         return row and str(row[0])
 
     def _store(self, document: DocumentRow, values: list[Any], width: int) -> None:
-        """Rows as Rows.sorted() returns their values: `width` of each, 4 with nested ones."""
+        """Stores rows, as Rows.sorted() returns their values: `width` of each, 4 with nested ones."""
         start = 0
         while left := (len(values) - start) // width:
             rows = min(_ROWS_AT_ONCE, 1 << left.bit_length() - 1)  # a power of two, so that there are few statements
@@ -304,7 +304,7 @@ class SiteUrls:
     def unlist(
         self, document: DocumentRow, listed: Collection[int], now: datetime, cause: Departure, *, expires: bool
     ) -> None:
-        """Moves the URLs of a document whose keys are not `listed` to `unlisted`; of a feed (`expires`) for good."""
+        """Moves URLs of a document that are not `listed` to `unlisted`; with `expires` (a feed) none is removed."""
         stored = self._select(_OF_DOCUMENT, {"document": document.id})
         parameters = {
             **self._parameters(document, [key for key in stored if key not in listed]),

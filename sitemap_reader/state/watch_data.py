@@ -34,13 +34,13 @@ class StoredResponse:
 
 
 class WatchData:
-    """StateError where the state cannot be read or written."""
+    """Reads and writes the values of a watch in a state that is open; StateError where that fails."""
 
     def __init__(self, state: State) -> None:
         self._state = state
 
     def sites(self) -> dict[str, dict[str, Any]]:
-        """By the name of the site."""
+        """Name of each site in the state -> the watch's values of it."""
         with sqlite_errors(self._state.name):
             rows = self._state.db.execute("SELECT name, watch FROM site").fetchall()
         return {name: _object(text) for name, text in rows}
@@ -64,7 +64,7 @@ class WatchData:
             self._state.db.execute(_DELETE_IDLE_RUNS, {"site": site})
 
     def responses(self, site: str, since: datetime) -> dict[str, StoredResponse]:
-        """By URL, of those received since a time."""
+        """URL -> response, of those that a site's visits received since a time."""
         with sqlite_errors(self._state.name):
             rows = self._state.db.execute(_RESPONSES, (site, micros(since))).fetchall()
             return {
@@ -73,7 +73,7 @@ class WatchData:
             }
 
     def keep_response(self, site: str, response: StoredResponse) -> None:
-        """In place of an earlier one; commits."""
+        """Stores a response in place of an earlier one; commits."""
         values = (response.url, micros(response.at), response.status, json_text(response.headers))
         with self._state.transaction():
             self._state.db.execute(
@@ -82,7 +82,7 @@ class WatchData:
             )
 
     def forget_responses(self, site: str, urls: Iterable[str]) -> None:
-        """Commits."""
+        """Deletes the responses of these URLs; commits."""
         with self._state.transaction():
             self._state.db.executemany(
                 "DELETE FROM response WHERE url = ? AND site = (SELECT id FROM site WHERE name = ?)",

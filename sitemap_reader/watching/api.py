@@ -242,7 +242,7 @@ class _LoopSink:
             self._consumed = change.seq
 
     def end(self, *, is_handled: bool) -> None:
-        """`is_handled`: the change that the loop has in hand is delivered."""
+        """Lets no more changes pass; `is_handled`: the one that the loop has in hand is delivered."""
         with self._lock:
             if is_handled and not self.has_ended:
                 self._consumed = self._in_hand

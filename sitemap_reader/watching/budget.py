@@ -58,7 +58,7 @@ class TokenBucket:
         return cls(per_hour / HOUR, burst, burst)
 
     def available(self, now: float) -> float:
-        """Negative after more requests than there were tokens for."""
+        """The requests that may be made now; negative after more than that."""
         if now > self.at:
             if self.at > -inf:
                 self.tokens = min(self.tokens + (now - self.at) * self.per_second, self.burst)

@@ -62,9 +62,9 @@ class ChangeFeed:
         return await self._thread.run(self._log.cursor, sink, self._clock())
 
     async def move_cursor(self, sink: str, seq: int) -> None:
-        """As ChangeLog.move_cursor(): when it returns, that is durable."""
+        """Records durably that a sink has received all changes up to this number."""
         await self._thread.run(self._log.move_cursor, sink, seq, self._clock())
 
     async def prune(self, before: datetime, sinks: Collection[str]) -> None:
-        """As ChangeLog.prune()."""
+        """Deletes entries from before a time that all of these sinks have received."""
         await self._thread.run(self._log.prune, before, sinks)

@@ -152,7 +152,7 @@ class ChangeStreams:
         return response
 
     async def _wait(self, seq: int, seconds: float) -> bool:
-        """False where there was no change after `seq` in this time, or the server ends."""
+        """Waits for a change after `seq`; False where there was none in this time, or the server ends."""
         return await first_of(self._feed.wait_beyond(max(seq, 0)), self._stopped.wait(), seconds=seconds)
 
 
@@ -166,7 +166,7 @@ class _ChangeQuery:
 
     @classmethod
     def of(cls, request: web.Request, limits: ServerLimits, last_seq: int) -> _ChangeQuery:
-        """UsageError for values that are no numbers, or out of range."""
+        """That of a request. UsageError for values that are no numbers, or out of range."""
         if unknown := [*request.query.keys() - {"after", "limit", "wait"}]:
             raise UsageError(f"parameter {unknown[0][:40]!r} is unknown: give after, limit or wait")
         # A browser resumes with this header and the first URL.

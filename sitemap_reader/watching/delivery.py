@@ -85,7 +85,7 @@ class Delivery:
         return 0.0 if self._entry is None else max(0.0, (self._clock() - self._entry.at).total_seconds())
 
     def start(self) -> asyncio.Task[None]:
-        """BrokenPipeError where the reader of stdout has ended, StateError where the state cannot be read."""
+        """Begins to deliver, once; the task raises BrokenPipeError where stdout's reader has ended, StateError."""
         self._task = asyncio.create_task(self._run(), name=self.sink.name)
         return self._task
 
@@ -227,7 +227,7 @@ class DeadLetters:
 
 @attrs.frozen
 class Redelivered:
-    """How many entries were delivered, and how many are dead letters again."""
+    """How many entries a redelivery has delivered, and how many are dead letters again."""
 
     delivered: int
     failed: int

@@ -124,7 +124,7 @@ class PingReceiver:
         return Receipt()
 
     async def run(self) -> None:
-        """Raises what the watcher raises."""
+        """Decides on the received pings, until it is cancelled; raises what the watcher raises."""
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._decide_all())

@@ -35,7 +35,7 @@ class RateTable:
     _full_at: OrderedDict[str, float] = attrs.field(factory=OrderedDict, init=False)  # when the bucket is full again
 
     def wait_seconds(self, key: str, now: float) -> float:
-        """0 where the key has a token now."""
+        """How long until the key has a token; 0 where it has one now."""
         full_at = max(self._full_at.get(key, now), now)
         wait = full_at + self.rate.seconds * (1 - self.rate.burst) - now
         return wait if wait > _ROUNDING_SECONDS else 0.0

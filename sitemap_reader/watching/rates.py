@@ -145,7 +145,7 @@ class ChangeRate:
         return not isclose(self.seconds, self.prior.seconds, rel_tol=1e-4)
 
     def move_to(self, prior: Prior) -> None:
-        """Keeps what the checks have added to the prior."""
+        """Replaces the prior, and keeps what the checks have added to it."""
         events, seconds = self.events - self.prior.events, self.seconds - self.prior.seconds
         self.events = max(prior.events + events, prior.events * _LEAST_KEPT)
         self.seconds = max(prior.seconds + seconds, prior.seconds * _LEAST_KEPT)
@@ -163,7 +163,7 @@ class ChangeRate:
 
     @property
     def per_second(self) -> float:
-        """The mean over whole days."""
+        """The mean number of changes a second, over whole days."""
         return self.events / self.seconds
 
     def expected(self, since: float, until: float) -> float:
@@ -227,7 +227,7 @@ class ChangeRate:
 
     @classmethod
     def from_json(cls, values: object, start: Prior = _OTHER_FORMAT) -> ChangeRate:
-        """`start` stands for what is missing, or what to_json() cannot have returned."""
+        """The estimate that to_json() returned; `start` stands for what is missing, or what it cannot have returned."""
         known: dict[str, Any] = values if isinstance(values, dict) else {}
         totals: Any = [known.get(name) for name in ("events", "seconds")]
         hours: Any = known.get("hours")
@@ -259,7 +259,7 @@ class Population:
     logs: float = attrs.field(default=attrs.Factory(lambda: _ASSUMED * (_digamma(_START_EVENTS) - log(_START_EVENTS))))
 
     def add(self, rate: ChangeRate, sign: int = 1) -> None:
-        """Adds the estimate of a document, or takes it back with the sign -1; without a check it is ignored."""
+        """Adds the present estimate of a document, or takes it back with the sign -1; without a check it is ignored."""
         if not rate.is_checked:
             return
         weight = sign * min(rate.start.events / _START_EVENTS, 1.0)
@@ -335,7 +335,7 @@ class SignalRecord:
 
     @classmethod
     def from_json(cls, values: object) -> SignalRecord:
-        """Zeros for values that to_json() cannot have returned."""
+        """The counts that to_json() returned; zeros for values that it cannot have returned."""
         known: dict[str, Any] = values if isinstance(values, dict) else {}
         counts: list[Any] = [known.get(field.name) for field in attrs.fields(cls)]
         if not _are_counts(counts) or any(

@@ -72,7 +72,7 @@ class Source:
 
 @attrs.define(eq=False)
 class Host:
-    """Its documents are looked at in one visit."""
+    """A host, whose documents are looked at in one visit."""
 
     name: str
     bucket: TokenBucket
@@ -139,7 +139,7 @@ class Schedule:
     # --- documents ---
 
     def add(self, key: Key, host: str, rate: ChangeRate, looked_at: float, *, source: Key | None = None) -> None:
-        """looked() revises `rate` in place; `source`: the index that signals changes; `looked_at` -inf: never."""
+        """Adds or replaces a document, whose `rate` looked() revises; the index `source` signals its changes."""
         self.remove(key)
         place = self._host(host)
         signals = None if source is None else self._source(source)
@@ -151,7 +151,7 @@ class Schedule:
         self._plan(document)
 
     def remove(self, key: Key) -> None:
-        """Removes the host with its last document, too; an unknown key is ignored."""
+        """Removes a document, and its host with the last one; an unknown key is ignored."""
         document = self._documents.pop(key, None)
         if document is None:
             return
@@ -176,7 +176,7 @@ class Schedule:
         return self._documents[key].rate
 
     def source(self, source: Key) -> SignalRecord:
-        """That of a new source is empty."""
+        """The record of a source of signals, to be stored; that of a new source is empty."""
         return self._source(source).record
 
     def set_source(self, source: Key, record: SignalRecord) -> None:
@@ -291,21 +291,21 @@ class Schedule:
         return at if at > now else None
 
     def pause(self, host: str, until: float) -> None:
-        """Its Retry-After or Crawl-delay ends then."""
+        """Makes no visit of a host before a time: the end of its Retry-After or Crawl-delay."""
         place = self._hosts.get(host)
         if place is not None:
             place.not_before = until
             self._call(place)
 
     def postpone(self, key: Key, until: float) -> None:
-        """Also where the document is pinged."""
+        """Has a document looked at no sooner than a time, also where it is pinged; an unknown key is ignored."""
         document = self._documents.get(key)
         if document is not None and until > document.not_before:
             document.not_before = until
             self._plan(document)
 
     def begin_visit(self, host: str) -> None:
-        """Without a document that is due; the host need not have documents."""
+        """Begins a visit without a document that is due; the host need not have documents."""
         place = self._host(host)
         place.visited, place.version = {}, -1
 

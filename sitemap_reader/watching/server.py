@@ -54,7 +54,7 @@ _LOG.addHandler(logging.NullHandler())  # otherwise Python prints to stderr wher
 
 @attrs.frozen
 class Listen:
-    """`host` is an IP address or a name, without brackets."""
+    """An address to listen on: `host` is an IP address or a name, without brackets."""
 
     host: str
     port: int
@@ -87,7 +87,7 @@ def parse_listen(text: str) -> Listen:
 
 
 def check_token(token: str | None, listen: Listen) -> None:
-    """UsageError where a token is missing or too short; the message does not contain it."""
+    """Raises UsageError where a token is missing or too short; the message does not contain it."""
     hint = f"make one with `openssl rand -hex 32`, and set the environment variable {TOKEN_VARIABLE} to it"
     if token is None:
         if not listen.is_loopback:
@@ -209,7 +209,7 @@ class _Connection(web.RequestHandler):
 
     @property
     def is_waiting(self) -> bool:
-        """For its client to send a request, or to take an answer."""
+        """Whether it waits for its client to send a request, or to take an answer."""
         return self._stall is not None or not self._is_handling
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -483,7 +483,7 @@ _PARAMETERS: Mapping[str, Callable[[str], Any]] = {
 
 
 def _site_query(parameters: Mapping[str, str]) -> SiteQuery:
-    """UsageError for parameters or values that there are not."""
+    """The SiteQuery of a query string; UsageError for parameters or values that there are not."""
     if unknown := [*parameters.keys() - _PARAMETERS.keys()]:
         raise UsageError(f"parameter {unknown[0][:40]!r} is unknown: give {', '.join(_PARAMETERS)}")
     try:

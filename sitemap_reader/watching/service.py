@@ -33,7 +33,7 @@ _SECOND_SIGNAL_SECONDS: Final = 1.0
 
 @attrs.frozen
 class ServerPlan:
-    """The fields are the arguments of server.serve(); `accept` is that of PingReceiver."""
+    """The server of a watch: the fields are the arguments of server.serve(); `accept` is that of PingReceiver."""
 
     listen: str
     accept: Accept = "known"

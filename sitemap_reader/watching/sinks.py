@@ -230,7 +230,7 @@ class FileSink:
         self._close()
 
     def _compress_rotated(self) -> None:
-        """Also files of a process that was killed before."""
+        """Compresses renamed files; also those of a process that was killed before."""
         rotated = re.compile(rf"{re.escape(self._path.stem)}-\d{{8}}T\d{{6}}Z(-\d+)?{re.escape(self._path.suffix)}")
         for path in sorted(self._path.parent.iterdir()):
             if rotated.fullmatch(path.name):
@@ -595,7 +595,7 @@ class RedisStreamSink:
 
 
 def _options_of(query: str) -> dict[str, str]:
-    """UsageError for unknown ones and invalid values."""
+    """The options in a URL; UsageError for unknown ones and invalid values."""
     options = dict(parse_qsl(query, keep_blank_values=True))
     if unknown := [*options.keys() - {*_OPTIONS}]:
         raise UsageError(f"{', '.join(sorted(unknown))}: a URL of Redis has the options {' and '.join(_OPTIONS)}")

@@ -100,7 +100,7 @@ class Stores:
     _turn: asyncio.Lock = attrs.field(factory=asyncio.Lock, init=False)
 
     async def run(self, function: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs) -> Result:
-        """StateFailed where the state cannot be read or written."""
+        """Returns the result of a call in the thread. StateFailed where the state cannot be read or written."""
         async with self._turn:
             try:
                 return await self.thread.run(function, *args, **kwargs)
@@ -136,7 +136,7 @@ class Visit:
     _next: _Changes = attrs.field(factory=lambda: _Changes(), init=False)
 
     async def run(self) -> None:
-        """StateFailed where the state cannot be written: then nothing of its last document is."""
+        """Makes the visit. StateFailed where the state cannot be written: then nothing of its last document is."""
         sync, responses = await self._stores.run(self._open)
         self.fetcher = VisitFetcher(self._reader.fetcher_of(sync.target), responses, self._clock, self._on_request)
         self.postponed = sync.state_sync.postponed

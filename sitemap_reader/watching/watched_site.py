@@ -86,7 +86,7 @@ class WatchedSite:
 
     @property
     def urls(self) -> int:
-        """Each as often as it is listed."""
+        """The number of URLs that its sitemaps list, each as often as it is listed."""
         return sum(document.entries for document in self.documents.values())
 
     @property
@@ -96,7 +96,7 @@ class WatchedSite:
         return max(due, self.paused_until)
 
     def robots_since(self, now: datetime) -> datetime:
-        """From this time on a stored robots.txt may be used."""
+        """The time from which a stored robots.txt may be used."""
         return now if self.refreshes else now - timedelta(seconds=self._robots_seconds)
 
     @property
@@ -108,7 +108,7 @@ class WatchedSite:
         return self.name, url
 
     def ping(self, url: str, now: float) -> None:
-        """Its document is due at once, unless too many pings of the site were wrong."""
+        """Takes a ping: its document is due at once, unless too many of those of the site were wrong."""
         self.was_pinged = True
         if self.left:
             self.left.add(url)
@@ -368,7 +368,7 @@ class Signals:
         return self.site.schedule.is_due(self.site.key(url), self.now) and self._take()
 
     def on_request(self, url: str) -> None:
-        """Of a document, robots.txt, a redirect, another try."""
+        """Counts a request: of a document, robots.txt, a redirect, another try."""
         self.requested.add(url)
         self.site.schedule.requests_made(self.site.domain, 1, self.now)
 

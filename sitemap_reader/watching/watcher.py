@@ -153,7 +153,7 @@ class Watcher:
 
     @property
     def stopping_seconds(self) -> float:
-        """Since stop() was called first."""
+        """How long ago stop() was called first; 0 if it was not."""
         return 0.0 if self._stopped_at is None else time.monotonic() - self._stopped_at
 
     def _seconds_to_wait(self, now: float) -> float:
