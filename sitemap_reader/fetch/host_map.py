@@ -140,10 +140,9 @@ class MappedFetcher:
         """
         is_staging, mapped = self._map.is_staging(url), self._map.lacks_scheme(url)
         if (is_staging or mapped) and is_robots_txt(url):
-            yield Response(404, {}, AsyncChunks(iter(())), url)
+            yield Response(404, {}, AsyncChunks(), url)
         elif is_staging:
-            location = self._map.production_url(url, url)
-            yield Response(301, {"location": location}, AsyncChunks(iter(())), url)
+            yield Response(301, {"location": self._map.production_url(url, url)}, AsyncChunks(), url)
         elif mapped:
             raise FetchError(
                 f"not requested: {mapped} is mapped, and {origin(url)} is not",

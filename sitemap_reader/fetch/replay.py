@@ -29,7 +29,7 @@ from ..serialize.jsonl import stamp
 from .client import Response, http_url_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from .client import Fetcher
 
@@ -198,7 +198,7 @@ class ReplayFetcher:
         """Opens the recorded response; the request `headers` are ignored."""
         body = self._body_path(url)
         if body is None:
-            yield Response(404, {}, AsyncChunks(iter(())), url)
+            yield Response(404, {}, AsyncChunks(), url)
             return
         check_inside(body, self._folder)
         check_inside(headers_path(body), self._folder)
@@ -234,8 +234,8 @@ def file_chunks(file: BinaryIO | None, error: FetchError | None) -> Iterator[byt
 class AsyncChunks(AsyncIterator[bytes]):
     """An asynchronous iterator over a synchronous one; unlike an asynchronous generator, it need not be closed."""
 
-    def __init__(self, chunks: Iterator[bytes]) -> None:
-        self._chunks = chunks
+    def __init__(self, chunks: Iterable[bytes] = ()) -> None:
+        self._chunks = iter(chunks)
 
     async def __anext__(self) -> bytes:
         for chunk in self._chunks:

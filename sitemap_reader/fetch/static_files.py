@@ -52,9 +52,9 @@ class StaticFilesFetcher:
     async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
         found = self._find(url)
         if isinstance(found, str):
-            yield Response(301, {"location": found}, AsyncChunks(iter(())), url)
+            yield Response(301, {"location": found}, AsyncChunks(), url)
         elif found is None:
-            yield Response(404, {}, AsyncChunks(iter(())), url)
+            yield Response(404, {}, AsyncChunks(), url)
         else:
             with open_file(found) as file:
                 fields = {"content-length": str(os.fstat(file.fileno()).st_size)}
@@ -106,9 +106,9 @@ class OneDocumentFetcher:
     @asynccontextmanager
     async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
         if url == self.url:
-            yield Response(200, {}, AsyncChunks(iter((self._body,))), url)
+            yield Response(200, {}, AsyncChunks((self._body,)), url)
         elif is_robots_txt(url):
-            yield Response(404, {}, AsyncChunks(iter(())), url)
+            yield Response(404, {}, AsyncChunks(), url)
         else:
             message = f"not read: only {self.url} was given, and no request is made"
             raise FetchError(message, transient=False, remedy="try the folder that has it")

@@ -88,7 +88,7 @@ class WarcFetcher:
             # A robots.txt that cannot be fetched would forbid all.
             if response is None and self.damage and rest != "/robots.txt":
                 raise FetchError(f"not found; {self.damage}", transient=False, remedy="")
-            yield response or Response(404, {}, AsyncChunks(iter(())), url)
+            yield response or Response(404, {}, AsyncChunks(), url)
 
     def has(self, url: str) -> bool:
         """Whether a response for a URL was recorded, or why there was none."""

@@ -36,7 +36,6 @@ from .documents import (
 )
 from .host_queue import HostQueues, backoff
 from .links import Links, WaitingDocuments
-from .plan import Plan
 from .responses import REFUSED, Follow, RulesByStatus, code_of, is_refusal, judge, with_remedy
 from .robots_policy import RobotsPolicy
 from .robots_rules import ALLOW_ALL, disallow_all
@@ -48,9 +47,7 @@ if TYPE_CHECKING:
     from ..model.problems import Problem
     from .documents import Event, Listed
     from .host_queue import HostQueue
-    from .plan import Seed
-
-__all__ = ["Frontier", "Plan"]
+    from .plan import Plan, Seed
 
 # The work of one call, as robots_rules.Rules.effort() counts it: the caller has other things to do in between. Of a
 # hundred thousand documents that robots.txt forbids none is in flight, and nothing else would end the call.

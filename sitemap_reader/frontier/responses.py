@@ -45,7 +45,7 @@ _WALL_HEADERS = ("x-amzn-waf-action", "cf-mitigated")
 _WALL_ACTIONS = frozenset({"challenge", "captcha", "block"})
 # The root of others has the name of the format.
 _FORMATS_OF_BODIES: dict[str, str] = {Format.RSS: "RSS", Format.ATOM: "Atom", Format.TEXT: "a list of URLs"}
-_BUSY = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
+BUSY = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})  # a Retry-After counts
 
 
 @attrs.frozen
@@ -95,7 +95,7 @@ def judge(request: DocumentRequest, head: Head, limits: Limits, today: datetime)
         return "read"
     elif head.status == HTTPStatus.NOT_MODIFIED and head.is_conditional:
         return "unchanged"
-    if head.status in _BUSY:
+    if head.status in BUSY:
         return _busy(request, head, limits, today)
     return Refuse(_failed(head, transient=500 <= head.status <= 599))
 

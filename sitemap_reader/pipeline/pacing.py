@@ -242,7 +242,7 @@ class Slot:
         pause = await self._pacing.turn(host, host.waiting, self._waiting)
         if pause:
             headers = {"retry-after": str(math.floor(pause))}  # rounded up, each refusal would lengthen the pause
-            self.refusal = Response(host.pace.paused_by, headers, AsyncChunks(iter(())), "")
+            self.refusal = Response(host.pace.paused_by, headers, AsyncChunks(), "")
             return
         self._is_held = True
         # The request is sent here: it got its turn a moment before, and the crawl may have wanted it long before.

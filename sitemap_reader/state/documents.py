@@ -125,12 +125,7 @@ class SiteDocuments:
 
     def get(self, url: str) -> DocumentRow:
         """The row of a document; inserted if there is none."""
-        parameters = (self._site, url, micros(self._started), micros(self._started), self._run)
-        self._db.execute(
-            "INSERT INTO document (site, url, first_seen, last_seen, run) VALUES (?, ?, ?, ?, ?)"
-            " ON CONFLICT DO NOTHING",
-            parameters,
-        )
+        self._insert(url, "NOTHING")
         rows = self._rows("AND url = ?", url)
         if len(rows) != 1:  # the index and the table differ
             raise DamagedValue
@@ -168,12 +163,12 @@ class SiteDocuments:
 
     def postpone(self, url: str) -> None:
         """Records that a document is listed, and was not due: what is known of it stays."""
-        now = micros(self._started)
-        self._db.execute(
-            "INSERT INTO document (site, url, first_seen, last_seen, run) VALUES (?, ?, ?, ?, ?)"
-            " ON CONFLICT DO UPDATE SET last_seen = excluded.last_seen, run = excluded.run",
-            (self._site, url, now, now, self._run),
-        )
+        self._insert(url, "UPDATE SET last_seen = excluded.last_seen, run = excluded.run")
+
+    def _insert(self, url: str, on_conflict: str) -> None:
+        now, columns = micros(self._started), "site, url, first_seen, last_seen, run"
+        query = f"INSERT INTO document ({columns}) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO {on_conflict}"
+        self._db.execute(query, (self._site, url, now, now, self._run))
 
     def replace(
         self, row: DocumentRow, outcome: Outcome, *, entries: int, history: History, newest: Lastmod | None

@@ -31,6 +31,7 @@ import orjson
 from ..client.keywords import is_async
 from ..frontier.host_queue import retry_after
 from ..frontier.plan import login_of
+from ..frontier.responses import BUSY
 from ..model.errors import (
     SitemapReaderError,
     UsageError,
@@ -392,7 +393,6 @@ _MIN_SECRET_BYTES, _MAX_SECRET_BYTES = 24, 64  # Standard Webhooks, "Signature s
 # Answers about this body. Others, such as 401 and 404, are about the URL or the receiver: the next body has the same.
 _REJECTED = {400, 409, 413, 415, 422}
 _GONE = 410  # Standard Webhooks: the receiver wants no more
-_WAIT = {429, 503}  # with a Retry-After
 
 
 class WebhookSink:
@@ -482,7 +482,7 @@ class WebhookSink:
             raise DeliveryFailed("answers 410 Gone", is_permanent=True)
         if 300 <= status < 400:
             raise DeliveryFailed(f"answers {status}: redirects are not followed, so name the URL to which it leads")
-        seconds = retry_after(wanted, self._clock()) if status in _WAIT else None
+        seconds = retry_after(wanted, self._clock()) if status in BUSY else None
         raise DeliveryFailed(f"answers {status}", retry_after=seconds, is_rejected=status in _REJECTED)
 
 

@@ -22,7 +22,7 @@ from ..fetch.client import Response
 from ..fetch.replay import AsyncChunks
 from ..frontier.host_queue import retry_after
 from ..frontier.lastmod_trust import TRUSTED_SCORE
-from ..frontier.responses import NO_DOCUMENT, REFUSED, hides_sitemap_lines
+from ..frontier.responses import BUSY, NO_DOCUMENT, REFUSED, hides_sitemap_lines
 from ..frontier.revalidation import NOT_READ
 from ..model.errors import FetchError, StateError, UsageError
 from ..model.internal_errors import internal_error
@@ -63,7 +63,6 @@ _MAX_MOMENTS = 1_000
 _MAX_FAULTS = 5
 _KEPT_HEADERS = ("content-type", "content-encoding", "location")
 _MAX_AGE = re.compile(r"(?:^|[\s,])(?:s-maxage|max-age)\s*=\s*\"?(\d{1,9})", re.IGNORECASE)
-_BUSY = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
 
 
 @attrs.define
@@ -282,7 +281,7 @@ class VisitFetcher:
         if stored is not None:
             at = stored.at.timestamp()
             self.stored_at = at if self.stored_at is None else min(at, self.stored_at)
-            yield Response(stored.status, stored.headers, AsyncChunks(iter([stored.body])), url)
+            yield Response(stored.status, stored.headers, AsyncChunks((stored.body,)), url)
             return
         self.requests += 1
         self.last_request[origin(url)] = self._clock().timestamp()
@@ -302,7 +301,7 @@ class VisitFetcher:
     def _note(self, url: str, response: Response) -> None:
         now, status = self._clock(), response.status
         self.statuses["304" if status == HTTPStatus.NOT_MODIFIED else f"{status // 100}xx"] += 1
-        if status in _BUSY:
+        if status in BUSY:
             self.retry_after = max(self.retry_after, retry_after(response.headers.get("retry-after"), now) or 0.0)
         self.failures += status in REFUSED | NO_DOCUMENT or status >= HTTPStatus.INTERNAL_SERVER_ERROR
         if is_robots_txt(url) and status in range(300, 500) and status not in REFUSED:
