@@ -211,6 +211,7 @@ class ReplayFetcher:
             yield Response(200 if status is None else status, fields, chunks, url)
 
     def has(self, url: str) -> bool:
+        """Whether the response for a URL was recorded."""
         return self._body_path(url) is not None
 
     def has_headers(self, url: str) -> bool:

@@ -90,7 +90,7 @@ class Arrived:
 class Finished:
     """The document was read to its end.
 
-    Where URLs were dropped as out of scope, its Outcome comes when its scope grows no more: see Authorities.scope_of().
+    Where URLs were dropped as out of scope, its Outcome comes when its scope grows no more: see Frontier.scope_of().
     """
 
     outcome: Outcome

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from ..model.problems import Problem
+    from ..parser.normalise.scope import Scope
     from .documents import Event, Listed
     from .host_queue import HostQueue
     from .plan import Plan, Seed
@@ -89,7 +90,7 @@ class Frontier:
         origins = frozenset(each for seed in seeds for each in seed.origins)
         self.policy = policy = RobotsPolicy(plan, self.hosts, events, origins)
         self._documents = KnownDocuments()
-        self.authorities = authorities = Authorities(plan.scope, self._documents)
+        self._authorities = authorities = Authorities(plan.scope, self._documents)
         self._links = Links(plan, self._documents, authorities, policy, events)
         self.pruned = self._links.pruned
         self._waiting = WaitingDocuments(plan, authorities, self._links, policy, events)
@@ -160,6 +161,14 @@ class Frontier:
             self._links.add_document(known)
         return known
 
+    def authorities_of(self, document: Document) -> tuple[str, ...]:
+        """The URL prefixes that a document may list besides its own directory, by what is known now."""
+        return self._authorities.of(document)
+
+    def scope_of(self, document: Document, authorities: tuple[str, ...] | None = None) -> Scope:
+        """The URLs that a document may list, by what is known now, or with the authorities of an earlier time."""
+        return self._authorities.scope_of(document, authorities)
+
     def receive(self, request: DocumentRequest, answer: Answer, now: float, today: datetime) -> bool:
         """Takes an answer to a request. Returns, for a Head, whether more answers follow; ignore it for others.
 
@@ -226,7 +235,7 @@ class Frontier:
     @property
     def _is_decided(self) -> bool:
         """Whether nothing can be decided without another answer."""
-        is_decided = self.authorities.is_propagated and self._links.dates.is_idle
+        is_decided = self._authorities.is_propagated and self._links.dates.is_idle
         return is_decided and not self.hosts.has_skipped(robots_only=self._awaits_robots)
 
     @property
@@ -309,14 +318,14 @@ class Frontier:
             if document.is_robots and request.redirects:
                 self.policy.share(document)
             if request.resume is None:  # a resumed reading keeps its scope: its items are counted
-                document.authorities = self.authorities.of(document)
+                document.authorities = self._authorities.of(document)
             return True
         self._release(document)
         document.ask(network_seconds=request.network_seconds + head.network_seconds)
         if step == "unchanged":
             document.take("304")
             self._processing += 1
-            document.authorities = self.authorities.of(document)
+            document.authorities = self._authorities.of(document)
             return True
         if isinstance(step, Follow):
             self._redirect(document, step)

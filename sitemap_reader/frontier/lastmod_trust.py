@@ -94,6 +94,7 @@ class History:
     batches: tuple[Batch, ...] = ()
 
     def counting(self, entry: bool, lastmod: bool) -> History:
+        """A copy with one more observation: whether an entry changed, and whether its lastmod did."""
         return attrs.evolve(
             self,
             both=self.both + (entry and lastmod),

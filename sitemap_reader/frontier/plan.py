@@ -117,6 +117,8 @@ def login_of(url: str) -> str | None:
 
 @attrs.frozen
 class Plan:
+    """What a crawl fetches, and how."""
+
     scope: ScopeMode = "protocol"
     selection: Selection = attrs.field(factory=Selection)
     trust_lastmod: AutoMode = "auto"  # skip children that an index calls older than the selection: see index_dates.py

@@ -198,7 +198,7 @@ class Crawl:
         while events := self.frontier.take():
             for event in events:
                 if isinstance(event, Listed):
-                    known = self._stored.skipped(event, self.frontier.authorities.of(event.document))
+                    known = self._stored.skipped(event, self.frontier.authorities_of(event.document))
                     if known is None:
                         self.frontier.request(event)
                     else:
@@ -252,7 +252,7 @@ class Crawl:
         timeouts = DocumentTimeouts(
             request.network_seconds, self.frontier.plan.limits, self._clock, self._count_wire_bytes
         )
-        known = self._stored.confirmed(request, self.frontier.authorities.of(request.document))
+        known = self._stored.confirmed(request, self.frontier.authorities_of(request.document))
         headers = self._headers_for(request, {} if known is None else known.conditions)
         fetch = partial(self._fetcher.fetch, without_userinfo(request.url), headers)
         try:

@@ -43,15 +43,16 @@ _PROGRAM = (
 
 @attrs.frozen
 class FallbackResult:
-    """What feedparser found.
+    """What feedparser found: `links` in document order, as written.
 
     `dropped` are links and dates that are not in the feed as feedparser returns them: it corrupts a raw `&`, removes
-    markup within a link, and joins a relative one with an xml:base, not always its own.
+    markup within a link, and joins a relative one with an xml:base, not always its own. `without_link` counts the
+    entries without a link.
     """
 
-    links: tuple[FeedLink, ...] = ()  # in document order, as written
+    links: tuple[FeedLink, ...] = ()
     dropped: tuple[str, ...] = ()
-    without_link: int = 0  # entries
+    without_link: int = 0
 
 
 def feedparser_fallback(
@@ -60,7 +61,7 @@ def feedparser_fallback(
     *,
     limits: Limits = Limits(),  # noqa: B008  frozen
 ) -> FallbackResult:
-    """The links of a feed that only feedparser can read; its bytes are UTF-8.
+    """The links of a feed that only feedparser can read; its bytes are UTF-8, and `url` is not needed for them.
 
     Waits until fewer than two children run, then blocks for at most `limits.fallback_seconds`. FallbackFailed where the
     body is over `limits.max_fallback_bytes`, or the child needs too much time or memory.

@@ -62,7 +62,7 @@ class OutOfScopeUrls:
                 others.append(item)
                 continue
             if kept is None:
-                scope = self._frontier.authorities.scope_of(document, document.authorities)
+                scope = self._frontier.scope_of(document, document.authorities)
                 kept = self._kept[document.original_url] = _Kept(document, scope)
             kept.last.append(item.record)
         if kept is not None and len(kept.last) >= (1 if final else _PACK_URLS):
@@ -77,7 +77,7 @@ class OutOfScopeUrls:
             kept = self._kept.pop(event.url or "", None) if isinstance(event, Outcome) else None
             if kept is not None and isinstance(event, Outcome):
                 yield batch
-                scope = self._frontier.authorities.scope_of(kept.document) if regains else kept.scope
+                scope = self._frontier.scope_of(kept.document) if regains else kept.scope
                 if scope == kept.scope:
                     for _, problems in self._stored(kept, event.url):
                         yield [*problems.values()]
@@ -114,7 +114,7 @@ class OutOfScopeUrls:
         for sample in (*others, *after.samples):
             samples.add(sample)
         outcome.samples = tuple(samples.samples)
-        outcome.authorities = self._frontier.authorities.of(kept.document)
+        outcome.authorities = self._frontier.authorities_of(kept.document)
 
     def _stored(self, kept: _Kept, sitemap: str | None) -> Iterator[tuple[UrlBatch, dict[int, Problem]]]:
         """What was kept; and by index, taken out of it, the problems that say why URLs are out of scope."""

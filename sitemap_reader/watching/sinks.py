@@ -165,6 +165,7 @@ class FileSink:
         self._open: _OpenFile | None = None
 
     async def deliver(self, entry: LogEntry) -> None:
+        """Appends the lines of an entry that the file does not have yet."""
         try:
             await self._thread.run(self._append, entry)
         except OSError as exc:

@@ -167,7 +167,7 @@ def handle_events(seen: Walk, now: float = 0.0) -> None:
                 elif item is event:
                     seen.reported.append(item)
             continue
-        known = seen.cache and seen.cache.skipped(event, frontier.authorities.of(event.document))
+        known = seen.cache and seen.cache.skipped(event, frontier.authorities_of(event.document))
         if known is None:
             frontier.request(event)
         else:
@@ -187,7 +187,7 @@ def answer(seen: Walk, request: DocumentRequest, reply: Reply, now: float, *, se
         return
     body = reply.encode() if isinstance(reply, str) else reply if isinstance(reply, bytes) else b""
     status, headers = reply if isinstance(reply, tuple) else (reply if isinstance(reply, int) else 200, {})
-    known = seen.cache and seen.cache.confirmed(request, frontier.authorities.of(request.document))
+    known = seen.cache and seen.cache.confirmed(request, frontier.authorities_of(request.document))
     if not frontier.receive(request, Head(status, headers, seconds, is_conditional=bool(known)), now, TODAY):
         return
     if known and status == 304:

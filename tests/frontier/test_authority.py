@@ -171,9 +171,9 @@ def test_the_scope_of_a_document_that_is_listed_more_widely_grows_until_its_end(
     assert frontier.next_requests(0.0) == []
     assert frontier.done
     assert SHARED in [each.url for each in frontier.take() if isinstance(each, Outcome)]
-    assert f"{HOST}/" in frontier.authorities.of(reading.document)
-    assert frontier.authorities.scope_of(reading.document).reason(f"{HOST}/x") is None
-    assert frontier.authorities.scope_of(reading.document, reading.document.authorities).reason(f"{HOST}/x") == "path"
+    assert f"{HOST}/" in frontier.authorities_of(reading.document)
+    assert frontier.scope_of(reading.document).reason(f"{HOST}/x") is None
+    assert frontier.scope_of(reading.document, reading.document.authorities).reason(f"{HOST}/x") == "path"
 
 
 def test_indexes_may_widen_a_scope_step_by_step() -> None:
@@ -328,7 +328,7 @@ def test_dropped_urls_wait_until_authorities_are_propagated() -> None:
     while not frontier.done:
         assert frontier.next_requests(0.0) == []
     assert {each.url for each in frontier.take() if isinstance(each, Outcome)} >= {*listed}
-    assert {frontier.authorities.scope_of(request.document).reason(f"{HOST}/x") for request in children} == {None}
+    assert {frontier.scope_of(request.document).reason(f"{HOST}/x") for request in children} == {None}
 
 
 @pytest.mark.slow
