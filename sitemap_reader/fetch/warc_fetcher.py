@@ -116,7 +116,12 @@ class WarcFetcher:
         record = self._verified(file, record)
         head = payload_head = record.http_head()
         if record.type == "revisit" and (head is None or head.status != 304):
-            record = self._verified(file, self._revisited_record(file, record))
+            digest = record.headers.get("warc-payload-digest", "")
+            offset = self._index.payloads.get(digest)
+            original = None if offset is None else WarcRecord(file, offset)
+            if original is None or original.headers.get("warc-payload-digest") != digest:
+                raise self._record_error("is the same as one that is not in this file")
+            record = self._verified(file, original)
             payload_head = record.http_head()
             head = head or payload_head
         if head is None or payload_head is None:
@@ -124,14 +129,6 @@ class WarcFetcher:
         coding = payload_head.headers.get("content-encoding")  # that of the body, which a revisit record may not have
         headers = {**head.headers, **({"content-encoding": coding} if coding else {})}
         return Response(head.status, headers, AsyncChunks(self._chunks(record, payload_head, error)), url)
-
-    def _revisited_record(self, file: BinaryIO, revisit: WarcRecord) -> WarcRecord:
-        digest = revisit.headers.get("warc-payload-digest", "")
-        offset = self._index.payloads.get(digest)
-        record = None if offset is None else WarcRecord(file, offset)
-        if record is None or record.headers.get("warc-payload-digest") != digest:
-            raise self._record_error("is the same as one that is not in this file")
-        return record
 
     def _verified(self, file: BinaryIO, record: WarcRecord) -> WarcRecord:
         """Returns the record, unread; FetchError where it has a digest that does not match, and no CRC of gzip."""

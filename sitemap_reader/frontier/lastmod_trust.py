@@ -55,9 +55,6 @@ TRUSTED_SCORE = 0.9
 _VERDICTS = ((TRUSTED_SCORE, "can be trusted"), (0.5, "are doubtful"), (0.0, "cannot be trusted"))
 
 
-# --- what was observed ---
-
-
 @attrs.frozen
 class Batch:
     """Entries whose lastmods lie within ten minutes, as a build or an import writes them: `count` of them."""
@@ -333,9 +330,6 @@ def _rounded(counts: Counter[int], times: int) -> Counter[int]:
         if count > 1:
             rounded[number // times] += count - 1
     return rounded
-
-
-# --- the verdict ---
 
 
 @attrs.frozen

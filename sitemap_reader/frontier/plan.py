@@ -87,17 +87,12 @@ def _absolute(url: str, target: str) -> str:
     if loc.url is None:
         shown = without_credentials(target)
         raise UsageError(f"{shown!r} is neither a host nor an http or https URL: {loc.notes[-1][1]}")
-    if _is_wrong_ipv4(name := host(loc.url)):
+    name = host(loc.url)
+    parts = name.split(".")
+    is_numeric = len(parts) >= 4 and all(map(str.isdecimal, parts))
+    if is_numeric and (len(parts) > 4 or max(map(int, parts)) > 255):
         raise UsageError(f"{name} is no IP address: it has four numbers from 0 to 255")
     return loc.url
-
-
-def _is_wrong_ipv4(name: str) -> bool:
-    """Whether a host consists of numbers, and these are too many or too large for an address."""
-    parts = name.split(".")
-    if len(parts) < 4 or not all(part.isdecimal() for part in parts):
-        return False
-    return len(parts) > 4 or max(map(int, parts)) > 255
 
 
 def basic(user: str, password: str) -> str:

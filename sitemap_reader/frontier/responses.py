@@ -205,8 +205,6 @@ def _hash(document: Document | None) -> str | None:
     return None if outcome is None else outcome.sha256
 
 
-# --- failures: messages and remedies ---
-
 _WITH_REMEDY = frozenset({"F01", "F04", "F17", "F18"})  # codes with a general remedy; F13 has none
 _LATER = "try again later"
 NO_ROBOTS = "--no-robots (obey_robots=False)"

@@ -77,7 +77,8 @@ class ParseExecutor:
 
     def __init__(self) -> None:
         self._first = ThreadPool("sitemap-reader-parse-first")
-        self._others = ThreadPool("sitemap-reader-parse", min(_cores(), _MAX_THREADS))
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        self._others = ThreadPool("sitemap-reader-parse", min(cores, _MAX_THREADS))
 
     async def parse(self, parser: DocumentParser, chunks: AsyncIterator[bytes]) -> AsyncGenerator[ParserItems, None]:
         """Yields the items of a body, until the bytes end or no more are needed."""
@@ -125,9 +126,3 @@ async def run_fallback(fallback: FeedFallback, body: bytes, url: str | None, *, 
     finally:
         cancelled.set()
         await thread.close()
-
-
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

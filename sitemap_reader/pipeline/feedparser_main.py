@@ -143,8 +143,6 @@ def _valid_reference(match: re.Match[bytes]) -> bytes:
     return match[0] if is_character else b"&#xFFFD;"
 
 
-# --- texts of the document -----------------------------------------------------------------------------------
-
 _LINK_ELEMENTS = ("link", "item", "entry")  # the last two: CDF has the link in an attribute
 _LINK_ATTRIBUTES = frozenset({"href", "url", "uri", "lastmod"})
 _DATE_ELEMENTS = (

@@ -254,7 +254,10 @@ class Slot:
             async for chunk in chunks:
                 self._lend_soon()
                 yield chunk
-                await self._take_back()
+                self._stop_lending()
+                if not self._is_held:
+                    await self._pacing.turn(self._host, self._host.resuming, self._waiting)
+                    self._is_held = True
         self.end()
 
     def end(self) -> None:
@@ -281,9 +284,3 @@ class Slot:
         if self._is_held:
             self._is_held = False
             self._pacing.free(self._host)
-
-    async def _take_back(self) -> None:
-        self._stop_lending()
-        if not self._is_held:
-            await self._pacing.turn(self._host, self._host.resuming, self._waiting)
-            self._is_held = True

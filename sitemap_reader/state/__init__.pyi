@@ -1,5 +1,3 @@
-from .change_log import ChangeLog as ChangeLog
-from .change_log import LogEntry as LogEntry
 from .diff_rules import DocumentChanges as DocumentChanges
 from .diff_rules import PreviousListings as PreviousListings
 from .diff_rules import change_pieces as change_pieces
@@ -25,5 +23,7 @@ from .state import StoredSite as StoredSite
 from .sync import SyncPlan as SyncPlan
 from .urls import DocumentBuffer as DocumentBuffer
 from .urls import SiteUrls as SiteUrls
+from .watch_data import ChangeLog as ChangeLog
+from .watch_data import LogEntry as LogEntry
 from .watch_data import StoredResponse as StoredResponse
 from .watch_data import WatchData as WatchData

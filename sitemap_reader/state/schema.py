@@ -246,8 +246,6 @@ _MESSAGES: dict[int, tuple[str, bool]] = {
     ),
 }
 
-# --- what the columns hold ---
-
 # Some centuries from the limits of datetime, so that a day can be added to any time.
 _FIRST_SECOND, _LAST_SECOND = -50_000_000_000, 250_000_000_000
 _KINDS = {
@@ -535,8 +533,6 @@ def _migrate(db: sqlite3.Connection, name: str) -> None:
     db.execute("PRAGMA journal_mode = WAL")
     execute_all(db, _SETTINGS)
 
-
-# --- temporary databases ---
 
 _TEMPORARY_SETTINGS = f"""
 PRAGMA journal_mode = OFF;

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ..client.targets import Target
     from ..model.records import WatchedChange
     from ..scale.hosts import HostList
-    from ..state.change_log import LogEntry
+    from ..state.watch_data import LogEntry
     from .sinks import Sink
     from .visit import Visit
     from .watched_site import WatchedSite

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from ..pipeline.executor import ThreadPool
-    from ..state.change_log import ChangeLog, LogEntry
+    from ..state.watch_data import ChangeLog, LogEntry
 
 
 @attrs.define(eq=False, slots=False)

@@ -22,7 +22,7 @@ from ..frontier.host_queue import MAX_RETRY_AFTER_SECONDS
 from ..model.errors import StateError, UsageError, printable
 from ..pipeline.timeouts import is_cancelled
 from ..serialize.jsonl import stamp
-from ..state.change_log import LogEntry
+from ..state.watch_data import LogEntry
 from .sinks import DeliveryFailed, open_locked, remove_incomplete_line, sync_folder, write_all
 from .tasks import first_of
 
@@ -183,9 +183,6 @@ class Delivery:
     def _note(self, exc: Exception) -> None:
         self.status.failures += 1
         self.status.last_error = printable(str(exc))
-
-
-# --- dead letters: what a receiver rejects ---
 
 
 @attrs.frozen

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
     import aiohttp
 
-    from ..state.change_log import LogEntry
+    from ..state.watch_data import LogEntry
 
 
 class DeliveryFailed(SitemapReaderError):

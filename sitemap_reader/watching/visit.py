@@ -46,11 +46,10 @@ if TYPE_CHECKING:
     from ..model.records import Item, SitemapRef
     from ..pipeline.document_parser import Batch
     from ..pipeline.executor import ParseExecutor, ThreadPool
-    from ..state.change_log import ChangeLog
     from ..state.diff_rules import ChangePiece
     from ..state.documents import StoredDocument
     from ..state.state import State
-    from ..state.watch_data import WatchData
+    from ..state.watch_data import ChangeLog, WatchData
 
 # URL, its listing if there is one, whether it is stored with the same scope -> whether to request it now
 DueTest: TypeAlias = "Callable[[str, SitemapRef | None, bool], bool]"

@@ -22,9 +22,8 @@ from ..client.targets import site_target
 from ..model.errors import StateError, UsageError
 from ..parser.normalise.urls import host, registrable_domain
 from ..pipeline.executor import ParseExecutor, ThreadPool
-from ..state.change_log import ChangeLog
 from ..state.state import State, site_name
-from ..state.watch_data import WatchData
+from ..state.watch_data import ChangeLog, WatchData
 from .change_feed import ChangeFeed
 from .options import SITES_AT_ONCE
 from .schedule import Schedule
