@@ -399,13 +399,13 @@ def test_every_document_is_looked_at_and_budgets_hold(rates, per_hour, host, see
         due = schedule.next_due(now)
         assert due is not None
         now = max(now, due)
-        for host, keys in schedule.pop_due(now):
+        for name, keys in schedule.pop_due(now):
             for key in keys:
-                schedule.requests_made(host, 1, now)
-                made[host] += 1
+                schedule.requests_made(name, 1, now)
+                made[name] += 1
                 seen.add(key)
                 schedule.looked(key, now, changed=rng.random() < 0.5)
-            schedule.end_visit(host, now)
+            schedule.end_visit(name, now)
     for count in (*made.values(),):
         assert count <= max(min(host, per_hour) / 4, 4) + min(host, per_hour) * now / HOUR + 1
     assert sum(made.values()) <= max(per_hour / 4, 4) + per_hour * now / HOUR + 1
