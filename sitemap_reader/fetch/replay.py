@@ -252,7 +252,6 @@ def open_file(path: Path) -> BinaryIO:
 
 
 def _read_head(path: Path) -> tuple[int | None, dict[str, str], FetchError | None]:
-    """Reads a `.headers` file: status, headers, and the error that ended the response."""
     fields: dict[str, str] = {}
     text = ""
     if path.is_file():

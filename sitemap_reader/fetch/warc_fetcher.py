@@ -152,7 +152,6 @@ class WarcFetcher:
 
     @contextmanager
     def _translated_errors(self) -> Iterator[None]:
-        """Raises OSError and DamagedRecord as FetchError."""
         try:
             yield
         except OSError as exc:
@@ -265,7 +264,6 @@ class WarcIndex:
                 add(self, record, window)
 
     def _add_response(self, record: WarcRecord, window: bytes) -> None:
-        """Adds a response, or a resource: a document without a head."""
         source = BytesIO(window)
         head = Head(200, {}) if record.type == "resource" else http_head(source) or Head(0, {})
         url = self._put(record, is_not_modified=head.status == 304)
@@ -286,14 +284,12 @@ class WarcIndex:
                 self.responses.put(url, before)
 
     def _add_metadata(self, record: WarcRecord, window: bytes) -> None:
-        """Adds a failure of a recording of ours."""
         url = url_key(record.url)
         if url is not None and ERROR_FIELD in parse_warc_fields(window):
             self.failures.put(url, record.offset)
             self._latest = max(self._latest, record.time)
 
     def _add_warcinfo(self, record: WarcRecord, window: bytes) -> None:
-        """Adds the seeds of a recording of ours."""
         with suppress(ValueError):
             seeds = orjson.loads(parse_warc_fields(window).get(SEEDS_FIELD, "[]"))
             if isinstance(seeds, list):

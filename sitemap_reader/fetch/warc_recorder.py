@@ -208,7 +208,6 @@ def append(path: Path, record_file: BinaryIO) -> None:
 
 @contextmanager
 def _locked(descriptor: int) -> Iterator[None]:
-    """Locks a file against other streams and processes, where the system has flock()."""
     if sys.platform == "win32":
         yield
         return

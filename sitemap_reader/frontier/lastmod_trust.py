@@ -284,16 +284,13 @@ class LastmodEvidence:
             if count < max(_MIN_ENTRIES["dense"], least_share * self.dated):
                 break
             end = last // _SECOND + max(_UNIT_SECONDS[self._level] - 1, 0)
-            batches.append(Batch(self._date(first, last), first // _SECOND, end, count))
+            # The date that all have, as it was stated; of several the day of the first.
+            is_exact = first == last and _UNIT_SECONDS[self._level] <= 1
+            date = format_date(EPOCH + timedelta(microseconds=first), self.precision or "day")
+            date = date if is_exact else date[: PRECISION_CHARACTERS["day"]]
+            batches.append(Batch(date, first // _SECOND, end, count))
             moments = Counter({number: count for number, count in moments.items() if not first <= number <= last})
         return _largest(batches)
-
-    def _date(self, first: int, last: int) -> str:
-        """The date that all have, as it was stated; of several the day of the first."""
-        is_exact = first == last and _UNIT_SECONDS[self._level] <= 1
-        precision = self.precision or "day"
-        text = format_date(EPOCH + timedelta(microseconds=first), precision)
-        return text if is_exact else text[: PRECISION_CHARACTERS["day"]]
 
     def _densest(self, moments: dict[int, int]) -> tuple[int, int, int]:
         """First and last date of the ten minutes that hold most entries, and their number; of equals the shortest."""

@@ -220,7 +220,6 @@ class Links:
         return too_deep or self._decide_by_place(index, ref)
 
     def _decide_by_depth(self, index: Document, ref: SitemapRef) -> LinkDecision | None:
-        """The decision on a child below too many indexes; None for any other."""
         limit = self._plan.limits.max_index_depth
         if index.depth < limit:
             return None
@@ -228,7 +227,6 @@ class Links:
         return LinkDecision(False, "S14", message, incomplete=True, remedy=advice("max_index_depth"))
 
     def _decide_by_place(self, index: Document, ref: SitemapRef) -> LinkDecision:
-        """The decision by where a child is, with the authorities known so far."""
         reason = self._authorities.out_of_scope(ref, self._authorities.passed_on(index))
         if reason is not None:
             message = f"{ref.loc} is on another {reason}, not verified by robots.txt: not read"
@@ -285,7 +283,6 @@ class Links:
             self._pruned.setdefault(loc, reason)
 
     def _verify(self, index: Document, ref: SitemapRef, decision: LinkDecision) -> None:
-        """Has the robots.txt of an out-of-scope child's host requested, as far as the limits allow."""
         limits = self._plan.limits
         if not self._authorities.add_unverified(index, ref, limits.max_documents):
             self._drop(index, ref, decision)

@@ -148,7 +148,6 @@ class Crawl:
         return self.is_stopped or self.over_time is not None
 
     async def _crawl(self) -> None:
-        """Starts the requests that the frontier permits until it is done, or the time is over."""
         await self._emit(self._reported)
         self._watch.start()
         self._loop = asyncio.get_running_loop()
@@ -194,7 +193,6 @@ class Crawl:
         self._out_of_scope.close()
 
     async def _handle_events(self) -> None:
-        """Emits what the frontier reports, and has the documents that it lists requested, but for stored ones."""
         while events := self.frontier.take():
             for event in events:
                 if isinstance(event, Listed):
@@ -244,7 +242,6 @@ class Crawl:
                     await self._send(request, slot)
 
     async def _send(self, request: DocumentRequest, slot: Slot | None) -> None:
-        """Sends one request: its head and its end go to the frontier, its body through a DocumentParser."""
         started = self._clock()
         parser: DocumentParser | None = None
         answer: Failed | Finished
@@ -377,7 +374,6 @@ class Crawl:
         return attrs.evolve(parser.result, rules=rules, robots_body=parser.robots_body)
 
     async def _end(self, request: DocumentRequest, parser: DocumentParser, *, cut: bool = False) -> None:
-        """Emits the last items of a document; `cut`: its bytes broke off."""
         batch = [] if parser.has_ended and not cut else await self._executor.run(parser, parser.end, cut=cut)
         if parser.fallback_request and self._feed_fallback is not None:
             await self._pass_on(request, parser, batch)

@@ -211,7 +211,6 @@ class DocumentParser:
         return self._answer
 
     def _select(self, items: Iterable[ParserItem]) -> ParserItems:
-        """The selected ones of some items that follow each other in the document."""
         selected: ParserItems = []
         for item in items:
             count = len(item) if isinstance(item, UrlBatch) else 1

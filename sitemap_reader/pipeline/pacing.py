@@ -178,7 +178,6 @@ class Pacing:
         self._examine(host)
 
     def _examine(self, host: _Host) -> None:
-        """Starts what may start, as the state of a host has changed."""
         pause = host.pace.paused_until - self.clock()
         if pause > self._plan.limits.max_wait_seconds:
             while (turn := _first(host.waiting)) is not None:
@@ -192,7 +191,6 @@ class Pacing:
             self._line_up(host)
 
     def _line_up(self, host: _Host) -> None:
-        """Queues a host that may start a request, or sets its timer."""
         seconds = host.wait(self.clock())
         if seconds is None or host.is_queued:
             return

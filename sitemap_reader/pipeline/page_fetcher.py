@@ -195,7 +195,6 @@ class PageFetcher:
         return self._frontier.receive(request, answer, self._timer.now(), datetime.now(UTC))
 
     async def _end(self, url: str, outcome: Outcome | None) -> None:
-        """Returns the response for a page whose document has ended."""
         answer = self._answers.get(url)
         host = self._frontier.hosts.for_url(url)
         if answer is None or answer.status == HTTPStatus.TOO_MANY_REQUESTS or host.skip_failure:
@@ -217,7 +216,6 @@ class PageFetcher:
         return answer.url, answer.status
 
     def _failure(self, outcome: Outcome | None) -> Failed:
-        """Why a page has no answer, with the code by which the audit judges it."""
         outcome = outcome or Outcome()
         problem = next((each for each in outcome.samples if each.severity != "warning"), None)
         failed = self._failures.get(outcome.url or "")

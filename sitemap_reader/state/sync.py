@@ -303,7 +303,6 @@ class StateSync:
         return self._open[url]
 
     def _commit(self, **more: Any) -> None:
-        """Commits all changes so far, which the consumer has taken, and the counts of the run."""
         columns = attrs.asdict(self.counts, filter=attrs.filters.exclude("unchanged"))
         columns |= {"sitemaps": self._sitemaps, "not_modified": self._not_modified, **more}
         names = ", ".join(f"{name} = ?" for name in columns)

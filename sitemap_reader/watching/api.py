@@ -29,7 +29,7 @@ from .tasks import first_of
 from .watcher import KEEP_LOG, Watcher, WatchPlan
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Sequence
     from datetime import timedelta
 
     from ..client.targets import Target
@@ -94,22 +94,16 @@ def make_watcher(
     targets, path = _of_shard(hosts, state, given["shard"])
     opened = State(path, create=True, shared_by=max(2, given["sites_at_once"]))
     try:
-        _check_settings(opened, targets, settings)
+        known = opened.settings()
+        for name in (site_name(target.seeds) for target in targets):
+            # What was read with other settings before cannot be compared.
+            if difference := settings_difference(known.get(name, settings), settings):
+                remedy = "give the same options, or name another state"
+                raise UsageError(f"{name} in {opened.name} {difference}", remedy=remedy)
     except BaseException:
         opened.close()
         raise
     return Watcher(targets, opened, plan)
-
-
-def _check_settings(state: State, targets: Iterable[Target], wanted: Mapping[str, Any]) -> None:
-    """UsageError where a site was read with other settings before, as its URLs cannot be compared."""
-    known = state.settings()
-    for target in targets:
-        name = site_name(target.seeds)
-        if difference := settings_difference(known.get(name, wanted), wanted):
-            raise UsageError(
-                f"{name} in {state.name} {difference}", remedy="give the same options, or name another state"
-            )
 
 
 def _of_shard(hosts: HostList, state: str | Path, shard: str | None) -> tuple[list[Target], Path]:

@@ -476,7 +476,6 @@ class WebhookSink:
         return headers
 
     def _check(self, status: int, wanted: str | None) -> None:
-        """DeliveryFailed for any status but 2xx."""
         if 200 <= status < 300:
             return
         if status == _GONE:

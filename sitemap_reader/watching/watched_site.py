@@ -376,7 +376,6 @@ class Signals:
         return self.site.schedule.take(self.site.domain, self.now)
 
     def _compare(self, document: _Document, listing: SitemapRef | None) -> None:
-        """Notes a signal if the index states another lastmod than before."""
         lastmod = _lastmod(listing)
         if listing is None or lastmod is None or lastmod == document.listed:
             return

@@ -266,7 +266,6 @@ class Watcher:
             self._requests.popleft()
 
     async def _keep_up(self) -> None:
-        """Prunes the log once an hour."""
         while True:
             sinks = [delivery.sink.name for delivery in self.deliveries]
             with suppress(StateError):  # reported by the next visit
