@@ -51,7 +51,6 @@ _OVERLAPS = ("path", "slug")
 
 
 def overlap(snapshot: SnapshotTables, by: str) -> Measure:
-    """See Snapshot.overlap()."""
     if by not in _OVERLAPS:
         raise UsageError(keyword="by", value=by, allowed=f"one of {', '.join(_OVERLAPS)}")
     if len(snapshot.sites) < 2:
@@ -88,7 +87,6 @@ def overlap(snapshot: SnapshotTables, by: str) -> Measure:
 
 
 def growth(snapshot: SnapshotTables, others: SnapshotTables | Iterable[SnapshotTables]) -> Measure:
-    """See Snapshot.growth()."""
     snapshots = [snapshot, *_as_snapshots(others)]
     frame = pd.concat([_sizes(each).replace({"site": _site_names(each, snapshot)}) for each in snapshots])
     frame = frame.sort_values("at", kind="stable")
@@ -170,7 +168,6 @@ _RULE = (
 
 
 def churn(snapshot: SnapshotTables, other: SnapshotTables, depth: int) -> Measure:
-    """See Snapshot.churn()."""
     if not hasattr(other, "pages"):
         raise UsageError(f"churn() takes an earlier Snapshot, and not {other!r}: {_how_to_load(other)}")
     if snapshot.read_at and other.read_at and other.read_at > snapshot.read_at:

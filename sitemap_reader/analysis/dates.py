@@ -129,7 +129,6 @@ def _counts_and_sizes(pages: pd.DataFrame, noun: str) -> tuple[pd.Series[Any], p
 
 
 def cadence(snapshot: SnapshotTables, freq: str) -> Measure:
-    """See Snapshot.cadence()."""
     histories = site_histories(snapshot)
     freq = freq_name(freq, PERIODS)
     period = PERIODS[freq]
@@ -191,7 +190,6 @@ _NO_HOUR = "none"
 
 
 def weekday_hour(snapshot: SnapshotTables, tz: str) -> Measure:
-    """See Snapshot.weekday_hour()."""
     histories = site_histories(snapshot)
     try:
         zone = ZoneInfo(tz)
@@ -266,7 +264,6 @@ _AGE_CLASSES = (*_AGES, _OLDER, _UNDATED, _FUTURE)
 
 
 def freshness(snapshot: SnapshotTables) -> Measure:
-    """See Snapshot.freshness()."""
     histories = site_histories(snapshot)
     pages = dated_pages(snapshot)
     pages["age"] = _age_class(pages, snapshot)
@@ -338,7 +335,6 @@ def _no_date(rows: int) -> pd.Series[Any]:
 
 
 def calendar(snapshot: SnapshotTables, freq: str) -> Measure:
-    """See Snapshot.calendar()."""
     if freq not in _FREQS:
         raise UsageError(keyword="freq", value=freq, allowed=f"one of {', '.join(_FREQS)}")
     period = PERIODS[freq]
@@ -438,7 +434,6 @@ def _batch(pages: pd.DataFrame, period: Any, freq: str) -> str:
 
 
 def new(snapshot: SnapshotTables, since: Any, depth: int, *, by_language: bool) -> Measure:
-    """See Snapshot.new()."""
     start = make_window(since, None, "keep", snapshot.at).since
     if start is None:
         raise UsageError(keyword="since", allowed="a date such as 2026-05-31 or an age such as 7d")
@@ -601,7 +596,6 @@ def _verdict(history: History) -> str:
 
 
 def lastmod_trust(snapshot: SnapshotTables) -> Measure:
-    """See Snapshot.lastmod_trust()."""
     histories = sitemap_histories(snapshot)
     rows = [{"site": site, "sitemap": sitemap, **_trust_row(history)} for (site, sitemap), history in histories.items()]
     frame = pd.DataFrame(rows, columns=[*_TRUST_COLUMNS]).astype({"score": float, "coverage": float})

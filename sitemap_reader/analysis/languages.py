@@ -164,7 +164,6 @@ _LANGUAGES_RULE = (
 
 
 def languages(snapshot: SnapshotTables) -> Measure:
-    """See Snapshot.languages()."""
     pages = page_languages(snapshot)
     counts = pages["source"].value_counts()
     pages["language"] = pages["language"].fillna(UNKNOWN)
@@ -208,7 +207,6 @@ _RULE = (
 
 
 def hreflang(snapshot: SnapshotTables) -> Measure:
-    """See Snapshot.hreflang()."""
     links = hreflang_links(snapshot)
     links = links.assign(language=own_languages(links, links).fillna(_NONE))
     links = links[links["loc"] != links["href"]]

@@ -66,7 +66,6 @@ def _section_text(depth: int, *, by_language: bool) -> str:
 
 
 def sections(snapshot: SnapshotTables, depth: int, *, by_language: bool) -> Measure:
-    """See Snapshot.sections()."""
     pages = pages_with_newest(snapshot)
     section = section_of(snapshot, depth, by_language=by_language).rename("section")
     by = pages.groupby(["site", section], sort=False)
@@ -96,7 +95,6 @@ _MEDIA = ("images", "videos", "news", "alternates")
 
 
 def media_coverage(snapshot: SnapshotTables, depth: int, *, by_language: bool) -> Measure:
-    """See Snapshot.media_coverage()."""
     pages = page_frame(snapshot)
     pages["section"] = section_of(snapshot, depth, by_language=by_language)
     for name in _MEDIA:
@@ -141,7 +139,6 @@ _NONE = "none"
 
 
 def changefreq_priority(snapshot: SnapshotTables) -> Measure:
-    """See Snapshot.changefreq_priority()."""
     pages = page_frame(snapshot, "changefreq", "priority", "lastmod", "lastmod_precision")
     states_day = ~pages["lastmod_precision"].isin(["year", "month"])
     pages["age"] = days_between(pages["lastmod"], snapshot.at).where(states_day)
@@ -188,7 +185,6 @@ _TREE_RULE = (
 
 
 def tree(snapshot: SnapshotTables) -> Measure:
-    """See Snapshot.tree()."""
     documents = _documents(snapshot)
     places = [
         (row, depth, parent) for _, part in documents.groupby("site", sort=False) for row, depth, parent in _nest(part)

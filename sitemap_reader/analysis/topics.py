@@ -37,7 +37,6 @@ _MAX_N = 5
 
 
 def slug_ngrams(snapshot: SnapshotTables, n: int, *, top: int, skip: Iterable[str], stop_words: bool) -> Measure:
-    """See Snapshot.slug_ngrams()."""
     if type(n) is not int or not 1 <= n <= _MAX_N:
         raise UsageError(keyword="n", value=n, allowed=f"a number of words from 1 to {_MAX_N}")
     _check_top(top)
@@ -255,7 +254,6 @@ def _titles(snapshot: SnapshotTables) -> pd.DataFrame:
 
 
 def topics(snapshot: SnapshotTables, *, top: int, skip: Iterable[str], stop_words: bool) -> Measure:
-    """See Snapshot.topics()."""
     _check_top(top)
     skipped = words_to_skip(skip)
     stated = stated_languages(snapshot) if stop_words else {}
