@@ -1,7 +1,4 @@
-"""Compares two dumps or state files: paths or records go in; new, updated and removed URLs come out.
-
-Imports client/ and all folders below it.
-"""
+"""Compares two dumps or state files: new, updated and removed URLs."""
 
 import lazy_loader
 

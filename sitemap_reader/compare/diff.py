@@ -1,8 +1,7 @@
 """diff(): compares two dumps, states or streams of records by URL, by the rules of a sync and in constant memory.
 
-In: OLD and NEW, each a path, Snapshot, State, binary stream or iterable of records. Out: Changes, new and updated ones
-in the order of NEW, then removed ones in the order of OLD. Both sides are read into a temporary SQLite database, which
-sorts their listings by URL.
+New and updated URLs come in the order of NEW, then removed ones in the order of OLD. Both sides are read into a
+temporary SQLite database, which sorts their listings by URL.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ Batch: TypeAlias = (
 
 @attrs.define
 class Side:
-    """One of the two sides. What is counted of it is complete once batches() was read."""
+    """What is counted of a side is complete once batches() was read."""
 
     name: str
     last: int = attrs.field(default=0, init=False)  # the place of the last URL or line
@@ -69,7 +68,7 @@ class Side:
         raise NotImplementedError
 
     def rows(self, secret: bytes, before: int) -> Iterator[tuple[Any, ...]]:
-        """The rows of the table `listing`, with places behind `before`."""
+        """Rows of the table `listing`, with places behind `before`."""
         for places, sites, records, lines, digests in self.batches():
             rows = Rows.of(batch_of(None, records), secret)
             nested = digests or rows.nested or [None] * len(places)
@@ -88,8 +87,6 @@ class Side:
 
 @attrs.define
 class DumpSide(Side):
-    """A dump, as its numbered lines."""
-
     numbered: Iterator[tuple[int, JsonObject]]
 
     def batches(self) -> Iterator[Batch]:
@@ -176,11 +173,6 @@ def open_side(source: Source, name: str, files: ExitStack) -> Side:
     return DumpSide(name, ((number, checked({**json_object}, name, number)) for number, json_object in json_objects))
 
 
-def _is_read_once(source: Any) -> bool:
-    """Whether a source is a binary stream or an iterator, which is empty once it has been read."""
-    return hasattr(source, "read") or (hasattr(source, "__iter__") and iter(source) is iter(source))
-
-
 def with_stamp(json_object: JsonObject) -> JsonObject:
     """The line with a lastmod as a dump has it: other tools may leave out the zone, or the time."""
     lastmod = json_object.get("lastmod")
@@ -194,7 +186,6 @@ def with_stamp(json_object: JsonObject) -> JsonObject:
 
 
 def is_state(path: str) -> bool:
-    """Whether the file is an SQLite database, by its first bytes."""
     with open_file(path) as file:
         return file.read(len(SQLITE)) == SQLITE
 
@@ -274,30 +265,24 @@ ORDER BY difference.rank
 
 def compare(old: Side, new: Side, on: On) -> Changes:
     """Reads both sides to their ends, and finds the differences."""
-    db = temporary_database(_SCHEMA)
-    try:
-        with temp_database_errors():
-            return _compare(db, old, new, on)
-    except BaseException:
-        db.close()
-        raise
-
-
-def _compare(db: sqlite3.Connection, old: Side, new: Side, on: On) -> Changes:
     secret = os.urandom(16)
-    db.executemany(_LIST, old.rows(secret, 0))
-    db.executemany(_LIST, new.rows(secret, old.last))
-    for side in (old, new):
-        if on == "lastmod" and "lastmod" not in side.known():
-            raise UsageError(f"{side.name} has no lastmod at all, so nothing can be compared by it")
-    compared = [name for name in COMPARED[on] if name in old.known() & new.known()]
-    by_site = all("site" in side.keys or not side.urls for side in (old, new))
-    counts = Counter(unchanged=0)
-    listings = db.execute(_SORTED, (by_site,))
-    db.executemany(_INSERT, _differences(listings, frozenset(compared), counts, old.last, old.last + new.last))
-    notes = *_missing_keys(old, new, compared, COMPARED[on]), *_missing_urls(old, new)
-    changes = Changes(ChangeCounts(**counts), notes, "site" in old.keys | new.keys, db)
-    weakref.finalize(changes, db.close)
+    with temp_database_errors(), ExitStack() as on_error:
+        db = temporary_database(_SCHEMA)
+        on_error.callback(db.close)
+        db.executemany(_LIST, old.rows(secret, 0))
+        db.executemany(_LIST, new.rows(secret, old.last))
+        for side in (old, new):
+            if on == "lastmod" and "lastmod" not in side.known():
+                raise UsageError(f"{side.name} has no lastmod at all, so nothing can be compared by it")
+        compared = [name for name in COMPARED[on] if name in old.known() & new.known()]
+        by_site = all("site" in side.keys or not side.urls for side in (old, new))
+        counts = Counter(unchanged=0)
+        listings = db.execute(_SORTED, (by_site,))
+        db.executemany(_INSERT, _differences(listings, frozenset(compared), counts, old.last, old.last + new.last))
+        notes = *_missing_keys(old, new, compared, COMPARED[on]), *_missing_urls(old, new)
+        changes = Changes(ChangeCounts(**counts), notes, "site" in old.keys | new.keys, db)
+        weakref.finalize(changes, db.close)
+        on_error.pop_all()
     return changes
 
 
@@ -354,7 +339,8 @@ def diff(old: Source, new: Source, *, on: On = "any") -> Changes:
     """
     if on not in COMPARED:
         raise UsageError(keyword="on", value=on, allowed=f"one of {', '.join(COMPARED)}")
-    if old is new and _is_read_once(old):
+    source: Any = old
+    if old is new and (hasattr(source, "read") or (hasattr(source, "__iter__") and iter(source) is iter(source))):
         raise UsageError("old and new are the same stream, which can be read only once: give two streams")
     with ExitStack() as files:
         # Both are opened before one is read: a missing NEW raises at once.

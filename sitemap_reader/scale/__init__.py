@@ -1,7 +1,4 @@
-"""Reads the sitemaps of very many hosts on a Dask cluster (extra `dask`).
-
-In: a list of hosts. Out: a folder of Parquet files, summed up by a Harvest. Imports client/ and the layers below it.
-"""
+"""Reads the sitemaps of very many hosts on a Dask cluster (extra `dask`) into a folder of Parquet files."""
 
 import lazy_loader
 

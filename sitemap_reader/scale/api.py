@@ -1,8 +1,4 @@
-"""harvest(): a list of hosts in; a folder of Parquet files, and a Harvest that sums it up, out.
-
-Checks the keywords, writes the plan of a new harvest or checks that of a resumed one, and has cluster.py read the
-shards that are not done.
-"""
+"""harvest(): checks the keywords and the plan of a resumed harvest, and has cluster.py read the shards not done."""
 
 from __future__ import annotations
 
@@ -101,7 +97,6 @@ def _resumed_plan(
 
 
 def _check_settings(previous: HarvestPlan, wanted: dict[str, Any], what: str) -> None:
-    """UsageError where settings differ from those of a plan."""
     differences = settings_difference({**previous.settings, "shards": previous.shards}, wanted)
     if differences:
         raise UsageError(f"{what} {differences}", remedy="keep the settings, or name another folder")

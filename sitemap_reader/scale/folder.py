@@ -62,7 +62,7 @@ SUMS = ("urls", "sitemaps", "problems", "bytes_wire")
 
 @attrs.define
 class HostRow:
-    """A row of the table of hosts: the result of reading one, from `read_at` on, which took `seconds`."""
+    """The result of reading a host, from `read_at` on, which took `seconds`."""
 
     site: str
     domain: str
@@ -97,10 +97,7 @@ class HarvestCancelled(SitemapReaderError):
 
 @attrs.frozen
 class HarvestPlan:
-    """The plan of a harvest: `settings` are those that rows depend on, `dates` the filters resolved when it began.
-
-    `started` is a UTC timestamp.
-    """
+    """`settings` are those that rows depend on, `dates` the filters resolved when it began, `started` in UTC."""
 
     hosts: int
     hosts_sha256: str
@@ -231,16 +228,11 @@ class HarvestFolder:
         """Deletes what a killed harvest left unfinished; the shards that are not done."""
         left = self.pending_shards(shards)
         for shard in left:
-            self.remove_outputs(shard)
+            for path in (self.manifest_path(shard), self.state(shard), *(self.table(name, shard) for name in TABLES)):
+                path.unlink(missing_ok=True)
         shutil.rmtree(self.unfinished, ignore_errors=True)
         self.attempts.mkdir(parents=True, exist_ok=True)
         return left
-
-    def remove_outputs(self, shard: int) -> None:
-        self.manifest_path(shard).unlink(missing_ok=True)
-        self.state(shard).unlink(missing_ok=True)
-        for name in TABLES:
-            self.table(name, shard).unlink(missing_ok=True)
 
     def new_attempt(self, shard: int) -> Path:
         """A new folder to write a shard's files in; those of earlier attempts are removed, so that they cannot publish.
@@ -274,11 +266,6 @@ def _remove_folder(folder: Path) -> None:
 
 
 def part_name(shard: int) -> str:
-    """The name of a shard's files.
-
-    >>> part_name(7)
-    'part-00007'
-    """
     return f"part-{shard:05}"
 
 
@@ -333,13 +320,12 @@ class ShardWriter:
             raise
 
     def add_urls(self, piece: ChangePiece, site: str) -> None:
-        """Adds URLs of a host, in a harvest with a state changes: the URLs of a batch are new."""
+        """With a state the URLs of a batch are new."""
         self._sinks["urls"].write_changes(piece, site=site, is_new=self.state is not None)
         self.rows["urls"] += len(piece)
 
     def add_item(self, item: Item, site: str) -> None:
-        """Adds an Outcome or a Problem of a host; other items are ignored."""
-        table = _TABLES.get(type(item))
+        table = {Outcome: "sitemaps", Problem: "problems"}.get(type(item))
         if table is not None:
             self._write(table, to_dict(item, site=site))
 
@@ -389,6 +375,3 @@ class ShardWriter:
             blocks.has_failed = True  # else ParquetSink writes a footer as it is freed
         self._exit_stack.close()
         shutil.rmtree(self._path, ignore_errors=True)
-
-
-_TABLES: dict[type, str] = {Outcome: "sitemaps", Problem: "problems"}

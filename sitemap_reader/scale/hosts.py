@@ -1,4 +1,4 @@
-"""The hosts of a harvest: a list in; targets without duplicates, and the shard of each, out.
+"""The hosts of a harvest, and the shard of each.
 
 All hosts of a registrable domain are in one shard, so that one task limits the requests to it. The shard depends on the
 domain and the number of shards only: a host stays in its shard when others join the list.
@@ -24,10 +24,7 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class HostList:
-    """`targets` in their order, with their `domains`; the number of duplicates; invalid lines, each with its reason.
-
-    Lines count from 1.
-    """
+    """`targets` in their order, with their `domains`; `refused`: numbers of invalid lines, each with its reason."""
 
     targets: tuple[str, ...]
     domains: tuple[str, ...]
@@ -36,7 +33,6 @@ class HostList:
 
     @property
     def sha256(self) -> str:
-        """The digest of the targets, by which a list is recognised."""
         return hashlib.sha256("\n".join(self.targets).encode()).hexdigest()
 
 
@@ -108,7 +104,6 @@ def domain_of(target: str) -> str:
 
 
 def by_domain(targets: Iterable[str]) -> dict[str, list[str]]:
-    """Domain -> its targets, in their order."""
     domains: dict[str, list[str]] = {}
     for target in targets:
         domains.setdefault(domain_of(target), []).append(target)

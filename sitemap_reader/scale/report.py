@@ -1,7 +1,4 @@
-"""Progress and result of a harvest: events of workers and manifests of shards in, a HarvestProgress or a Harvest out.
-
-ProgressTracker adds up while it runs and estimates the end; load_harvest() sums up the manifests in the folder.
-"""
+"""Progress and result of a harvest, summed up from events of workers and manifests of shards."""
 
 from __future__ import annotations
 
@@ -60,8 +57,6 @@ class HarvestProgress:
 
 
 class ProgressTracker:
-    """Adds up the progress of shards; now() returns the totals."""
-
     def __init__(self, hosts: int, shards: int, finished: Iterable[dict[str, Any]], dashboard: str) -> None:
         """`finished` are the manifests of an earlier run of the harvest."""
         self._hosts = hosts
@@ -187,7 +182,8 @@ class Harvest:
         return sum(self.verdicts.values())
 
     def __str__(self) -> str:
-        urls = f"{count_of(self.urls, 'URL')} from {self._hosts()}"
+        done, hosts = self.hosts_done, count_of(self.hosts, "host")
+        urls = f"{count_of(self.urls, 'URL')} from {hosts if done == self.hosts else f'{done:,} of {hosts}'}"
         parts = [f"{count_of(self.rows.get('urls', 0), 'change')}; {urls} read" if self.has_state else urls]
         found = ((self.verdicts.get(name), words) for name, words in VERDICT_WORDS.items())
         parts += [f"{count:,} {words}" for count, words in found if count]
@@ -206,10 +202,6 @@ class Harvest:
         if self.shards_done != self.shards:
             parts.append(f"{self.shards - self.shards_done:,} of {count_of(self.shards, 'shard')} not done")
         return ", ".join(parts)
-
-    def _hosts(self) -> str:
-        done = self.hosts_done
-        return count_of(done, "host") if done == self.hosts else f"{done:,} of {count_of(self.hosts, 'host')}"
 
 
 def load_harvest(folder: str | os.PathLike[str]) -> Harvest:

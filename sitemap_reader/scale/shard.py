@@ -1,4 +1,4 @@
-"""Reads one shard of a harvest on a worker: the hosts of the shard in, its Parquet files and manifest out.
+"""Reads one shard of a harvest on a worker.
 
 A HarvestConfig, checked keywords of harvest(), is sent to the workers. Several hosts are read at once, those of one
 registrable domain one after the other. A shard that has a manifest is not read again; one that fails leaves no files.
@@ -101,7 +101,7 @@ class _HostReader:
         return left or _verdict(run)
 
     async def _read_all_batches(self, run: CrawlRun) -> tuple[HostVerdict, str] | None:
-        """Writes all batches; the verdict where the host is skipped or has failed, else None."""
+        """The verdict where the host is skipped or has failed, else None."""
         async with aclosing(run.crawl.batches()) as batches:
             while True:
                 try:
@@ -152,7 +152,7 @@ def _verdict(run: CrawlRun) -> tuple[HostVerdict, str | None]:
     return "nothing", "its sitemaps list no URL"
 
 
-# The interval between reports of progress.
+# Between reports of progress.
 PROGRESS_SECONDS = 1.0
 
 
@@ -170,8 +170,6 @@ def harvest_shard(
 
 
 class _ShardReader:
-    """One attempt at a shard."""
-
     def __init__(
         self, folder: HarvestFolder, shard: int, config: HarvestConfig, on_progress: Callable[[ShardProgress], None]
     ) -> None:
@@ -187,7 +185,7 @@ class _ShardReader:
         self._totals: dict[str, Any] = {"hosts": 0, "verdicts": {}, **dict.fromkeys(SUMS, 0), "given_up": []}
 
     async def read(self) -> dict[str, Any]:
-        """Reads all hosts, then publishes the files; the manifest."""
+        """The manifest."""
         started = time.monotonic()
         shared_by = self._config.hosts["hosts_at_once"] if self._config.hosts["state"] else None
         writer = ShardWriter(self._folder, self._number, state_shared_by=shared_by)
@@ -220,7 +218,6 @@ class _ShardReader:
         self._on_progress(self._progress())
 
     async def _read_some(self, writer: ShardWriter, waiting: Iterable[tuple[str, list[str]]]) -> None:
-        """Reads waiting domains, one host after the other."""
         for domain, targets in waiting:
             for target in targets:
                 progress = self._running[target] = ShardProgress()
@@ -246,7 +243,7 @@ class _ShardReader:
         return progress
 
     async def _report_regularly(self, writer: ShardWriter) -> None:
-        """Reports progress once in an interval, and checks that this attempt still has the shard."""
+        """Also checks that this attempt still has the shard."""
         while True:
             self._on_progress(self._progress())
             await asyncio.sleep(PROGRESS_SECONDS)
@@ -272,7 +269,7 @@ class HarvestConfig:
         return {"state": self.hosts["state"], **settings}
 
     def settings(self) -> dict[str, Any]:
-        """All settings that the rows depend on, as JSON values."""
+        """All settings that the rows depend on."""
         filters, reader = with_defaults(FilterOptions, self.filters), with_defaults(ReaderOptions, self.reader_options)
         dates = {name: _text_of(value) for name, value in filters.items() if name in ("since", "until", "undated")}
         if "trust_lastmod" in self.filters:
@@ -320,5 +317,4 @@ def make_config(options: Mapping[str, Any]) -> HarvestConfig:
 
 
 def _text_of(value: Any) -> str | None:
-    """A date as text, as it was given."""
     return value if value is None else stamp(value) if isinstance(value, datetime) else str(value)

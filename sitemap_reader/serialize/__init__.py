@@ -1,7 +1,4 @@
-"""Converts records to and from JSON lines, CSV, Arrow and Parquet; declares their schema; reads dump files.
-
-Imports model/ only.
-"""
+"""Converts records to and from JSON lines, CSV, Arrow and Parquet; declares their schema; reads dump files."""
 
 import lazy_loader
 

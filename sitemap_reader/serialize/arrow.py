@@ -1,7 +1,6 @@
 """UrlBatches or JSON objects -> Arrow record batches, and from these a Parquet file.
 
-Batches converts objects row by row, and UrlBatches column by column. ParquetSink writes row groups as they fill. Types
-are those of schema.py, never inferred. pyarrow is imported on first use. Never opens a file.
+Types are those of schema.py, never inferred. pyarrow is imported on first use.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Buffered writing of whole records to a binary stream, and gzip and zstd streams.
 
-In: records as bytes. Out: blocks of some 64 KiB; a record is buffered for a fraction of a second at most, so that
-writing is cheap and a pipe is up to date. Never opens or closes the stream, and never parses a record. zstd is in
+A record is buffered for a fraction of a second at most, so that writing is cheap and a pipe is up to date. zstd is in
 Python from 3.14 on; before, it needs backports.zstd, which is imported on first use.
 """
 
@@ -32,7 +31,7 @@ FLUSH_SECONDS = 0.25
 
 
 class ByteStream(Protocol):
-    """The interface of a file or pipe; `write` may take only a part, and returns its size."""
+    """A file or pipe; `write` may take only a part, and returns its size."""
 
     def write(self, data: bytes, /) -> int | None: ...
     def flush(self) -> None: ...
@@ -119,14 +118,12 @@ class Sink:
         raise NotImplementedError
 
     def write_urls(self, batch: UrlBatch, *, site: str | None = None) -> None:
-        """Writes many URLs; `site` is a key of each."""
         from .jsonl import to_dict
 
         for record in batch.records():
             self.write(to_dict(record, site=site))
 
     def flush(self) -> None:
-        """Writes what is buffered and complete."""
         self._out.flush()
 
     def close(self) -> None:
@@ -182,7 +179,6 @@ class Compressed:
             self._block, self._end = self._compressor.FLUSH_BLOCK, self._compressor.FLUSH_FRAME
 
     def write(self, data: bytes, /) -> int:
-        """Compresses all the data; its size."""
         self._pass_on(self._compressor.compress(data))
         return len(data)
 
@@ -191,7 +187,6 @@ class Compressed:
         self._out.flush()
 
     def finish(self) -> None:
-        """Writes the rest, and the end; once."""
         self._pass_on(self._compressor.flush(self._end))
         self._out.flush()
 

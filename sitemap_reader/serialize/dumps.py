@@ -1,7 +1,6 @@
-"""Reads dumps: JSON lines, plain or compressed, or Parquet -> JSON objects, records or UrlBatches in file order.
+"""Reads dumps, JSON lines, plain or compressed, or Parquet, lazily and in file order.
 
-numbered_objects() yields JSON objects, numbered_records() the records of these, in_batches() many of them at a time.
-Reads lazily and keeps no line. Data that is not a dump is a UsageError with file and line, and what to try.
+Data that is not a dump is a UsageError with file and line, and what to try.
 """
 
 from __future__ import annotations
@@ -112,30 +111,17 @@ class _Ahead(io.RawIOBase):
 def _json_objects(stream: BinaryIO | _Body, name: str) -> Iterator[tuple[int, JsonObject]]:
     is_first = True
     for number, line in _lines(stream, name):
-        json_object = _parsed(line)
-        if json_object is _BLANK:
+        bare = line.removeprefix(_BOM).strip()
+        if not bare:
             continue
+        try:
+            json_object = orjson.loads(bare)
+        except orjson.JSONDecodeError:
+            json_object = None
         if type(json_object) is not dict:
-            raise _no_line(name, number, line, is_first=is_first)
+            raise _no_line(name, number, line, bare, is_first=is_first)
         yield number, checked(json_object, name, number)
         is_first = False
-
-
-_BLANK = object()
-
-
-def _parsed(line: bytes) -> Any:
-    """The value of a line; None where it is not JSON, _BLANK where it is blank."""
-    try:
-        return orjson.loads(line)
-    except orjson.JSONDecodeError:
-        bare = line.removeprefix(_BOM).strip()
-    if not bare:
-        return _BLANK
-    try:
-        return orjson.loads(bare)
-    except orjson.JSONDecodeError:
-        return None
 
 
 def _lines(stream: BinaryIO | _Body, name: str) -> Iterator[tuple[int, bytes]]:
@@ -169,8 +155,7 @@ def checked(json_object: JsonObject, name: str, number: int) -> JsonObject:
     return json_object
 
 
-def _no_line(name: str, number: int, line: bytes, *, is_first: bool) -> UsageError:
-    bare = line.removeprefix(_BOM).strip()
+def _no_line(name: str, number: int, line: bytes, bare: bytes, *, is_first: bool) -> UsageError:
     place, shown = f"{name}:{number}", _shown(bare)
     if bare.startswith(b"{") and not line.endswith(b"\n"):
         return UsageError(
@@ -269,7 +254,7 @@ def _plain(value: Any) -> Any:
 
 
 def numbered_records(numbered: Iterable[tuple[int, JsonObject]], name: str) -> Iterator[tuple[int, Line]]:
-    """The records of numbered JSON objects; UsageError, with the line, for one that is not of its type."""
+    """The records of numbered JSON objects; UsageError as of record_at()."""
     for number, json_object in numbered:
         yield number, record_at(name, number, json_object)
 
@@ -337,7 +322,7 @@ class Dump:
         raise NotImplementedError
 
     def numbered(self) -> Iterator[tuple[int, JsonObject]]:
-        """The lines as numbered_objects() yields them."""
+        """As numbered_objects()."""
         raise NotImplementedError
 
     @property
@@ -401,7 +386,6 @@ def open_file(path: str | os.PathLike[str]) -> BinaryIO:
 
 
 def is_warc_name(name: str) -> bool:
-    """Whether a name is that of a WARC file, or of a folder named like one."""
     return name.lower().endswith(WARC_SUFFIXES)
 
 

@@ -1,14 +1,13 @@
 """Records <-> JSON lines.
 
-to_dict() and json_line() write a record, encode_urls() those of a batch, with keys in the documented order and dates as
-full stamps in UTC; from_json() reads a line back into an equal record, but for the messages of its problems, which a
-line lacks; msgspec checks the types, and nothing is normalised. Never opens a file.
+Keys are in the documented order, dates full stamps in UTC. A line read back gives an equal record, but for the messages
+of its problems, which a line lacks; msgspec checks the types, and nothing is normalised.
 """
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, Required, get_args, get_origin
 
@@ -58,7 +57,10 @@ def to_dict(item: object, *, site: str | None = None) -> dict[str, Any]:
     An object of a subclass has the line of the record, without fields of its own. UsageError for an object of another
     class, and for a date without a zone.
     """
-    write = _TO_DICT.get(type(item)) or _inherited(type(item))
+    kind = type(item)
+    write = _TO_DICT.get(kind) or next((_TO_DICT[each] for each in kind.__mro__ if each in _TO_DICT), None)
+    if write is None:
+        raise UsageError(f"a {kind.__name__} has no JSON line; records, problems and outcomes have")
     json_object = write(item)
     if site is not None:
         json_object["site"] = site
@@ -158,7 +160,6 @@ def _change_object(change: Change) -> dict[str, Any]:
 
 
 def short(problems: tuple[Problem, ...]) -> list[dict[str, Any]]:
-    """The Problems of a record, as its line has them."""
     return [{"code": problem.code, "field": problem.field, "raw": problem.raw} for problem in problems]
 
 
@@ -191,32 +192,20 @@ def _plain(value: Any) -> Any:
 _RECORD_FIELDS: dict[type, tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]] = {}
 
 
-def _typed(kind: str) -> Callable[[Any], dict[str, Any]]:
-    names = [*keys_of(TYPES[kind])]
-
-    def typed(value: Any) -> dict[str, Any]:
-        fields = _plain(value)
-        return {"type": kind, **{name: fields[name] for name in names}}
-
-    return typed
+def _typed_object(kind: str, value: Any) -> dict[str, Any]:
+    fields = _plain(value)
+    return {"type": kind, **{name: fields[name] for name in keys_of(TYPES[kind])}}
 
 
 _TO_DICT: dict[type, Callable[[Any], dict[str, Any]]] = {
     UrlRecord: _url_object,
     SitemapRef: _ref_object,
-    Problem: _typed("problem"),
-    Outcome: _typed("outcome"),
-    Candidate: _typed("candidate"),
+    Problem: partial(_typed_object, "problem"),
+    Outcome: partial(_typed_object, "outcome"),
+    Candidate: partial(_typed_object, "candidate"),
     Change: _change_object,
     WatchedChange: lambda each: {"seq": each.seq, "at": stamp(each.at), **_change_object(each), "site": each.site},
 }
-
-
-def _inherited(kind: type) -> Callable[[Any], dict[str, Any]]:
-    for each in kind.__mro__:
-        if each in _TO_DICT:
-            return _TO_DICT[each]
-    raise UsageError(f"a {kind.__name__} has no JSON line; records, problems and outcomes have")
 
 
 # --- JSON lines -> records --------------------------------------------------------------------------------------------
@@ -294,10 +283,10 @@ def misfits() -> tuple[type[Exception], ...]:
 
 
 def checker(keys: Mapping[str, Any]) -> Callable[[Any], tuple[Any, ...]]:
-    """The function that returns the values of some keys of a JSON object, None where one is absent.
+    """The function that returns the values of these keys of a JSON object, None where one is absent.
 
-    In: the checked_type() of each key. The function raises one of misfits() for a value of another type, and
-    where a key is absent that is never null.
+    It raises one of misfits() for a value that is not of its checked_type(), and where a key is absent that is never
+    null.
     """
     from msgspec import convert, defstruct, field
     from msgspec.structs import astuple

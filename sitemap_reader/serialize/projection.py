@@ -1,7 +1,4 @@
-"""Selects keys of a URL's line: `loc,lastmod,news.title,images.loc` and a JSON object in, a flat object out.
-
-Paths are checked against the type of the line before any line is read. Never opens a file.
-"""
+"""Selects keys of a URL's line, such as `loc,lastmod,news.title,images.loc`, as a flat object."""
 
 from __future__ import annotations
 
@@ -58,7 +55,7 @@ class Fields:
 
     @cached_property
     def has_paths(self) -> bool:
-        """Whether some are parts of a key's value."""
+        """Whether some are parts of a value."""
         return self.roots != {*self.names}
 
     def values(self, json_object: dict[str, Any]) -> list[Any]:
@@ -99,7 +96,6 @@ geo_targeting, amp
         raise UsageError(f"{option}: {exc}") from None
 
 
-@cache
 def all_fields() -> Fields:
     """Every key of a URL's line, in the documented order."""
     return fields_of(UrlRecord)
@@ -118,7 +114,7 @@ def fields_of(record: type) -> Fields:
 
 @cache
 def columns_of(kind: type, *, names_sites: bool = False) -> Fields:
-    """The fields of an attrs class that has no line of its own, such as the rows of a report, and the site."""
+    """The fields of an attrs class that has no line of its own."""
     return _columns({**keys_of(kind), SITE: str} if names_sites else keys_of(kind))
 
 
@@ -195,10 +191,9 @@ def _meant(keys: Iterable[str], steps: Sequence[str], done: int) -> list[str]:
 
 def _leads_somewhere(path: Sequence[str]) -> bool:
     try:
-        _type_at(path)
+        return _type_at(path) is not None
     except _NoField:
         return False
-    return True
 
 
 def _is_number(step: str) -> bool:

@@ -1,26 +1,16 @@
-"""The types of the JSON lines, derived from the annotations of the record classes, and their text for readers of lines.
+"""The types of the JSON lines, derived from model/records.py, and as text for readers of lines.
 
-In: the types of model/records.py, the one declaration. Out: the type of each record's line; JSON Schema, columns for
-DuckDB, dtypes for polars, a schema for Arrow. Readers that infer types from the first lines lose the keys that only
-later lines have. A type is a hint, as get_type_hints() returns it: str, int, float, bool, datetime, dict[str, int]
-(counts by name), Literal, list, tuple, `X | None`, an attrs class or a TypedDict (an object). msgspec.inspect would
-sort the keys of a TypedDict, and `dump` does not import msgspec. Reads no line.
+Readers that infer types from the first lines lose the keys that only later lines have. A type is a hint, as
+get_type_hints() returns it: str, int, float, bool, datetime, dict[str, int] (counts by name), Literal, list, tuple,
+`X | None`, an attrs class or a TypedDict (an object). msgspec.inspect would sort the keys of a TypedDict, and `dump`
+does not import msgspec.
 """
 
 from __future__ import annotations
 
 from datetime import datetime
 from functools import cache, partial
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Literal,
-    NotRequired,
-    TypedDict,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict, get_args, get_origin, get_type_hints
 
 import attrs
 import orjson
@@ -127,7 +117,6 @@ def line_type(record: type) -> Any:
 
 
 def typed_dict(name: str, keys: dict[str, Any], *, total: bool = True) -> Any:
-    """A TypedDict of computed keys."""
     make: Any = TypedDict  # the type checker takes no names that are computed
     return make(name, keys, total=total)
 

@@ -1,7 +1,6 @@
-"""Sinks for URLs: UrlBatches and JSON objects in, bytes of JSONL, CSV, TSV, text or Parquet out.
+"""Sinks that write URLs in the FORMATS, the table at the end.
 
-FORMATS has all that is known of a format, at the end. A sink writes each object as the line of a URL. Lines with "type"
-can only be written as JSONL without fields; for any other sink the caller leaves them out. Never opens a file. The
+Lines with "type" can only be written as JSONL without fields; for any other sink the caller leaves them out. The
 options import this module, so it imports the schema and pyarrow on first use.
 """
 
@@ -68,8 +67,6 @@ def make_sink(format: str, out: Blocks, *, fields: Fields | None = None, guard: 
 
 
 class _Jsonl(Sink):
-    """One JSON object a line; with fields a flat one with every name."""
-
     def __init__(self, out: Blocks, fields: Fields | None, guard: bool) -> None:
         super().__init__(out)
         self._fields = fields
@@ -94,8 +91,6 @@ class _Jsonl(Sink):
 
 
 class _Text(Sink):
-    """The locs, one a line."""
-
     def write(self, json_object: dict[str, Any]) -> None:
         loc = json_object.get("loc")
         if type(loc) is not str or _LINE_END.search(loc):
@@ -133,7 +128,6 @@ class _Table(Sink):
         self._out.write_lines(b"".join([self._row([*row]) for row in zip(*columns, strict=True)]))
 
     def _json_cell(self, value: bytes | None) -> str:
-        """A value as JSON; text stands as it is, but for a guard."""
         if value is None:
             return ""
         return self._text(orjson.loads(value)) if value.startswith(b'"') else value.decode()
@@ -143,7 +137,6 @@ class _Table(Sink):
         self.flush()
 
     def _begin(self) -> None:
-        """Writes the header, once."""
         if not self._has_header:
             self._has_header = True
             self._out.write(self._row([*self._fields.names]))

@@ -1,8 +1,4 @@
-"""Statistics of a site: how many URLs, sitemaps, dates, extensions and problems it has.
-
-UrlBatches, outcomes and problems go in; facts (group, name, count, share) come out. Imports client/ and all folders
-below it.
-"""
+"""Statistics of a site: how many URLs, sitemaps, dates, extensions and problems it has, as Facts."""
 
 import lazy_loader
 

@@ -1,7 +1,6 @@
 """Statistics: counts the items of a crawl or a dump in one pass; facts() returns the numbers of the site.
 
-In: UrlBatches, outcomes and problems, and the time of the report. Out: Facts, group by group. Memory is bounded, except
-for 8 bytes of each distinct loc.
+Memory is bounded, except for 8 bytes of each distinct loc.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#]*@)?([^/?#]*)([^?#]*)")
 
 
 class UrlStatistics:
-    """Counts of URLs by place, extension, hreflang, changefreq and priority; each group takes the number of URLs."""
+    """Each group of facts takes the number of URLs."""
 
     def __init__(self) -> None:
         self._locs, self._sitemaps, self._names = UrlSet(), UrlSet(), UrlSet()
@@ -75,7 +74,6 @@ class UrlStatistics:
             self._priorities.add(format(priority, "g"), count)
 
     def counts(self, urls: int) -> Iterator[Fact]:
-        """Numbers of listings, repetitions, sitemaps and hosts, and of URLs with extensions."""
         repeated = urls - len(self._locs)
         yield Fact("urls", "listed", urls)
         yield Fact("urls", "repeated", repeated, share(repeated, urls))
@@ -90,7 +88,6 @@ class UrlStatistics:
         return self._hosts.facts("hosts", 3, urls)
 
     def sections(self, urls: int) -> Iterator[Fact]:
-        """URLs by section and by depth of the path."""
         yield from self._sections.sections().facts("sections", 10, urls)
         names = {MAX_DEPTH: f"{MAX_DEPTH} and more"}
         depths = [(names.get(depth, str(depth)), count) for depth, count in sorted(self._depths.items())]
@@ -101,7 +98,6 @@ class UrlStatistics:
         return facts("hreflang", self._codes.top(10), urls)
 
     def hints(self, urls: int) -> Iterator[Fact]:
-        """changefreq by count, priority by value."""
         yield from self._changefreqs.facts("changefreq", 7, urls, missing="none")
         yield from self._priorities.facts("priority", 5, urls, order=lambda pair: -float(pair[0]), missing="none")
 
@@ -129,7 +125,7 @@ class _Document:
 
 
 class RunStatistics:
-    """Counts of documents, by final URL, so that redirects to one document count once; and of problems."""
+    """Counts documents by final URL, so that redirects to one document count once, and problems."""
 
     def __init__(self) -> None:
         self._documents: dict[str, _Document] = {}
@@ -141,7 +137,6 @@ class RunStatistics:
         return self._has_run
 
     def add_outcome(self, outcome: Outcome) -> None:
-        """Counts a document; memory grows with their number, which a run limits."""
         self._has_run = True
         if outcome.format == Format.ROBOTS:
             self._robots_failed += not outcome.complete
@@ -156,7 +151,6 @@ class RunStatistics:
             )
 
     def add_problem(self, problem: Problem) -> None:
-        """Counts a problem with a line of its own."""
         self._has_run = True
         self._reported.add(problem.code)
 
@@ -172,7 +166,6 @@ class RunStatistics:
         return dropped.facts("urls dropped", 5)
 
     def documents(self, urls: int) -> Iterator[Fact]:
-        """Sitemaps by result and format, and their bytes by format."""
         states, formats, sizes = TopCounts(), TopCounts(), TopCounts()
         for document in self._documents.values():
             states.add(document.state)
@@ -186,7 +179,7 @@ class RunStatistics:
         yield from sizes.facts("sitemaps bytes", 5, sizes.total)
 
     def problems(self, urls: int) -> Iterator[Fact]:
-        """Problems by code; the lines of a run include those of its URLs."""
+        # The lines of a run include the problems of its URLs.
         return (self._reported if self else self._on_urls).facts("problems", 10)
 
 

@@ -1,8 +1,4 @@
-"""Counters of statistics: names and lastmods in, Facts out.
-
-TopCounts counts by name in bounded memory, LastmodStatistics lastmods. Each add() takes what is counted, and each
-facts() yields the result.
-"""
+"""Counters of statistics: add() takes what is counted, facts() yields the result."""
 
 from __future__ import annotations
 
@@ -147,7 +143,6 @@ class TopCounts:
 
 
 def facts(group: str, pairs: Iterable[Pair], total: int | None = None) -> Iterator[Fact]:
-    """A Fact of each pair of name and count."""
     for name, count in pairs:
         yield Fact(group, name, count, share(count, total))
 
@@ -194,7 +189,7 @@ def as_stated(lastmod: str, precision: str) -> str:
 
 
 class LastmodStatistics:
-    """Counts of lastmods: oldest, newest, most frequent, recent, by precision and period; the evidence against them.
+    """Counts of lastmods, and the evidence against them.
 
     `now` is aware. `clock` is the time of reading; without one that is unknown, and lastmods after `now` are in the
     future. The evidence of each sitemap is counted in bounded memory, and then summed.

@@ -111,13 +111,11 @@ class CodeCounts:
     own: dict[str, Counter[bool]] = attrs.field(factory=lambda: defaultdict(Counter))
 
     def add(self, code: str, folder: str, pages: int = 1) -> None:
-        """Counts pages below a code, in a folder if it is not ""."""
         self.pages[code] += pages
         if folder:
             self.folders[code][folder] += pages
 
     def add_own(self, code: str, language: str, pages: int = 1) -> None:
-        """Counts pages below a code whose hreflang link to themselves states a language."""
         self.own[code][_primary(code) == _primary(language)] += pages
 
     def languages(self) -> set[str]:
@@ -189,7 +187,6 @@ class SectionCounts:
         self._own = TopCounts(_MAX_PLACES)  # language of a page's hreflang link to itself, a space, place
 
     def add(self, urls: UrlBatch) -> None:
-        """Counts URLs, and the languages that they state of themselves."""
         for place, count in _places(urls.locs, urls.text).items():
             self._places.add(_cut(place), count)
         for language, locs in _stated_languages(urls).items():

@@ -1,7 +1,6 @@
 """SitemapReaderLoader: a Crawlee request loader that reads the URLs of sites from their sitemaps.
 
-In: targets and filters. Out: Crawlee's Requests, each with its record, while a task reads the sitemaps. With a key, its
-LoaderState is kept in Crawlee's key-value store. Never fetches a page.
+A task reads the sitemaps. With a key, its LoaderState is kept in Crawlee's key-value store.
 """
 
 from __future__ import annotations
@@ -332,7 +331,7 @@ class SitemapReaderLoader(RequestLoader):
             await self._changed.wait()
 
     async def _wait_for_delivery(self) -> None:
-        """Waits until all changes so far are handled, or a consumer has been waiting for more for a while."""
+        """Until all changes so far are handled, or a consumer has been waiting for more for a while."""
         await self._wait_while(lambda: self._value.request_queue)
         while self._value.in_progress and self._delivered < self._value.total_count:
             with suppress(TimeoutError):

@@ -1,7 +1,6 @@
 """Scrapy's downloader as a Fetcher, and the downloader middleware that goes with it.
 
-A URL and headers go in, the answer that Scrapy's downloader and its middlewares give comes out: proxies, throttling,
-cache and the other settings apply. Redirects and retries are left to the sitemap crawl.
+Proxies, throttling, cache and the other settings apply. Redirects and retries are left to the sitemap crawl.
 """
 
 from __future__ import annotations
@@ -39,8 +38,6 @@ _GZIP_ENCODINGS = {b"gzip", b"x-gzip"}
 
 
 class DownloaderFetcher:
-    """A Fetcher that downloads through the engine of a crawler."""
-
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._transient = tuple(load_object(each) for each in crawler.settings.getlist("RETRY_EXCEPTIONS"))

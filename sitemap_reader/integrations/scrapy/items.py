@@ -1,7 +1,4 @@
-"""Adapts records and documents to `sitemap_filter` of Scrapy's SitemapSpider, which takes whole documents of dicts.
-
-entry_of(): a UrlRecord or SitemapRef in, a dict of text out, dates in UTC at their precision.
-"""
+"""Records as the dicts that `sitemap_filter` of Scrapy's SitemapSpider takes; dates in UTC at their precision."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """A Scrapy spider that reads sitemaps as this package does, with the names and habits of Scrapy's SitemapSpider.
 
-In: `sitemap_urls` and `sites`. Out: a Request for each page that they list, with its record in
-`response.meta["sitemap_record"]`. All that it fetches goes through Scrapy's downloader.
+All that it fetches goes through Scrapy's downloader.
 """
 
 from __future__ import annotations
@@ -135,7 +134,7 @@ class SitemapReaderSpider(SitemapSpider):
         settings.set(name, middlewares, max(settings.getpriority(name) or 0, SETTINGS_PRIORITIES["spider"]))
 
     async def start(self) -> AsyncIterator[Any]:
-        """Yields a Request for each page, as fast as Scrapy schedules them."""
+        """A Request for each page, as fast as Scrapy schedules them."""
         reporter = StatsReporter(self)
         ended: list[str | None] = []  # documents, by URL
         try:
@@ -244,7 +243,6 @@ class SitemapReaderSpider(SitemapSpider):
 
 
 def _names(name: str, value: str | Iterable[str]) -> list[str]:
-    """The names in a list, or in text from a command line."""
     names = _SEPARATORS.split(value) if isinstance(value, str) else value
     with suppress(TypeError):
         return [each for each in names if each]
