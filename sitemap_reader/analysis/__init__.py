@@ -1,7 +1,4 @@
-"""Sites as tables: Snapshot, its measures and their charts. Needs the extra `analysis`.
-
-In: a run of SitemapReader, or a dump on disk. Out: Arrow tables, pandas frames, charts. Imports every folder but cli.
-"""
+"""Sites as tables: Snapshot, its measures and their charts. Needs the extra `analysis`."""
 
 import lazy_loader
 

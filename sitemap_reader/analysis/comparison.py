@@ -1,7 +1,4 @@
-"""Measures that compare sites or Snapshots: overlap of sites; growth and churn from one Snapshot to another; gaps.
-
-gaps() and shared() are what other sites have and ours lacks, or has too: by path, slug or topic, over all pages.
-"""
+"""Measures that compare sites, or one Snapshot with another."""
 
 from __future__ import annotations
 
@@ -251,7 +248,7 @@ KEYS = {
 
 
 def gaps(snapshot: SnapshotTables, ours: Any, by: str, *, is_shared: bool = False) -> Measure:
-    """See Snapshot.gaps(), and with `is_shared` Snapshot.shared()."""
+    """With `is_shared` Snapshot.shared()."""
     if by not in [*KEYS]:  # a list: the value may be unhashable
         raise UsageError(keyword="by", value=by, allowed=f"one of {', '.join(KEYS)}")
     if hasattr(ours, "pages"):
@@ -345,7 +342,6 @@ def _pages_of(keyed: pd.DataFrame, sites: list[str]) -> tuple[pd.DataFrame, str]
 
 
 def _paths(pages: pd.DataFrame, level: pd.Series[int]) -> pd.Series[str]:
-    """Without the segment that states the language, which is the first or the second one."""
     paths = pages["path"].fillna("").str.strip("/")
     paths = paths.where(level != 1, paths.str.replace(r"^[^/]*/?", "", n=1, regex=True))
     paths = paths.where(level != 2, paths.str.replace(r"^([^/]*)/[^/]*", r"\1", n=1, regex=True))

@@ -1,4 +1,4 @@
-"""Measures of dates: cadence, weekday and hour, freshness; calendar, new; how far lastmods can be trusted.
+"""Measures of dates.
 
 No conclusion is drawn from lastmods that cannot be trusted, or from one batch of them. The rule is that of
 frontier/lastmod_trust.py for a single reading: whether a lastmod changes together with its page takes two. No date is
@@ -69,14 +69,6 @@ _LEAST_DEVIATION, _LEAST_DATES = 3.0, 10
 _WHERE_TRUSTED = ", where lastmods allow a conclusion"
 
 
-def _distrust(history: History) -> str | None:
-    """Why the dates of a site allow no conclusion; None if they do."""
-    trust = judge_history(history)
-    if trust.score is None:
-        return "no page has a lastmod"
-    return None if trust.score >= _LEAST_SCORE else f"no conclusion: lastmods {trust_in_words(trust)}"
-
-
 def _if_trusted(
     histories: Mapping[str, History], describe: Callable[[pd.DataFrame, History], Any], *, is_share: bool = False
 ) -> Callable[[pd.DataFrame], Any]:
@@ -84,9 +76,12 @@ def _if_trusted(
 
     def conclude(part: pd.DataFrame) -> Any:
         history = histories[part["site"].iloc[0]]
-        if distrust := _distrust(history):
-            return None if is_share else distrust
-        return describe(part, history)
+        trust = judge_history(history)
+        if trust.score is not None and trust.score >= _LEAST_SCORE:
+            return describe(part, history)
+        if is_share:
+            return None
+        return "no page has a lastmod" if trust.score is None else f"no conclusion: lastmods {trust_in_words(trust)}"
 
     return conclude
 
@@ -120,7 +115,7 @@ def _peak(pages: pd.DataFrame, noun: str) -> str:
 
 
 def _counts_and_sizes(pages: pd.DataFrame, noun: str) -> tuple[pd.Series[Any], pd.Series[Any]]:
-    """The pages by weekday or by hour, and by that and day; of a frame of pages by `weekday hour day`."""
+    """The pages by weekday or by hour, and by that and day."""
     sizes = pages.dropna(subset=noun).groupby([noun, "day"])["pages"].sum()
     return sizes.groupby(level=0).sum().reindex(_VALUES[noun], fill_value=0), sizes
 
@@ -382,8 +377,8 @@ def _page_dates(snapshot: SnapshotTables) -> pd.DataFrame:
     pages = page_frame(snapshot, "sitemap", "lastmod", "lastmod_precision")
     seen = _first_seen(snapshot)
     news, news_precision = news_dates(snapshot)
-    scores = {key: judge_history(history).score or 0.0 for key, history in sitemap_histories(snapshot).items()}
-    trusted = [key for key, score in scores.items() if score >= TRUSTED_SCORE]
+    histories = sitemap_histories(snapshot).items()
+    trusted = [key for key, history in histories if (judge_history(history).score or 0.0) >= TRUSTED_SCORE]
     is_trusted = pd.MultiIndex.from_frame(pages[["site", "sitemap"]].fillna({"sitemap": ""})).isin(trusted)
     # A page of the oldest state with a later lastmod was updated then, and published before.
     began = seen.groupby(pages["site"]).transform("min")
@@ -495,8 +490,6 @@ def _new_found(part: pd.DataFrame, *, start: datetime) -> str:
     return f"{found}, {most} in {names} ({sections.max():,}{each}){rest}"
 
 
-Histories = dict[tuple[str, str], History]
-
 # --- how far lastmods can be trusted ---
 
 _NO_URLS = "there is no URL"
@@ -507,19 +500,7 @@ _TRUST_RULE = (
     "the share of URLs that have one."
 )
 _TRUST_COUNTS = ("dated", "dense", "future", "at_fetch")  # of History
-_TRUST_COLUMNS = (
-    "site",
-    "sitemap",
-    "urls",
-    "dated",
-    "coverage",
-    "dense",
-    "batch",
-    "future",
-    "at_fetch",
-    "score",
-    "reasons",
-)
+_TRUST_COLUMNS = ["urls", "dated", "coverage", "dense", "batch", "future", "at_fetch", "score", "reasons"]
 _TRUST_SPEC = ChartSpec(
     "rows",
     x="score",
@@ -536,8 +517,8 @@ _TRUST_SPEC = ChartSpec(
 
 
 @once
-def sitemap_histories(snapshot: SnapshotTables) -> Histories:
-    """The history of each (site, sitemap): counts of its lastmods, those of listings."""
+def sitemap_histories(snapshot: SnapshotTables) -> dict[tuple[str, str], History]:
+    """(site, sitemap) -> counts of its lastmods, those of listings."""
     urls = snapshot.urls.to_pandas(["site", "sitemap", "lastmod", "lastmod_precision"])
     urls["sitemap"] = urls["sitemap"].fillna("")
     codes = urls["lastmod_precision"].map(PRECISION_CODES)
@@ -560,7 +541,6 @@ def _history(urls: pd.DataFrame, snapshot: SnapshotTables) -> History:
 
 @once
 def site_histories(snapshot: SnapshotTables) -> dict[str, History]:
-    """Site -> the history of all its sitemaps together."""
     parts: dict[str, list[History]] = {site: [] for site in snapshot.sites}
     for (site, _), history in sitemap_histories(snapshot).items():
         parts[site].append(history)
@@ -568,7 +548,6 @@ def site_histories(snapshot: SnapshotTables) -> dict[str, History]:
 
 
 def verdict(sites: Mapping[str, History]) -> str:
-    """See Snapshot.verdict; of many sites how many have which."""
     if len(sites) > MAX_SITES:
         return _verdict_of_many(sites)
     verdicts = {site: f"lastmods {_verdict(history)}" for site, history in sites.items()}
@@ -598,7 +577,7 @@ def _verdict(history: History) -> str:
 def lastmod_trust(snapshot: SnapshotTables) -> Measure:
     histories = sitemap_histories(snapshot)
     rows = [{"site": site, "sitemap": sitemap, **_trust_row(history)} for (site, sitemap), history in histories.items()]
-    frame = pd.DataFrame(rows, columns=[*_TRUST_COLUMNS]).astype({"score": float, "coverage": float})
+    frame = pd.DataFrame(rows, columns=["site", "sitemap", *_TRUST_COLUMNS]).astype({"score": float, "coverage": float})
     worst_first = frame.sort_values(["score", "urls"], ascending=[True, False], kind="stable")
     frame = in_site_order(worst_first, snapshot)
     return measure(frame, rule=_TRUST_RULE, finding=verdict(site_histories(snapshot)), spec=_TRUST_SPEC)

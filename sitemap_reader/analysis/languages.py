@@ -1,4 +1,4 @@
-"""The language of each page: a Snapshot in; a language and its source for every page out; and the measures of these.
+"""The language of each page, and the measures of languages.
 
 Sources, in order of trust: the page's hreflang link to itself, the first or second segment of its path, the first
 label of its host, the language of its news entry. A segment or label that looks like a language code may be a word

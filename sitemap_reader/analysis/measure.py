@@ -1,6 +1,6 @@
 """A measure: a pandas frame that carries its rule, its finding in words, and the specification of its chart.
 
-Below it, what several measures share: the pages of a Snapshot as frames, and computations on them.
+Below it what several measures share.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def _with(metadata: dict[str, Any], rows: Any) -> Measure:
 
 
 def _like(metadata: dict[str, Any], rows: Any, *args: Any, **options: Any) -> Any:
-    """A Measure of these rows with the texts of another; a plain DataFrame if it could not be drawn."""
+    """A plain DataFrame if it could not be drawn."""
     frame = pd.DataFrame(rows, *args, **options)
     spec = metadata["_spec"]
     if spec is None or missing_columns(frame, spec, metadata["_measured"]):
@@ -143,7 +143,7 @@ def _like(metadata: dict[str, Any], rows: Any, *args: Any, **options: Any) -> An
 
 
 def missing_columns(frame: pd.DataFrame, spec: ChartSpec, measured: pd.DataFrame) -> list[str]:
-    """The columns that the chart needs and the frame lacks, or has with values of another kind than was measured."""
+    """The columns that the chart needs and the frame lacks, or has with values of another kind."""
     return [
         name
         for name in spec.columns
@@ -161,7 +161,6 @@ def _kind(column: pd.Series[Any]) -> str:
 
 
 def _row_hashes(frame: pd.DataFrame, columns: list[str]) -> list[int]:
-    """A number for each row, equal for equal values in these columns."""
     hashes: list[int] = pd.util.hash_pandas_object(pd.DataFrame(frame)[columns], index=False).tolist()
     return hashes
 
@@ -363,7 +362,6 @@ def is_in(column: pd.Series[str], values: Any) -> pd.Series[bool]:
 
 
 def share_of_site(frame: pd.DataFrame) -> pd.Series[float]:
-    """The pages of each row as a share of all pages of its site."""
     return frame["pages"] / frame.groupby("site")["pages"].transform("sum")
 
 

@@ -1,4 +1,4 @@
-"""All measures of a Snapshot, each a function of it that returns a Measure; importing them imports pandas."""
+"""All measures, each as the method of a Snapshot that has its name; importing them imports pandas."""
 
 from .comparison import churn as churn
 from .comparison import gaps as gaps

@@ -1,7 +1,4 @@
-"""Notes of a Snapshot: a run and its filters in; sentences on what is missing out.
-
-A run is its Summary, its outcomes and its problems.
-"""
+"""Notes of a Snapshot: sentences on what is missing, from the Summary, outcomes, problems and filters of a run."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Parts: what sites, sitemap files, states and harvests hold, as tables with their time and notes; joined to Snapshots.
 
-A Part is what one reader made of one source. Parts of one time are one state; where several states are known, each URL
-gets the time of the first that lists it. Tables are joined without a copy of their columns.
+Parts of one time are one state; where several states are known, each URL gets the time of the first that lists it.
+Tables are joined without a copy of their columns.
 
 - Sites are read at once by one SitemapReader and one event loop in a thread, as many as its limits allow; the others
   wait, and take no memory. Sites of one registrable domain are read one after the other, as the limits are of a host.
@@ -139,7 +139,6 @@ def _main_hosts(states: Sequence[Sequence[Part]]) -> dict[int, str | None]:
 
 
 def _name_site(part: Part, site: str | None) -> Part:
-    """The part with each null in its columns `site` replaced."""
     tables = part.tables.urls, part.tables.sitemaps, part.tables.problems
     return attrs.evolve(part, tables=Tables(*(with_site(table, site) for table in tables)))
 
@@ -318,7 +317,11 @@ class _SiteCrawls:
     ) -> None:
         self._sites = sites
         self._on_progress, self._show_progress = on_progress, show_progress
-        self._groups = _groups_by_domain(sites)
+        groups: dict[object, list[_Site]] = {}
+        for number, site in enumerate(sites):
+            domain = number if site.target.replay else site.target.domain  # a recording has no host to protect
+            groups.setdefault(domain, []).append(site)
+        self._groups = [*groups.values()]
         given = with_defaults(ReaderOptions, part_of(ReaderOptions, options))
         # As many as leave each the requests at once that one host may have.
         at_once = max(1, min(len(self._groups), given["concurrency"] // given["per_host"]))
@@ -328,7 +331,7 @@ class _SiteCrawls:
         self._finished = Progress()
 
     def read(self) -> None:
-        """Reads all sites. An exception ends all requests; sites that were not read to their end still have a run."""
+        """An exception ends all requests; sites that were not read to their end still have a run."""
         bridge: Bridge[tuple[_Site, CrawlRun, Batch | None]] = Bridge(self._pump)
         with ExitStack() as stack:
             for site in self._sites:
@@ -404,15 +407,6 @@ class _SiteCrawls:
         return total
 
 
-def _groups_by_domain(sites: Sequence[_Site]) -> list[list[_Site]]:
-    """The sites, those of one registrable domain together; recordings have no host to protect."""
-    groups: dict[object, list[_Site]] = {}
-    for number, site in enumerate(sites):
-        domain = number if site.target.replay else site.target.domain
-        groups.setdefault(domain, []).append(site)
-    return [*groups.values()]
-
-
 def _add_progress(total: Progress, part: Progress) -> None:
     total.documents_done += part.documents_done
     total.documents_known += part.documents_known
@@ -455,8 +449,6 @@ def read_sitemaps(paths: Sequence[Path], options: FileOptions) -> Part:
 
 
 class _Reading:
-    """One pass over the files of a state."""
-
     def __init__(self, options: FileOptions, prefixes: tuple[str, ...]) -> None:
         self._options = options
         self._prefixes = prefixes
@@ -499,8 +491,10 @@ class _Reading:
         )
         failed: Problem | None = None
         try:
-            for items in _batches(path, parser):
-                self._add(items)
+            with path.open("rb") as file:
+                while not parser.stopped and (chunk := file.read(CHUNK_BYTES)):
+                    self._add(chain.from_iterable(parser.batches(chunk)))
+            self._add(chain.from_iterable(parser.closing()))
         except OSError as exc:
             message = f"{exc.strerror or exc}; give a file that you may read"
             failed = report("F04", message, sitemap=str(path))
@@ -512,7 +506,7 @@ class _Reading:
         self._add([outcome])
 
     def _add_outcomes(self, children: Sequence[Sequence[Path]]) -> None:
-        """Adds the outcomes, with the indexes that list the files; `children` are the files of each reference."""
+        """With the indexes that list the files; `children` are the files of each reference."""
         for ref, files in zip(self._refs, children, strict=True):
             for file in files:
                 parents = self._outcomes[str(file)].parents
@@ -531,13 +525,6 @@ class _Reading:
             self._outcomes[str(item.final_url)] = item
         else:
             self._builder.add_item(item)  # type: ignore[arg-type] # any other item
-
-
-def _batches(path: Path, parser: SitemapParser) -> Iterator[list[BatchItem]]:
-    with path.open("rb") as file:
-        while not parser.stopped and (chunk := file.read(CHUNK_BYTES)):
-            yield from parser.batches(chunk)
-    yield from parser.closing()
 
 
 # --- the children of an index ----------------------------------------------------------------------------------------
@@ -595,7 +582,7 @@ def _absence(refs: Sequence[SitemapRef]) -> Iterator[str]:
 _NO_NESTED = "a state has no images, videos, news, alternates or extras: these columns are empty"
 
 
-def read_state(path: str | os.PathLike[str]) -> tuple[Tables, SnapshotMetadata]:
+def read_state(path: str | os.PathLike[str]) -> Part:
     """The sites of a state file, as sync last saw them; the metadata has the end of the last run.
 
     Sites are named as by snapshot(). `first_seen` is the start of the run that first listed the URL; null for those
@@ -621,7 +608,7 @@ def read_state(path: str | os.PathLike[str]) -> tuple[Tables, SnapshotMetadata]:
     )
     at = max((run.ended or run.started for run in last_runs.values()), default=None)
     complete = all(run.complete for run in last_runs.values()) if last_runs else None
-    return tables, SnapshotMetadata(at, at, False, complete, "; ".join(choices) or None, tuple(notes))
+    return Part(tables, SnapshotMetadata(at, at, False, complete, "; ".join(choices) or None, tuple(notes)))
 
 
 def _notes(last_runs: dict[str, StoredRun]) -> Iterator[str]:
@@ -707,20 +694,30 @@ def _codes() -> Any:
 # --- harvests -------------------------------------------------------------------------------------------------------
 
 
-def read_harvest(path: Path) -> tuple[Tables, SnapshotMetadata]:
+def read_harvest(path: Path) -> Part:
     """The tables of all shards, read from the beginning of the harvest to the end of its last host.
 
     A harvest with a state has changes in its tables: then those of its states are read. UsageError where a file cannot
     be used.
     """
+    import pyarrow as pa
+
     folder = HarvestFolder(path)
     plan = folder.plan()
     if plan is None:  # it was removed meanwhile
         raise UsageError(f"there is no harvest in {path}")
     pending = folder.pending_shards(plan.shards)
     done = [shard for shard in range(plan.shards) if shard not in {*pending}]
-    tables = [read_state(folder.state(each))[0] if plan.has_state else _shard(folder, each) for each in done]
-    hosts = _hosts(folder.table("hosts", each) for each in done)
+    names = [*attrs.fields_dict(Tables)]
+    tables = [
+        read_state(folder.state(shard)).tables
+        if plan.has_state
+        else Tables(*(read_table(folder.table(name, shard), name) for name in names))
+        for shard in done
+    ]
+    fields = fields_of_tables(of_changes=False)["hosts"]
+    rows = [read_table(folder.table("hosts", shard), "hosts", fields) for shard in done]
+    hosts = pa.concat_tables([arrow_schema(fields).empty_table(), *rows])
     started = datetime.fromisoformat(plan.started)
     missing = Message.of(
         "{pending} of {shards:,} not done: a harvest with {resume=True} reads them",
@@ -734,25 +731,11 @@ def read_harvest(path: Path) -> tuple[Tables, SnapshotMetadata]:
         choice=filter_text(plan.settings),
         notes=(missing,) if pending else (),
     )
-    return _with_read_at(join_tables(tables), hosts), metadata
-
-
-def _shard(folder: HarvestFolder, shard: int) -> Tables:
-    return Tables(**{name: read_table(folder.table(name, shard), name) for name in attrs.fields_dict(Tables)})
-
-
-def _hosts(paths: Iterable[Path]) -> Any:
-    """The rows of all hosts; `read_at` is null where an older version has written them."""
-    import pyarrow as pa
-
-    fields = fields_of_tables(of_changes=False)["hosts"]
-    return pa.concat_tables(
-        [arrow_schema(fields).empty_table(), *(read_table(path, "hosts", fields) for path in paths)]
-    )
+    return Part(_with_read_at(join_tables(tables), hosts), metadata)
 
 
 def _end(hosts: Any) -> datetime | None:
-    """When the last host was done; None if that is unknown."""
+    """When the last host was done; None if that is unknown, as of what an older version has written."""
     import pyarrow as pa
     from pyarrow import compute
 

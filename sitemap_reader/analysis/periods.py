@@ -1,7 +1,4 @@
-"""Periods of time, from a day to a year: PERIODS names them, and frames of dates are counted by them.
-
-A period is known by its length and its start; starts are times in UTC without a zone.
-"""
+"""Periods of time, from a day to a year, and counts by them; their starts are times in UTC without a zone."""
 
 from __future__ import annotations
 
@@ -82,7 +79,6 @@ def _filled(counts: pd.Series[int], keys: list[str], values: tuple[Any, ...]) ->
 
 
 def period_name(start: pd.Timestamp, period: str) -> str:
-    """The name of the period that begins at that time: `2026-10`."""
     return PERIODS[period].name(start)
 
 

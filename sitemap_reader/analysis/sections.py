@@ -1,7 +1,4 @@
-"""Measures of what pages and sitemaps state: counts per section (folder), media coverage, hints, and tree.
-
-tree() has each document below the one that lists it.
-"""
+"""Measures of what pages and sitemaps state: counts per section (folder), media coverage, hints, and tree."""
 
 from __future__ import annotations
 

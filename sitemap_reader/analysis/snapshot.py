@@ -1,7 +1,6 @@
 """Snapshot: what sites list at a moment, as tables, with filters, exports, measures, and a card for notebooks.
 
-The tables come from SnapshotTables; each measure is a function of a module of its own, which is imported on first use,
-as most need pandas. snapshot() and load() in sources.py create Snapshots.
+The modules of measures are imported on first use, as most need pandas.
 """
 
 from __future__ import annotations
@@ -114,7 +113,6 @@ class Snapshot(SnapshotTables):
 
     @property
     def _with_sites(self) -> Tables:
-        """The stored columns of the tables, with each site named."""
         return Tables(self.urls.stored, self.sitemaps.stored, self.problems.stored)
 
     def __repr__(self) -> str:
@@ -130,7 +128,6 @@ class Snapshot(SnapshotTables):
             return repr(self)
 
     def _repr_pretty_(self, printer: Any, is_cycle: bool) -> None:
-        """For IPython."""
         printer.text(repr(self) if is_cycle else str(self))
 
     def _repr_html_(self) -> str | None:
@@ -313,7 +310,6 @@ class Snapshot(SnapshotTables):
 
 
 def require_pandas() -> None:
-    """Raises UsageError, with what to install, if pandas or pyarrow is missing."""
     try:
         import pandas  # noqa: F401
     except ImportError as exc:
@@ -332,7 +328,6 @@ _MAX_SITES = 6
 
 
 def _html_card(snapshot: SnapshotTables, verdict: str) -> str:
-    """HTML: the verdict on lastmods, ten facts with one column per site, then the notes."""
     first, *others = ([*map(_escape, row)] for row in _card_rows(snapshot))
     head = "".join(f"<th>{site}</th>" for site in first)
     rows = [f"<tr><th>{name}</th>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>" for name, *cells in others]
@@ -357,7 +352,7 @@ def _text_card(snapshot: SnapshotTables, verdict: str) -> str:
 
 
 def _card_rows(snapshot: SnapshotTables) -> list[list[str]]:
-    """The names of the sites, then a row for each fact: its name, and its value for each site."""
+    """The names of the sites, then a row for each fact."""
     columns = {site: dict(_facts(snapshot, site)) for site in snapshot.sites[:_MAX_SITES]}
     names = dict.fromkeys(name for facts in columns.values() for name in facts)
     return [["", *columns], *([name, *(facts[name] for facts in columns.values())] for name in names)]

@@ -1,9 +1,7 @@
-"""snapshot() and load(): sites to read, or files that are there, in; a Snapshot out.
+"""snapshot() and load(): load() takes a name as a path, snapshot() one that is not on the disk as a site.
 
-Both take both, one or several: load() takes a name as a path, snapshot() a name that is not on the disk as a site. Each
-name gives Sources in groups, each Source a Part of its group, and the Parts are joined in the order of the names. Files
-are recognised by their content, so that a name says nothing but its date. FOLDERS and FILES are the tables of all
-kinds: a new one is a row there.
+Each name gives Sources in groups, each Source a Part of its group, and the Parts are joined in the order of the names.
+Files are recognised by their content. FOLDERS and FILES are the tables of all kinds.
 """
 
 from __future__ import annotations
@@ -38,7 +36,7 @@ from ..serialize.dumps import DUMP_SUFFIXES, SQLITE, DumpFile, is_dump_name, is_
 from .notes import FILTERS, name_first
 from .parts import FileOptions, Part, combine, read_harvest, read_sitemaps, read_sites, read_state
 from .snapshot import Snapshot
-from .tables import PARQUET, SnapshotMetadata, Tables, as_reusable, read_metadata, read_tables
+from .tables import PARQUET, SnapshotMetadata, as_reusable, read_metadata, read_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -151,7 +149,6 @@ _ARGUMENTS = {
 
 
 def _names(given: Any, what: str = "target") -> list[str | Path]:
-    """The distinct names; UsageError for a value that is none."""
     reject_document(given)
     names = [given] if isinstance(given, str | bytes | os.PathLike) or not hasattr(given, "__iter__") else [*given]
     accepted, hint = _ARGUMENTS[what]
@@ -243,7 +240,6 @@ def _lazy(source: Source, site: str | None) -> Snapshot:
 
 
 def _check_scope(sources: Iterable[Source], scope: ScopeMode | None) -> None:
-    """UsageError for a scope that files of a kind cannot have."""
     for source in sources if scope not in (None, "any") else ():
         if source.kind.read and not source.kind.is_sitemap:
             what = "{scope=} is for sitemaps, and {path} holds URLs that are read already: leave it out"
@@ -296,12 +292,10 @@ class Found:
 
     @property
     def has_files(self) -> bool:
-        """Whether some of it is not read as a site is."""
         return any(source.kind.read for group in self.groups for source in group)
 
     @property
     def notes(self) -> list[str]:
-        """A sentence on what was left out."""
         if not self.left_out:
             return []
         names = name_first([path.name for path in self.left_out], ", ")
@@ -311,12 +305,12 @@ class Found:
 # --- the kinds -------------------------------------------------------------------------------------------------------
 
 
-def _alone(read: Callable[[Path], tuple[Tables, SnapshotMetadata]]) -> Reader:
-    return lambda paths, _: Part(*read(*paths))
+def _alone(read: Callable[[Path], Part]) -> Reader:
+    return lambda paths, _: read(*paths)
 
 
-def _read_stored(path: Path) -> tuple[Tables, SnapshotMetadata]:
-    return read_tables(path), read_metadata(path)
+def _read_stored(path: Path) -> Part:
+    return Part(read_tables(path), read_metadata(path))
 
 
 def _holds(name: str) -> Callable[[Path, bytes], bool]:
@@ -369,7 +363,7 @@ def kind_of(path: Path) -> Kind:
 
 
 def _head(path: Path) -> bytes:
-    """The first bytes of a file, decompressed where that is possible; empty if it cannot be read."""
+    """Decompressed where that is possible; empty if it cannot be read."""
     with suppress(OSError), path.open("rb") as file:
         raw = file.read(_HEAD_BYTES)
         file.seek(0)
@@ -403,7 +397,7 @@ def find_sources(name: str | os.PathLike[str], at: Moment | None = None) -> Foun
 
 
 def _groups(name: str) -> tuple[list[list[Source]], str]:
-    """What a name means, also what is of no kind, and what to say if nothing else is there."""
+    """Also what is of no kind; and what to say if nothing else is there."""
     path = Path(name)
     if SCHEME.match(name):
         raise UsageError(f"{name} is a URL, and load() reads files: sr.snapshot({name!r}) reads a site")
@@ -457,14 +451,13 @@ def _matching(pattern: str) -> list[list[Source]]:
 
 
 def _time(at: Moment) -> dict[str, Any]:
-    """The fields of SnapshotMetadata for a time that is stated; of a day, or a longer period, it is the end."""
+    """The fields of SnapshotMetadata; of a day, or a longer period, the time is the end."""
     moment = make_moment("at", at, datetime.now(UTC)).astimezone(UTC)
     is_day = not isinstance(at, datetime | timedelta) and bool(_DAY.fullmatch(str(at)))
     return {"at": moment, "until": moment, "is_day": is_day}
 
 
 def _time_in_name(source: Source) -> dict[str, Any]:
-    """The time that the name states, or none where one is stored in the source; UsageError without either."""
     date = next(filter(None, map(date_in_path, source.dated)), None)
     if date is None and not source.kind.stored_time(source.path):
         raise UsageError.of(

@@ -1,9 +1,8 @@
 """Arrow tables of a Snapshot: Table, which pandas, polars, DuckDB and pyarrow read; and TableBuilder, which makes them.
 
-In: JSON lines, items of a run, a dump, or Parquet files. Out: Tables, three pyarrow.Tables, and subsets of them, which
-are immutable; Parquet (zstd), and the frame of advertools. A Parquet file holds only the URLs, a folder all three
-tables; SnapshotMetadata is stored in the schema of each file. SnapshotTables adds the column `site`, the parts of each
-URL, and the facts about how the sites were read; measures and renderers take it, and Snapshot adds them as methods.
+A Parquet file holds only the URLs, a folder all three tables; SnapshotMetadata is stored in the schema of each file.
+SnapshotTables adds the column `site`, the parts of each URL, and the facts about how the sites were read; measures and
+renderers take it, and Snapshot adds them as methods.
 """
 
 from __future__ import annotations
@@ -191,7 +190,6 @@ def run_query(query: str, tables: Mapping[str, Callable[[], Table]]) -> pd.DataF
 
 
 def _require(package: str, needs: str) -> None:
-    """Raises UsageError, with what to install, if the package is missing."""
     if find_spec(package) is None:
         raise UsageError(f"{needs} needs {_PACKAGES[package]}: {install_hint('analysis')}")
 
@@ -221,8 +219,6 @@ class Tables:
 
 
 class TableBuilder:
-    """Collects the lines and items of a run, or a dump; tables() then returns the Tables."""
-
     def __init__(self) -> None:
         self._urls = Batches(all_fields())
         self._others = {"outcome": Batches(fields_of(Outcome)), "problem": Batches(fields_of(Problem))}
@@ -275,14 +271,11 @@ def json_objects(tables: Tables) -> Iterator[JsonObject]:
                 yield row_object(row) if kind is None else {"type": kind, **_report_object(row)}
 
 
-# Columns with a list of (name, count), which is an object in JSON.
-_COUNT_COLUMNS = ("dropped", "problems")
-
-
 def _report_object(row: JsonObject) -> JsonObject:
-    listed = {name: row[name] or () for name in _COUNT_COLUMNS if name in row}
-    counts = {name: {count["name"]: count["count"] for count in rows} for name, rows in listed.items()}
-    json_object: JsonObject = {**row, **counts}
+    # Columns with a list of (name, count), which is an object in JSON.
+    listed = {name: row[name] or () for name in ("dropped", "problems") if name in row}
+    counts: JsonObject = {name: {count["name"]: count["count"] for count in rows} for name, rows in listed.items()}
+    json_object = {**row, **counts}
     if json_object.get("site") is None:
         json_object.pop("site", None)
     return json_object
@@ -445,7 +438,6 @@ class SnapshotTables(Dump):
         return self._file is None and len(self.sites) == 1
 
     def numbered(self) -> Iterator[tuple[int, JsonObject]]:
-        """(line number, JSON object) pairs."""
         if self._file is not None:
             yield from self._file.numbered()
         else:
@@ -540,7 +532,7 @@ def once(compute: Callable[[SnapshotTables], Result]) -> Callable[[SnapshotTable
 
 
 def _pages(urls: Any) -> Any:
-    """The pyarrow.Table of pages for that of URLs; None if no page is listed twice."""
+    """None if no page is listed twice."""
     import pandas as pd
 
     listings = urls.select([*PAGE_KEY, "lastmod"]).to_pandas()
@@ -560,7 +552,6 @@ def _pages(urls: Any) -> Any:
 
 
 def with_site(table: Any, site: str | None) -> Any:
-    """The table with nulls in its column `site` replaced by this name."""
     import pyarrow as pa
     from pyarrow import compute
 
@@ -688,7 +679,6 @@ _NEWS = {
     "access": "news_access",
     "geo_targeting": "news_geo_locations",
 }
-_SITEMAP_COLUMNS = ("etag", "sitemap_last_modified", "sitemap_size_mb")
 
 
 def advertools_frame(snapshot: SnapshotTables) -> pd.DataFrame:
@@ -709,13 +699,15 @@ def advertools_frame(snapshot: SnapshotTables) -> pd.DataFrame:
             frame[_NEWS[field]] = column
     frame = frame.loc[:, [name for name in frame if name in _ALWAYS or frame[name].notna().any()]]
     frame["sitemap"] = stored["sitemap"].to_pandas()
-    frame = frame.merge(_sitemap_columns(snapshot), how="left", on="sitemap")
+    sitemaps = snapshot.sitemaps.to_pandas(["url", "etag", "last_modified", "bytes_decoded"]).drop_duplicates("url")
+    sitemaps["sitemap_last_modified"] = pd.to_datetime(sitemaps.pop("last_modified"), utc=True, errors="coerce")
+    sitemaps["sitemap_size_mb"] = sitemaps.pop("bytes_decoded") / 1024 / 1024
+    frame = frame.merge(sitemaps.rename(columns={"url": "sitemap"}), how="left", on="sitemap")
     frame["download_date"] = pd.Timestamp(snapshot.at)
     return frame
 
 
 def _last_items(column: Any) -> dict[str, Any]:
-    """Field -> pandas column for the last item of each list."""
     import pyarrow as pa
     from pyarrow import compute
 
@@ -740,12 +732,3 @@ def _fields(column: Any) -> dict[str, Any]:
         if values is not None and not types.is_list(values.type):
             columns[field.name] = values.to_pandas()
     return columns
-
-
-def _sitemap_columns(snapshot: SnapshotTables) -> pd.DataFrame:
-    import pandas as pd
-
-    sitemaps = snapshot.sitemaps.to_pandas(["url", "etag", "last_modified", "bytes_decoded"]).drop_duplicates("url")
-    sitemaps["sitemap_last_modified"] = pd.to_datetime(sitemaps.pop("last_modified"), utc=True, errors="coerce")
-    sitemaps["sitemap_size_mb"] = sitemaps.pop("bytes_decoded") / 1024 / 1024
-    return sitemaps.rename(columns={"url": "sitemap"})[["sitemap", *_SITEMAP_COLUMNS]]

@@ -1,8 +1,7 @@
 """Measures of words: topics of slugs and titles, with clusters of words that occur together; n-grams of slugs.
 
-Below them words of texts as columns: slugs and titles in; numbered words with the number of their text out. Texts of
-ASCII letters are split by Arrow; the others one by one, once per distinct text. STOP words are those of the languages
-that the words of a site show, as a stop word of one language is a product in another (hat, car, polo, bra).
+Texts of ASCII letters are split by Arrow; the others one by one, once per distinct text. Stop words are those of the
+languages that the words of a site show, as a stop word of one language is a product in another (hat, car, polo, bra).
 """
 
 from __future__ import annotations
@@ -113,7 +112,6 @@ def stated_languages(snapshot: SnapshotTables) -> dict[str, list[str]]:
 
 
 def stop_rule(used: dict[str, list[str]]) -> str:
-    """The sentence that names the lists of stop words."""
     names = sorted({language for languages in used.values() for language in languages})
     return (
         f" Left out: names of files, and the stop words of the languages found ({', '.join(names)})." if names else ""

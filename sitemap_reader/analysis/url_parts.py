@@ -1,7 +1,4 @@
-"""Parts of URLs as columns: a column of locs in; host, domain, path, folders, slug, extension and query keys out.
-
-Computed with Arrow on all cores. Never fetches, and never changes a loc.
-"""
+"""Parts of URLs as columns, computed with Arrow on all cores."""
 
 from __future__ import annotations
 

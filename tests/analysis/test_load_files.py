@@ -23,7 +23,7 @@ from recorded import RECORDED, SITES, dump, snapshot
 from tiers import needs_scanner
 
 import sitemap_reader as sr
-from sitemap_reader.analysis import date_in_name, date_in_path, parts
+from sitemap_reader.analysis import date_in_name, date_in_path
 from sitemap_reader.model import UrlBatch
 from sitemap_reader.parser import batch_of
 from sitemap_reader.scale import SUMS, HarvestFolder, HarvestPlan, HostRow, ShardWriter
@@ -114,14 +114,14 @@ def test_unreadable_file_is_a_note(tmp_path: Path) -> None:
 
 
 def test_file_that_vanishes_is_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(path: Path, parser: Any) -> Any:
+    def fails(path: Path, *args: Any) -> Any:
         if path.name == "b.xml":
             raise OSError(5, "Input/output error")
-        return usual(path, parser)
+        return usual(path, *args)
 
-    usual = parts._batches
-    monkeypatch.setattr(parts, "_batches", fails)
-    loaded = sr.load(files(tmp_path, {"a.xml": urlset("x"), "b.xml": urlset("y")}))
+    usual, folder = Path.open, files(tmp_path, {"a.xml": urlset("x"), "b.xml": urlset("y")})
+    monkeypatch.setattr(Path, "open", fails)
+    loaded = sr.load(folder)
     assert (locs(loaded), loaded.complete) == (["x"], False)
     assert loaded.notes[0].startswith(f"1 sitemap could not be read: F04 {tmp_path / 'b.xml'}: Input/output error")
 
