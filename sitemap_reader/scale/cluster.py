@@ -47,7 +47,6 @@ _NO_MAIN = 'each runs this script first: call harvest() below `if __name__ == "_
 
 
 def require_dask() -> None:
-    """UsageError, with the extra to install, where Dask is missing."""
     require_pyarrow("harvest needs", "dask")
     try:
         import distributed  # noqa: F401
@@ -57,10 +56,7 @@ def require_dask() -> None:
 
 @contextmanager
 def connected(scheduler: str | None, workers: int | None) -> Iterator[Any]:
-    """A context with a distributed.Client; a cluster that it started ends with it.
-
-    UsageError where no scheduler answers.
-    """
+    """A context with a distributed.Client; a cluster that it started ends with it."""
     if scheduler is None:
         with _safe_path(), _started(workers or os.cpu_count() or 1) as cluster, _client(cluster) as client:
             yield client
@@ -142,7 +138,6 @@ def _start(workers: int) -> Any:
 
 
 def shards_at_once(client: Any) -> int:
-    """The number of shards that the connected workers read at once."""
     return sum(worker["nthreads"] for worker in client.scheduler_info(n_workers=-1)["workers"].values())
 
 
@@ -151,7 +146,7 @@ _WORKER_COUNT_SECONDS = 5.0  # between two counts of the workers
 
 
 class HarvestTasks:
-    """Submits the shards that are not done, and collects their results; `failed` maps a shard to why."""
+    """Runs the shards that are not done; `failed` maps a shard to why."""
 
     def __init__(
         self,
@@ -176,7 +171,7 @@ class HarvestTasks:
         self._next_count = 0.0
 
     def run(self) -> None:
-        """Runs all tasks; raises where files cannot be written, and cancels the others."""
+        """Raises where files cannot be written, and cancels the other tasks."""
         self._client.subscribe_topic(self._topic, lambda event: self.progress_tracker.update(event[1]))
         try:
             self._submit()

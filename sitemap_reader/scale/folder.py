@@ -129,7 +129,6 @@ class HarvestFolder:
         return self.path / "state" / f"{part_name(shard)}.sqlite"
 
     def state_before(self, shard: int) -> Path:
-        """The state when the harvest began."""
         return self.state(shard).with_suffix(".before.sqlite")
 
     def manifest_path(self, shard: int) -> Path:
@@ -171,7 +170,6 @@ class HarvestFolder:
                 raise UsageError(f"{self.path} holds {what}", remedy="name a folder that is empty, or new")
 
     def begin(self, plan: HarvestPlan, shards: Sequence[Sequence[str]]) -> None:
-        """Writes a new harvest: the hosts of each shard, then the plan."""
         for name in (*TABLES, "manifests", "plan", "state", "unfinished"):
             if name != "state" or plan.has_state:
                 (self.path / name).mkdir(parents=True, exist_ok=True)
@@ -186,10 +184,7 @@ class HarvestFolder:
         return self.path / "earlier" / plan.started.replace(":", "-")
 
     def archive(self, plan: HarvestPlan) -> None:
-        """Moves the tables to earlier/, and makes the current state the one that the next harvest reads.
-
-        Can be repeated after it was killed.
-        """
+        """Makes the current state the one that the next harvest reads. Can be repeated after it was killed."""
         archive_path = self.archive_path(plan)
         archive_path.mkdir(parents=True, exist_ok=True)
         for name in _ARCHIVED:
@@ -235,10 +230,7 @@ class HarvestFolder:
         return left
 
     def new_attempt(self, shard: int) -> Path:
-        """A new folder to write a shard's files in; those of earlier attempts are removed, so that they cannot publish.
-
-        HarvestCancelled where this run was cancelled.
-        """
+        """Removes those of earlier attempts, so that they cannot publish; HarvestCancelled where this run was."""
         for other in self.attempts.glob(f"{part_name(shard)}.*"):
             _remove_folder(other)
         path = self.attempts / f"{part_name(shard)}.{os.urandom(6).hex()}"
@@ -252,7 +244,7 @@ class HarvestFolder:
         return HarvestCancelled(f"another harvest has taken {self.path} over")
 
     def cancel(self) -> None:
-        """Removes the folders of this run's attempts, so that workers that still write end."""
+        """Ends workers that still write."""
         _remove_folder(self.attempts)
         with suppress(OSError):  # another run has attempts there
             self.unfinished.rmdir()
@@ -343,10 +335,7 @@ class ShardWriter:
             raise self._folder.cancelled()
 
     def publish(self, totals: dict[str, Any]) -> dict[str, Any]:
-        """Completes all files, then renames them into place, the manifest last; the manifest, with `totals`.
-
-        Where the disk is full, no file is in place.
-        """
+        """The manifest, with `totals`; it is the last in place. Where the disk is full, no file is in place."""
         for name, sink in self._sinks.items():
             sink.close()
             os.fsync(self._files[name].fileno())

@@ -117,7 +117,6 @@ def shard_of(domain: str, shards: int) -> int:
 
 
 def sharded(hosts: HostList, shards: int) -> list[list[str]]:
-    """The targets of each shard, from 0; shards may be empty."""
     found: list[list[str]] = [[] for _ in range(shards)]
     for target, domain in zip(hosts.targets, hosts.domains, strict=True):
         found[shard_of(domain, shards)].append(target)

@@ -85,7 +85,7 @@ class ProgressTracker:
 
     @property
     def restarts(self) -> dict[int, int]:
-        """Shard -> how often it was begun again, by another worker."""
+        """Shard -> how often another worker began it again."""
         return {shard: len(workers) - 1 for shard, workers in self._workers.items() if len(workers) > 1}
 
     def now(self, shards_at_once: int) -> HarvestProgress:

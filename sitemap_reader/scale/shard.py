@@ -162,10 +162,7 @@ def harvest_shard(
     config: HarvestConfig,
     on_progress: Callable[[ShardProgress], None] = lambda progress: None,
 ) -> dict[str, Any]:
-    """Reads the hosts of a shard, and returns its manifest.
-
-    OSError or StateError where files cannot be written; HarvestCancelled where another run has the shard.
-    """
+    """Its manifest. OSError or StateError where files cannot be written; HarvestCancelled where another run has it."""
     return folder.manifest(shard) or asyncio.run(_ShardReader(folder, shard, config, on_progress).read())
 
 
@@ -185,7 +182,6 @@ class _ShardReader:
         self._totals: dict[str, Any] = {"hosts": 0, "verdicts": {}, **dict.fromkeys(SUMS, 0), "given_up": []}
 
     async def read(self) -> dict[str, Any]:
-        """The manifest."""
         started = time.monotonic()
         shared_by = self._config.hosts["hosts_at_once"] if self._config.hosts["state"] else None
         writer = ShardWriter(self._folder, self._number, state_shared_by=shared_by)
@@ -289,13 +285,11 @@ class HarvestConfig:
         return {"since": stamp(window.since), "until": stamp(window.until)}
 
     def with_dates(self, dates: dict[str, str | None]) -> HarvestConfig:
-        """The configuration with the dates() of when the harvest began."""
         moments: Any = {name: text and datetime.fromisoformat(text) for name, text in dates.items()}
         return attrs.evolve(self, filters={**self.filters, **moments})
 
 
 def make_config(options: Mapping[str, Any]) -> HarvestConfig:
-    """The configuration for the keywords of harvest(); UsageError."""
     # An iterator can be read once.
     given: Any = {name: tuple(each) if hasattr(each, "__next__") else each for name, each in options.items()}
     for name in _NOT_SENT:

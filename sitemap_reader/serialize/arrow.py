@@ -1,7 +1,4 @@
-"""UrlBatches or JSON objects -> Arrow record batches, and from these a Parquet file.
-
-Types are those of schema.py, never inferred. pyarrow is imported on first use.
-"""
+"""Arrow record batches and Parquet files, with the types of schema.py. pyarrow is imported on first use."""
 
 from __future__ import annotations
 
@@ -77,7 +74,7 @@ class Batches:
         self._bytes = 0
 
     def add(self, json_object: dict[str, Any]) -> None:
-        """Adds a JSON object; UsageError, with URL and key, for a value that is not of its column's type."""
+        """UsageError, with URL and key, for a value that is not of its column's type."""
         try:
             row = self._checked(self._fields.select(json_object) if self._fields.has_paths else json_object)
         except misfits() as exc:
@@ -92,7 +89,7 @@ class Batches:
         self._bytes += len(orjson.dumps(row))
 
     def add_urls(self, urls: UrlBatch, *, site: str | None = None, is_new: bool = False) -> None:
-        """Adds URLs; with `is_new` as Changes, if the columns are theirs. Makes a batch once there are enough."""
+        """With `is_new` as Changes, if the columns are theirs. Makes a batch once there are enough."""
         constants = {"site": site, "change": "new" if is_new else None}
         if self._rows or constants != self._constants:
             self.end()
@@ -151,7 +148,7 @@ class Batches:
 
 
 def _cell(value: Any) -> Any:
-    """A value of a record as pyarrow takes it; None where nothing is stated."""
+    """As pyarrow takes it; None where nothing is stated."""
     if isinstance(value, tuple):
         return [*map(_cell, value)] or None
     return attrs.asdict(value) if attrs.has(type(value)) else None if value is False else value
@@ -202,7 +199,6 @@ class ParquetSink(Sink):
         self.write_changes(batch, site=site, is_new=False)
 
     def write_changes(self, piece: UrlBatch | list[Change], *, site: str | None, is_new: bool = True) -> None:
-        """Writes Changes; the URLs of a batch are new."""
         with self._out.hold():
             if isinstance(piece, UrlBatch):
                 self._batches.add_urls(piece, site=site, is_new=is_new)
@@ -252,7 +248,7 @@ class _Stream:
         return self._at
 
     def flush(self) -> None:
-        """Nothing: Blocks flushes itself."""
+        pass  # Blocks flushes itself
 
     def close(self) -> None:
         self.closed = True

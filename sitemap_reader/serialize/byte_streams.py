@@ -61,7 +61,6 @@ class Blocks:
     _flush_at: float = attrs.field(default=0.0, init=False)
 
     def write(self, record: bytes) -> None:
-        """Adds a whole record, such as a line with its newline."""
         self.has_begun = self.has_begun or bool(record)
         if not self._records:
             self._flush_at = self._clock() + FLUSH_SECONDS
@@ -108,8 +107,6 @@ class Blocks:
 
 
 class Sink:
-    """Writes URLs in one format to a stream."""
-
     def __init__(self, out: Blocks) -> None:
         self._out = out
 

@@ -1,7 +1,4 @@
-"""Reads dumps, JSON lines, plain or compressed, or Parquet, lazily and in file order.
-
-Data that is not a dump is a UsageError with file and line, and what to try.
-"""
+"""Reads dumps lazily; data that is none is a UsageError with file and line, and what to try."""
 
 from __future__ import annotations
 
@@ -254,13 +251,12 @@ def _plain(value: Any) -> Any:
 
 
 def numbered_records(numbered: Iterable[tuple[int, JsonObject]], name: str) -> Iterator[tuple[int, Line]]:
-    """The records of numbered JSON objects; UsageError as of record_at()."""
     for number, json_object in numbered:
         yield number, record_at(name, number, json_object)
 
 
 def record_at(name: str, number: int, json_object: JsonObject) -> Line:
-    """The record of a line; UsageError with its place."""
+    """UsageError with the place of the line."""
     try:
         return from_json(json_object)
     except UsageError as exc:
@@ -322,7 +318,6 @@ class Dump:
         raise NotImplementedError
 
     def numbered(self) -> Iterator[tuple[int, JsonObject]]:
-        """As numbered_objects()."""
         raise NotImplementedError
 
     @property
@@ -353,8 +348,6 @@ class Dump:
 
 @attrs.frozen
 class DumpFile(Dump):
-    """A dump on disk."""
-
     path: Path
 
     @property
@@ -367,7 +360,7 @@ class DumpFile(Dump):
 
 
 def open_file(path: str | os.PathLike[str]) -> BinaryIO:
-    """The file opened for numbered_objects(); UsageError where it is missing or cannot be read."""
+    """UsageError where the file is missing or cannot be read."""
     name = os.fspath(path)
     kind = "a URL" if _URL.match(name) else "a folder" if os.path.isdir(name) else None
     if kind:

@@ -103,7 +103,7 @@ def json_column(batch: UrlBatch, name: str, site: str | None = None) -> Sequence
 
 
 def encode_changes(changes: UrlBatch | list[Change], *, site: str | None = None) -> bytes:
-    """The lines of Changes; the URLs of a batch are new."""
+    """The URLs of a batch are new."""
     if isinstance(changes, UrlBatch):
         return encode_urls(changes, site=site, is_new=True)
     return b"".join([json_line(change, site=site) for change in changes])
@@ -276,7 +276,6 @@ def _reader(kind: Any) -> tuple[Iterable[str], Maker, Maker]:
 
 
 def misfits() -> tuple[type[Exception], ...]:
-    """What is raised for a JSON value that is not of its type."""
     from msgspec import ValidationError  # not needed to start
 
     return ValidationError, OverflowError  # OverflowError: in UTC the year is 0 or 10000

@@ -40,8 +40,6 @@ class Column:
 
 @attrs.frozen
 class Fields:
-    """Columns in the order requested."""
-
     columns: tuple[Column, ...]
 
     @cached_property
@@ -55,7 +53,6 @@ class Fields:
 
     @cached_property
     def has_paths(self) -> bool:
-        """Whether some are parts of a value."""
         return self.roots != {*self.names}
 
     def values(self, json_object: dict[str, Any]) -> list[Any]:
@@ -70,7 +67,6 @@ class Fields:
         return values
 
     def select(self, json_object: dict[str, Any]) -> dict[str, Any]:
-        """The flat JSON object: every name with its value, null where it is absent."""
         return dict(zip(self.names, self.values(json_object), strict=True))
 
 
@@ -123,7 +119,7 @@ def _columns(keys: Mapping[str, Any]) -> Fields:
 
 
 class _NoField(Exception):
-    """A path that is not in a line; the message says why."""
+    """A path that is not in a line; why."""
 
 
 def _paths(text: str) -> list[str]:
@@ -170,7 +166,6 @@ def _type_at(steps: Sequence[str]) -> Any:
 
 
 def _unknown(hint: Any, steps: Sequence[str], done: int) -> str:
-    """The message for an unknown step after `done` known ones."""
     problem, place = f"there is no {'.'.join(steps)}", ".".join(steps[:done])
     if not is_object(hint):
         return f"{problem}: {place} has no parts"

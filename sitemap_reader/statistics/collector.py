@@ -1,7 +1,4 @@
-"""Statistics: counts the items of a crawl or a dump in one pass; facts() returns the numbers of the site.
-
-Memory is bounded, except for 8 bytes of each distinct loc.
-"""
+"""Counts the items of a crawl or a dump in one pass, in bounded memory, except for 8 bytes of each distinct loc."""
 
 from __future__ import annotations
 
@@ -199,7 +196,7 @@ class Statistics:
         self._runs = RunStatistics()
 
     def add(self, item: BatchItem) -> None:
-        """Counts URLs, an outcome or a problem; references are ignored."""
+        """References are ignored."""
         if isinstance(item, UrlBatch):
             self.urls += len(item)
             self._url_statistics.add(item)
@@ -212,7 +209,6 @@ class Statistics:
             self._runs.add_problem(item)
 
     def facts(self) -> list[Fact]:
-        """The facts so far, group by group; empty groups are omitted."""
         urls, runs = self._url_statistics, self._runs
         if not self.urls:
             groups: tuple[Callable[[int], Iterator[Fact]], ...] = (runs.dropped, runs.documents, runs.problems)

@@ -67,7 +67,6 @@ class Fact:
     share: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The dict of the JSON line."""
         return {"type": "statistic", **attrs.asdict(self)}
 
 
@@ -160,7 +159,6 @@ _NAMES: dict[Kind, str] = {"future": "in the future", "dense": "in a batch", "at
 
 
 def trust_facts(history: History, urls: int) -> Iterator[Fact]:
-    """The evidence against the lastmods of a site, and the verdict on them."""
     counts = {each.kind: each.count for each in indications(history)}
     for kind, name in _NAMES.items():
         if kind in counts:
@@ -278,7 +276,6 @@ class LastmodStatistics:
 
 
 def _extreme(known: tuple[str, int], text: str, count: int, better: Callable[[str, str], str]) -> tuple[str, int]:
-    """The better one of two dates, with its count."""
     if not known[0] or better(known[0], text) != known[0]:
         return text, count
     return known[0], known[1] + count if text == known[0] else known[1]

@@ -1,7 +1,4 @@
-"""SitemapReaderLoader: a Crawlee request loader that reads the URLs of sites from their sitemaps.
-
-A task reads the sitemaps. With a key, its LoaderState is kept in Crawlee's key-value store.
-"""
+"""SitemapReaderLoader: a Crawlee request loader that reads the URLs of sites from their sitemaps, in a task."""
 
 from __future__ import annotations
 
@@ -416,7 +413,7 @@ def _options(item: UrlRecord | Change) -> RequestOptions:
 
 
 def _finish(request: Request, options: RequestOptions, transform: Transform | None, taken: UrlSet) -> Request | None:
-    """The Request of the options, after the transform; None if that says "skip". Its exceptions pass through.
+    """The Request of the options, after the transform; None if that says "skip".
 
     `taken` has the URLs of earlier Requests, and gets the unique keys that differ from these.
     """

@@ -1,7 +1,4 @@
-"""A Scrapy spider that reads sitemaps as this package does, with the names and habits of Scrapy's SitemapSpider.
-
-All that it fetches goes through Scrapy's downloader.
-"""
+"""Scrapy's SitemapSpider with this package's reading; all that it fetches goes through Scrapy's downloader."""
 
 from __future__ import annotations
 
@@ -67,7 +64,7 @@ class StatsReporter:
         self._stats.inc_value(f"sitemap/{name}", number)
 
     def end(self, *, is_whole: bool = True) -> None:
-        """Reports the summary, and the verdict if the crawl came to its end."""
+        """The verdict is reported if the crawl came to its end."""
         run, self.run = self.run, None
         if run is None:
             return
