@@ -1,7 +1,4 @@
-"""What a chart shows, and on what: ChartSpec names the columns of a frame and their roles, Canvas the size and colours.
-
-Nothing is drawn here: chart_marks.py draws the rows of one site, charts.py several sites in one chart.
-"""
+"""What a chart shows, and on what."""
 
 from __future__ import annotations
 
@@ -54,16 +51,13 @@ class Canvas:
     colors: Colors
 
     def row_height(self, rows: int, default: int) -> float:
-        """The height of a row, if there are so many."""
         return self.height / max(rows, 1) if self.height else default
 
     def max_rows(self, limit: int) -> int:
-        """How many rows fit, and at most `limit`."""
         return min(limit, self.height // _LEAST_ROW_HEIGHT) if self.height else limit
 
 
 def make_canvas(width: Any, height: Any, theme: Any) -> Canvas:
-    """The Canvas; UsageError for a size out of range or an unknown theme."""
     for name, value in (("width", width), ("height", height)):
         least, most = _SIZES[name]
         if value is not None and (type(value) is not int or not least <= value <= most):
@@ -157,7 +151,7 @@ class ChartSpec:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that a frame must have to be drawn, for one site or several."""
+        """Those that a frame must have to be drawn, for one site or several."""
         melted = (self.x, self.value) if self.melt else ()
         roles = [self.x, self.y, self.value, self.text, self.split, self.size]
         roles += [*(self.hollow or ())[:1], *(self.share or ()), *(self.melt or ())]
@@ -221,12 +215,11 @@ AXIS_LABEL = f"length(datum.label) > {MAX_LABEL_CHARS} ? '…' + slice(datum.lab
 
 
 def short_label(text: str) -> str:
-    """The text, or its end after an ellipsis."""
     return text if len(text) <= MAX_LABEL_CHARS else "…" + text[1 - MAX_LABEL_CHARS :]
 
 
 def label_width(labels: Any) -> float:
-    """The width of the widest of these labels in pixels."""
+    """In pixels, of the widest of these labels."""
     return min(max((len(label.rstrip()) for label in labels), default=0), MAX_LABEL_CHARS) * LABEL_CHAR_PIXELS
 
 

@@ -1,9 +1,6 @@
-"""Charts of measures: a frame and a ChartSpec in; an Altair chart out, and its SVG, PNG, HTML and JSON.
+"""Charts of measures, drawn by Altair and rendered locally, without a browser or network access.
 
-Rendered locally, without a browser or network access. Here are the preparation of the rows, what is around the marks:
-title, rule, margins, colours; the marks of one site, and of pairs of sites: bars, lines and heat maps; and the charts
-of several sites, in which each is a row, the largest first, on a common scale. Readable without colour: each mark has
-its number beside it, or an axis.
+Readable without colour: each mark has its number beside it, or an axis.
 """
 
 from __future__ import annotations
@@ -23,7 +20,7 @@ from ..client.summary import count_of
 from ..model.errors import UsageError, printable
 from .chart_spec import AXIS_LABEL, LABEL_CHAR_PIXELS, Drawing, cell_percent, label_width, short_label
 from .notes import SITE_SEPARATOR
-from .periods import period_count, period_ends, period_name
+from .periods import PERIODS, period_count, period_ends
 
 if TYPE_CHECKING:
     import os
@@ -42,7 +39,7 @@ _REASON_CHARS = 48
 
 
 def _sites_by_size(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> tuple[list[str], tuple[str, ...]]:
-    """The sites to show, the largest first, and the sentence about the others."""
+    """The largest first; and the sentence about the others."""
     if spec.size is not None:
         sizes = frame.groupby("site", sort=False)[spec.size].sum()
     elif spec.comparison == "ranks":  # the numbers and their shares of the site
@@ -58,7 +55,6 @@ def _sites_by_size(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> tupl
 
 
 def matrix(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> Drawing:
-    """A cell for each site and value of the groups, with its share in percent."""
     sites, left_out = _sites_by_size(frame, spec, canvas)
     sizes = frame.groupby("site", sort=False)[spec.size].sum() if spec.size else None
     groups = [_cells(frame, group, number) for number, group in enumerate(spec.groups)]
@@ -109,7 +105,7 @@ _NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 
 
 def _space(names: list[str], number: int, spec: ChartSpec) -> list[str]:
-    """The names, after an empty column if another group of several columns is before them."""
+    """After an empty column if another group of several columns is before them."""
     return [_NO_BREAK_SPACE * number, *names] if number and spec.groups[number].by else names
 
 
@@ -183,7 +179,6 @@ def _base_lines(count: int, scale: Any, width: float, canvas: Canvas) -> Any:
 
 
 def _beside(texts: list[str], align: str, x: float, scale: Any, color: str) -> Any:
-    """A text for each band, at a distance in pixels from the left."""
     frame = pd.DataFrame({"text": texts, "middle": [number + 0.5 for number in range(len(texts))]})
     mark = alt.Chart(json_rows(frame)).mark_text(align=align, baseline="middle", color=color)
     return mark.encode(x=alt.value(x), y=alt.Y("middle:Q", axis=None, scale=scale), text="text:N")
@@ -201,7 +196,7 @@ def _share_a_scale(frame: pd.DataFrame, spec: ChartSpec) -> bool:
 
 def _most(part: pd.DataFrame, spec: ChartSpec) -> str:
     most = part.loc[part[spec.y].idxmax()]
-    return f"{part[spec.y].sum():,} {spec.y}; most {most[spec.y]:,} in {period_name(most[spec.x], spec.period or '')}"
+    return f"{part[spec.y].sum():,} {spec.y}; most {most[spec.y]:,} in {PERIODS[spec.period or ''].name(most[spec.x])}"
 
 
 def _first_and_last(part: pd.DataFrame, spec: ChartSpec) -> str:
@@ -212,7 +207,7 @@ def _first_and_last(part: pd.DataFrame, spec: ChartSpec) -> str:
 def _bars_of_sites(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> Drawing:
     """A bar for each site, if all have the same period or moment only."""
     only = frame[spec.x].iloc[0]
-    name = period_name(only, spec.period) if spec.period else f"{only:%Y-%m-%d}"
+    name = PERIODS[spec.period].name(only) if spec.period else f"{only:%Y-%m-%d}"
     title = f"{spec.y}, {spec.x_title} {name}"
     frame = frame.sort_values(spec.y, ascending=False, kind="stable")
     return rows(frame, attrs.evolve(spec, kind="rows", x=spec.y, y="site", x_title=title, y_title=None), canvas)
@@ -352,7 +347,6 @@ class Chart:
         self.altair: Any = _chart(rows, spec, title, notes, canvas)
 
     def to_svg(self) -> str:
-        """The chart as SVG."""
         return str(vl_convert.vegalite_to_svg(self.altair.to_dict(validate=False)))
 
     def to_png(self, scale: float = 2.0) -> bytes:
@@ -413,7 +407,6 @@ def _chart(rows: pd.DataFrame, spec: ChartSpec, finding: str, notes: Sequence[st
 
 
 def _drawing(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> Drawing:
-    """The marks: of one site, of pairs of sites, or of several sites in rows."""
     if not len(frame):
         return _empty(canvas)
     is_comparison = spec.is_by_site and frame["site"].nunique() > 1
@@ -449,7 +442,7 @@ def _with_texts(frame: pd.DataFrame, spec: ChartSpec) -> pd.DataFrame:
 
 
 def _wrap(text: str, chars: int) -> list[str]:
-    """The text in lines of at most `chars` characters; each site begins a line."""
+    """Lines of at most `chars` characters; each site begins one."""
     return [
         part for line in printable(text).split(SITE_SEPARATOR) for part in wrap(line, chars, break_on_hyphens=False)
     ]
@@ -483,7 +476,7 @@ _LEAST_PREFIX = 6  # a shorter one is not worth its explanation
 
 
 def columns(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> Drawing:
-    """Vertical bars over time: a few with their names and numbers, many on an axis of time."""
+    """A few with their names and numbers, many on an axis of time."""
     assert spec.period is not None  # noqa: S101 - for type checkers: all specs of this kind have it
     frame = frame.sort_values(spec.x, kind="stable")
     if len(frame) <= _MAX_BARS_WITH_NAMES and period_count(frame[spec.x], spec.period) == len(frame):
@@ -504,7 +497,7 @@ def columns(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> Drawing:
 
 
 def _named_columns(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> Drawing:
-    frame = frame.assign(_name=[period_name(start, spec.period or "") for start in frame[spec.x]])
+    frame = frame.assign(_name=[PERIODS[spec.period or ""].name(start) for start in frame[spec.x]])
     longest = label_width(frame["_name"])
     width = canvas.width or min(WIDTH, max(_BAR_STEP, longest + 8) * len(frame))
     axis = alt.Axis(labelAngle=0 if longest + 8 <= width / max(len(frame), 1) else -45, ticks=False)
@@ -518,7 +511,7 @@ def _named_columns(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> Draw
 
 
 def _fill(spec: ChartSpec, canvas: Canvas) -> dict[str, Any]:
-    """The look of whole bars, whose solid part is drawn over them."""
+    """Of whole bars, whose solid part is drawn over them."""
     colors = canvas.colors
     return {"color": colors.low, "stroke": colors.mark} if spec.hollow else {"color": colors.mark}
 
@@ -550,7 +543,6 @@ def period_x(frame: pd.DataFrame, spec: ChartSpec) -> Any:
 
 
 def rows(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> Drawing:
-    """Horizontal bars, each with its number; a panel per value of `split`, side by side."""
     if spec.split is None:
         return _bars(frame, spec, canvas)
     half = attrs.evolve(canvas, width=(canvas.width or WIDTH) // 2)
@@ -608,7 +600,6 @@ def without_common_prefix(names: Sequence[str]) -> tuple[list[str], str]:
 
 
 def left_out_text(count: int, noun: str) -> tuple[str, ...]:
-    """The sentence that so many are in the table only; none for 0."""
     return (f"{count:,} more {noun}{'s' * (count != 1)} in the table.",) if count > 0 else ()
 
 
@@ -769,7 +760,6 @@ def squares(
 
 
 def json_rows(frame: pd.DataFrame) -> Any:
-    """The rows as data of an Altair chart, in types of JSON."""
     rows = frame.to_dict("records")
     return alt.Data(values=[{str(name): _json_value(value) for name, value in row.items()} for row in rows])
 

@@ -122,15 +122,10 @@ def _sizes(snapshot: SnapshotTables) -> pd.DataFrame:
     listed = snapshot.urls.to_pandas(["site", "sitemap"]).groupby("site")["sitemap"].nunique()
     frame["sitemaps"] = frame["site"].map(listed)
     frame["complete"] = pd.array([snapshot.complete] * len(frame), dtype="boolean")
-    frame.insert(1, "at", _moment(snapshot))
-    return frame
-
-
-def _moment(snapshot: SnapshotTables) -> pd.Timestamp:
-    """When the snapshot was read; the start of the day if only that is known."""
     moment = pd.Timestamp(snapshot.at).as_unit("us")
     is_day = snapshot.read_at is not None and snapshot.read_until is None
-    return moment.normalize() if is_day else moment
+    frame.insert(1, "at", moment.normalize() if is_day else moment)
+    return frame
 
 
 def _grown(part: pd.DataFrame) -> str:
@@ -327,8 +322,16 @@ def _gaps_finding(part: pd.DataFrame, *, by: str, name: str, is_shared: bool) ->
 def keyed_pages(snapshot: SnapshotTables, by: str) -> pd.DataFrame:
     """`site loc key` of all pages; the key, a path or a slug, may be null."""
     pages = page_frame(snapshot, "loc", "path", "slug", "depth")
-    level = language_level(snapshot)
-    return pages.assign(key=(_paths if by == "path" else _slugs)(pages, level))[["site", "loc", "key"]]
+    level = language_level(snapshot)  # of the segment that states the language, the first or the second one
+    if by == "path":
+        paths = pages["path"].fillna("").str.strip("/")
+        paths = paths.where(level != 1, paths.str.replace(r"^[^/]*/?", "", n=1, regex=True))
+        paths = paths.where(level != 2, paths.str.replace(r"^([^/]*)/[^/]*", r"\1", n=1, regex=True))
+        key = "/" + _decode(paths)
+    else:
+        is_home = (level > 0) & (pages["depth"] == level)  # /de is the home page of a language
+        key = _decode(pages["slug"].astype("str").where(~is_home))
+    return pages.assign(key=key)[["site", "loc", "key"]]
 
 
 def _pages_of(keyed: pd.DataFrame, sites: list[str]) -> tuple[pd.DataFrame, str]:
@@ -339,18 +342,6 @@ def _pages_of(keyed: pd.DataFrame, sites: list[str]) -> tuple[pd.DataFrame, str]
     pages = pages.assign(pages=pages.groupby(["site", "key"], sort=False)["loc"].transform("size"))
     note = f" Not compared: {count_of(without, 'page')} without a slug." if without else ""
     return pages[_COLUMNS], note
-
-
-def _paths(pages: pd.DataFrame, level: pd.Series[int]) -> pd.Series[str]:
-    paths = pages["path"].fillna("").str.strip("/")
-    paths = paths.where(level != 1, paths.str.replace(r"^[^/]*/?", "", n=1, regex=True))
-    paths = paths.where(level != 2, paths.str.replace(r"^([^/]*)/[^/]*", r"\1", n=1, regex=True))
-    return "/" + _decode(paths)
-
-
-def _slugs(pages: pd.DataFrame, level: pd.Series[int]) -> pd.Series[str]:
-    is_home = (level > 0) & (pages["depth"] == level)  # /de is the home page of a language
-    return _decode(pages["slug"].astype("str").where(~is_home))
 
 
 def _decode(texts: pd.Series[str]) -> pd.Series[str]:
@@ -366,7 +357,7 @@ def _decode(texts: pd.Series[str]) -> pd.Series[str]:
 
 
 def _topics(snapshot: SnapshotTables, sites: list[str], *, is_own: bool) -> tuple[pd.DataFrame, str]:
-    """As _pages_of(), by word. Of our own pages all words: a stop word of one language is a topic in another."""
+    """As _pages_of(). Of our own pages all words: a stop word of one language is a topic in another."""
     stated = {} if is_own else stated_languages(snapshot)
     locs = snapshot.pages.stored["loc"]
     frames, used = [pd.DataFrame(columns=_COLUMNS)], {}

@@ -47,7 +47,7 @@ from .measure import (
     share_of_site,
     without,
 )
-from .periods import MAX_PERIODS, PERIODS, counts_by_period, freq_name, period_name
+from .periods import MAX_PERIODS, PERIODS, counts_by_period, freq_name
 from .sections import section_of
 from .tables import FIRST_SEEN, once
 
@@ -157,22 +157,18 @@ def _has_gaps(periods: pd.Series[Any]) -> bool:
 def _busiest(part: pd.DataFrame, history: History, *, freq: str) -> str:
     counts = part.set_index("period")["pages"]
     counts = counts[counts > 0]
-    total, top, batch = int(counts.sum()), int(counts.max()), _batch_in(counts.idxmax(), history)
-    names, each = leading(counts, lambda period: period_name(period.start_time, freq))
+    total, top, busiest, in_batch = int(counts.sum()), int(counts.max()), counts.idxmax(), ""
+    for batch in history.batches[:1]:
+        if busiest.start_time.timestamp() <= batch.first <= busiest.end_time.timestamp():
+            in_batch = f", where {batch.count:,} lastmods are {batch}"
+    names, each = leading(counts, lambda period: PERIODS[freq].name(period.start_time))
     if len(counts) == 1:
-        return f"all {count_of(total, 'page')} {PERIODS[freq].dated_to} are in {names}{batch}"
+        return f"all {count_of(total, 'page')} {PERIODS[freq].dated_to} are in {names}{in_batch}"
     has_gaps = len(counts) < len(part) or _has_gaps(part["period"])
     which = f"of the {count_of(len(counts), freq)} with a change" if has_gaps else freq
     median = f"{counts.median():,g} {'page' if counts.median() == 1 else 'pages'} in the median {which}"
     share = part_of(top, total, "page", PERIODS[freq].dated_to)
-    return f"{median}, most in {names}{f', each with {share}' if each else f': {share}{batch}'}"
-
-
-def _batch_in(period: Any, history: History) -> str:
-    for batch in history.batches[:1]:
-        if period.start_time.timestamp() <= batch.first <= period.end_time.timestamp():
-            return f", where {batch.count:,} lastmods are {batch}"
-    return ""
+    return f"{median}, most in {names}{f', each with {share}' if each else f': {share}{in_batch}'}"
 
 
 # --- weekday and hour --------------------------------------------------------------------------------------------
@@ -240,7 +236,7 @@ def weekday_hour(snapshot: SnapshotTables, tz: str) -> Measure:
 
 
 def _share_of_weekday(pages: pd.DataFrame, _: History) -> float:
-    """The share of the most frequent weekday; 0 if none stands out."""
+    """0 if no weekday stands out."""
     counts, sizes = _counts_and_sizes(pages, "weekday")
     return float(counts.max() / counts.sum()) if _stands_out(counts, sizes) else 0.0
 
@@ -373,7 +369,7 @@ def _order(column: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def _page_dates(snapshot: SnapshotTables) -> pd.DataFrame:
-    """A row per page: `site date precision source`, null without a date."""
+    """`site date precision source` of each page, null without a date."""
     pages = page_frame(snapshot, "sitemap", "lastmod", "lastmod_precision")
     seen = _first_seen(snapshot)
     news, news_precision = news_dates(snapshot)
@@ -492,7 +488,6 @@ def _new_found(part: pd.DataFrame, *, start: datetime) -> str:
 
 # --- how far lastmods can be trusted ---
 
-_NO_URLS = "there is no URL"
 _TRUST_RULE = (
     "Each sitemap's lastmods: how many lie within the ten minutes that hold most (dense), if ten or more do; in the "
     "future; or at the time of the request, if five or more do. The column batch has the date of the largest one. "
@@ -548,14 +543,10 @@ def site_histories(snapshot: SnapshotTables) -> dict[str, History]:
 
 
 def verdict(sites: Mapping[str, History]) -> str:
-    if len(sites) > MAX_SITES:
-        return _verdict_of_many(sites)
-    verdicts = {site: f"lastmods {_verdict(history)}" for site, history in sites.items()}
-    return join_findings(verdicts, [*sites]) or _NO_URLS
-
-
-def _verdict_of_many(sites: Mapping[str, History]) -> str:
-    """`lastmods can be trusted at 2 sites (a.example and b.example), are missing at 5 sites (…)`, the best first."""
+    """Of many: `lastmods can be trusted at 2 sites (a.example and b.example), are missing at 5 sites (…)`."""
+    if len(sites) <= MAX_SITES:
+        verdicts = {site: f"lastmods {_verdict(history)}" for site, history in sites.items()}
+        return join_findings(verdicts, [*sites]) or "there is no URL"
     trusts = {site: judge_history(history) for site, history in sites.items()}
     scores = pd.Series({site: trust.score for site, trust in trusts.items()}, dtype=float)
     same: dict[str, list[str]] = {}
@@ -576,15 +567,14 @@ def _verdict(history: History) -> str:
 
 def lastmod_trust(snapshot: SnapshotTables) -> Measure:
     histories = sitemap_histories(snapshot)
-    rows = [{"site": site, "sitemap": sitemap, **_trust_row(history)} for (site, sitemap), history in histories.items()]
+    rows = []
+    for (site, sitemap), history in histories.items():
+        trust = judge_history(history)
+        counts = {name: getattr(history, name) for name in _TRUST_COUNTS}
+        row = {"site": site, "sitemap": sitemap, "urls": history.entries, "coverage": trust.coverage, **counts}
+        batch = history.batches[0].date if history.batches else None
+        rows.append({**row, "batch": batch, "score": trust.score, "reasons": "; ".join(trust.reasons)})
     frame = pd.DataFrame(rows, columns=["site", "sitemap", *_TRUST_COLUMNS]).astype({"score": float, "coverage": float})
     worst_first = frame.sort_values(["score", "urls"], ascending=[True, False], kind="stable")
     frame = in_site_order(worst_first, snapshot)
     return measure(frame, rule=_TRUST_RULE, finding=verdict(site_histories(snapshot)), spec=_TRUST_SPEC)
-
-
-def _trust_row(history: History) -> dict[str, Any]:
-    trust = judge_history(history)
-    counts = {name: getattr(history, name) for name in _TRUST_COUNTS}
-    texts = {"batch": history.batches[0].date if history.batches else None, "reasons": "; ".join(trust.reasons)}
-    return {"urls": history.entries, **counts, **texts, "score": trust.score, "coverage": trust.coverage}

@@ -78,9 +78,9 @@ def own_languages(links: pd.DataFrame, pages: pd.DataFrame) -> pd.Series[str]:
 
 @once
 def language_codes(snapshot: SnapshotTables) -> pd.DataFrame:
-    """One row per page: `site`; the languages `own` (hreflang), `segment` (of the path) and `label` (of the host).
+    """Of each page `site`; its languages by hreflang (`own`), path (`segment`) and host (`label`), or null.
 
-    Each is null if there is none. `level` says which segment of the path it is, 0 for none.
+    `level` says which segment of the path it is, 0 for none.
     """
     pages = _page_parts(snapshot)
     first = _accepted(_with_codes(pages, 1, pages["host"]), _FIRST)
@@ -94,7 +94,7 @@ def language_codes(snapshot: SnapshotTables) -> pd.DataFrame:
 
 
 def _page_parts(snapshot: SnapshotTables) -> pd.DataFrame:
-    """A row per page: `site own`, and the parts of its URL that codes are looked for in."""
+    """`site own` of each page, and the parts of its URL that codes are looked for in."""
     folders = [f"dir_{level}" for level in range(1, 4)]
     known = [name for name in folders if name in snapshot.pages.columns]
     pages: pd.DataFrame = snapshot.pages.to_pandas([*PAGE_KEY, "host", "domain", "depth", "slug", "extension", *known])
@@ -118,7 +118,6 @@ def _label(host: str, domain: str) -> str | None:
 
 
 def _looked_up(keys: pd.Series[str], values: Mapping[str, str | None]) -> pd.Series[str]:
-    """The value for each key, with one look-up per distinct key."""
     codes, names = pd.factorize(keys)
     found = pd.Series([values.get(name) for name in names], dtype="str")
     return found.reindex(pd.Series(codes).replace(-1, len(found))).set_axis(keys.index)
@@ -129,10 +128,9 @@ _FIRST, _SECOND, _HOSTS = CodePlace(), CodePlace(2, 0.5), CodePlace(has_folders=
 
 
 def _accepted(pages: pd.DataFrame, place: CodePlace) -> pd.Series[str]:
-    """The code of each page where it is a language of its group, else null.
+    """The code of each page, by `group code own`, where it is a language of its group, else null.
 
-    `pages` has `group code own`, and where folders are compared `name`, the folder at the place of the code, and
-    `below`, the next one.
+    Where folders are compared, `name` is that at the place of the code, and `below` the next one.
     """
     groups: dict[str, CodeCounts] = {name: CodeCounts(place) for name in pages["group"][pages["code"].notna()].unique()}
     some = pages[pages["group"].isin([*groups])]

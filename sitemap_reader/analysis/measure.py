@@ -1,7 +1,4 @@
-"""A measure: a pandas frame that carries its rule, its finding in words, and the specification of its chart.
-
-Below it what several measures share.
-"""
+"""A measure: a pandas frame that carries its rule, its finding in words, and its chart; and what measures share."""
 
 from __future__ import annotations
 
@@ -203,10 +200,7 @@ def finding_per_site(
     if_empty: str = "there is no page",
     share: Share | None = None,
 ) -> str:
-    """The finding that `describe` gives for the rows of each site, joined; `if_empty` for a site without rows.
-
-    Of more than MAX_SITES sites, how the `share` is spread over them.
-    """
+    """The findings that `describe` gives for the rows of each site, joined; of many how the `share` is spread."""
     parts = dict([*frame.groupby("site", sort=False)])
     if share is not None and len(sites) > MAX_SITES:
         return spread_over_sites({site: share[1](parts[site]) if site in parts else None for site in sites}, share[0])
@@ -296,10 +290,7 @@ def page_frame(snapshot: SnapshotTables, *columns: str) -> pd.DataFrame:
 
 
 def dated_pages(snapshot: SnapshotTables) -> pd.DataFrame:
-    """Pages with `lastmod` and `lastmod_precision`; for news without a lastmod both are of the publication date.
-
-    `is_news` says for which pages that is so.
-    """
+    """For news without a lastmod (`is_news`) `lastmod` and `lastmod_precision` are of the publication date."""
     pages = page_frame(snapshot, "lastmod", "lastmod_precision")
     date, precision = news_dates(snapshot)
     is_news = pages["lastmod"].isna() & date.notna()
@@ -311,7 +302,6 @@ def dated_pages(snapshot: SnapshotTables) -> pd.DataFrame:
 
 
 def news_dates(snapshot: SnapshotTables) -> tuple[pd.Series[Any], pd.Series[str]]:
-    """The publication date of each page's news entry, and its precision; null for pages without."""
     news = snapshot.pages.stored["news"]
     names = ("publication_date", "publication_date_precision")
     date, precision = (compute.struct_field(news, name).to_pandas() for name in names)
@@ -319,13 +309,12 @@ def news_dates(snapshot: SnapshotTables) -> tuple[pd.Series[Any], pd.Series[str]
 
 
 def news_rule(pages: pd.DataFrame) -> str:
-    """The sentence on publication dates for `dated_pages()`; empty if none is used."""
     count = int(pages["is_news"].sum())
     return f" For {count_of(count, 'news page')} without a lastmod the publication date counts." if count else ""
 
 
 def without(pages: pd.DataFrame, left_out: dict[str, Any]) -> tuple[pd.DataFrame, str]:
-    """The pages in none of these classes, and the sentence that says how many are in which; it may be empty.
+    """The pages in none of these classes, and the sentence, if any, that says how many are in which.
 
     `left_out` maps the words of a class, such as "without a lastmod", to whether each page is in it.
     """
@@ -345,7 +334,6 @@ def pages_with_newest(snapshot: SnapshotTables) -> pd.DataFrame:
 
 
 def is_newest(dated: pd.DataFrame, at: datetime) -> pd.Series[bool]:
-    """Whether the lastmod of each row can be the newest, by NEWEST_RULE."""
     return ~dated["lastmod_precision"].isin(["year", "month"]) & (dated["lastmod"] <= at + DAY)
 
 
@@ -372,6 +360,6 @@ def days_between(lastmods: pd.Series[Any], moment: datetime) -> pd.Series[float]
 
 
 def in_site_order(frame: pd.DataFrame, snapshot: SnapshotTables) -> pd.DataFrame:
-    """The rows sorted by site, in the order of the snapshot's sites; stable within a site."""
+    """Stable within a site."""
     rank = {site: number for number, site in enumerate(snapshot.sites)}
     return frame.sort_values("site", key=lambda sites: sites.map(rank), kind="stable").reset_index(drop=True)

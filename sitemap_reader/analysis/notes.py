@@ -26,7 +26,7 @@ _KEYWORDS = {"date": "since, until, undated", "pattern": "include, exclude"}
 
 
 def omissions(summary: Summary, outcomes: Iterable[Outcome], problems: Problems) -> Iterator[str]:
-    """A note for each reason why a URL of the site may be missing; the counts are those of the Summary."""
+    """A note for each reason why a URL may be missing; the counts are those of the Summary."""
     outcomes = [*outcomes]
     if summary.sitemaps and not summary.urls:
         codes = ", ".join(f"{code} {count:,}" for code, count in problems.counts.most_common(MAX_NAMED))

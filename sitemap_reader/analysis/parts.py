@@ -45,7 +45,7 @@ from ..pipeline.feedparser_process import feedparser_fallback
 from ..scale.folder import HarvestFolder
 from ..scale.folder import tables as fields_of_tables
 from ..serialize.arrow import arrow_schema, require_pyarrow
-from ..serialize.jsonl import stamp
+from ..serialize.jsonl import ALWAYS, stamp
 from ..serialize.projection import all_fields, fields_of
 from ..state.rows import CODED, SCALE, unpack_stated
 from ..state.state import State
@@ -88,7 +88,6 @@ class Part:
     group: int = 0
 
     def move(self, group: int, time: dict[str, Any]) -> Part:
-        """The Part in this group, with fields of its metadata replaced by those of `time`."""
         return attrs.evolve(self, group=group, metadata=attrs.evolve(self.metadata, **time))
 
 
@@ -196,10 +195,9 @@ def _sites(part: Part) -> list[str | None]:
 
 
 def with_first_seen(moments: Sequence[datetime | None], states: Sequence[Tables]) -> list[Tables]:
-    """The tables of each state, oldest first, with a column FIRST_SEEN in `urls`.
+    """The tables of each state, oldest first, with the time of the first one that lists a URL as FIRST_SEEN.
 
-    The time of a URL is that of the first state in which its site lists it; null where that is the oldest state of the
-    site.
+    It is null where that is the oldest state of the site.
     """
     import pyarrow as pa
     from pyarrow import compute
@@ -248,7 +246,7 @@ class _Site:
         self.builder.add_item(item, self.name)
 
     def end(self, run: CrawlRun) -> None:
-        """Takes what the run states at its end, or where it was stopped; the run is not kept."""
+        """Also where the run was stopped."""
         self.run = None
         builder, recorded = run.summary_builder, self.target.recorded
         began, ended = recorded or run.began, recorded or datetime.now(UTC)
@@ -258,10 +256,7 @@ class _Site:
 
 @attrs.frozen
 class CrawledSites:
-    """The Parts of the sites that were read, and whether the reading was stopped; `failures` say why others were not.
-
-    `notes` are those of the whole: with the name of the site in front if there are several.
-    """
+    """`failures` say why sites were not read; `notes` of several begin with the name of the site."""
 
     names: Sequence[str]
     parts: Sequence[Part]
@@ -277,10 +272,7 @@ def read_sites(
     show_progress: bool,
     options: dict[str, Any],
 ) -> CrawledSites:
-    """Reads the sites at once; the `group` of each Part is the place of its target.
-
-    With `record`, one is read after the other. UsageError, before anything is read, for values that are not allowed.
-    """
+    """The `group` of each Part is the place of its target. UsageError before anything is read."""
     from ..state.state import site_name
 
     choice = filter_text(options)
@@ -424,7 +416,7 @@ _JOINT = re.compile(r"[^A-Za-z0-9]")
 
 @attrs.frozen
 class FileOptions:
-    """How sitemap files are read; `scope` None is "any", `site` the host of the scope, or else the most frequent one.
+    """`scope` None is "any", `site` its host, or else the most frequent one.
 
     `with_children`: also the files that an index lists, where they lie beside it.
     """
@@ -531,7 +523,7 @@ class _Reading:
 
 
 class FileNames:
-    """Files by their names, to find the children of an index: by the last segment of the URL of each.
+    """Finds the children of an index among files, by the last segment of the URL of each.
 
     A suffix .gz does not matter. Other words may stand before the name, as those of a folder: `maps__de.xml`.
     """
@@ -660,7 +652,7 @@ def _unpack(stated: Sequence[Stated]) -> dict[str, Any]:
     unit, *others = _codes().take(compute.bit_wise_and(packed, SCALE - 1)).columns
     # An arithmetic shift rounds down, also below zero.
     lastmod = compute.multiply(compute.shift_right(packed, SCALE.bit_length() - 1), unit)
-    return dict(zip(_STATED, (lastmod, *others), strict=True))
+    return dict(zip(ALWAYS, (lastmod, *others), strict=True))
 
 
 def _unpack_singly(stated: Sequence[Stated]) -> dict[str, Any]:
@@ -669,15 +661,12 @@ def _unpack_singly(stated: Sequence[Stated]) -> dict[str, Any]:
     dates = zip(numbers, precisions, strict=True)
     lastmods = [each * 1_000_000 if each is not None and code != SUBSECOND else each for each, code in dates]
     names = [*map(precision_of, precisions)], [*map(changefreq_of, changefreqs)]
-    return dict(zip(_STATED, (lastmods, *names, priorities), strict=True))
-
-
-_STATED = ("lastmod", "lastmod_precision", "changefreq", "priority")
+    return dict(zip(ALWAYS, (lastmods, *names, priorities), strict=True))
 
 
 @cache
 def _codes() -> Any:
-    """Row n: the microseconds in a unit of the lastmod, then precision, changefreq and priority, of code n."""
+    """Row n has the microseconds in a unit of the lastmod, precision, changefreq and priority of code n."""
     import pyarrow as pa
 
     precisions, changefreqs, priorities = zip(*CODED, strict=True)
@@ -695,11 +684,7 @@ def _codes() -> Any:
 
 
 def read_harvest(path: Path) -> Part:
-    """The tables of all shards, read from the beginning of the harvest to the end of its last host.
-
-    A harvest with a state has changes in its tables: then those of its states are read. UsageError where a file cannot
-    be used.
-    """
+    """A harvest with a state has changes in its tables: then those of its states are read."""
     import pyarrow as pa
 
     folder = HarvestFolder(path)

@@ -57,8 +57,7 @@ def freq_name(freq: str, allowed: Collection[str]) -> str:
 def counts_by_period(dated: pd.DataFrame, date: str, period: Period) -> pd.DataFrame:
     """`…, period, pages`: a row per period of the column `date`, for each value of the columns before it.
 
-    From the first to the last period of these values, with 0 for those without a page; only those with pages if there
-    are more than MAX_PERIODS.
+    Periods without a page have 0, or no row if there are more than MAX_PERIODS.
     """
     keys = [name for name in dated if name != date]
     periods = dated[date].dt.tz_localize(None).dt.to_period(period.alias)
@@ -78,16 +77,11 @@ def _filled(counts: pd.Series[int], keys: list[str], values: tuple[Any, ...]) ->
     return frame[[*keys, "period", "pages"]]
 
 
-def period_name(start: pd.Timestamp, period: str) -> str:
-    return PERIODS[period].name(start)
-
-
 def period_ends(starts: pd.Series[Any], period: str) -> pd.Series[Any]:
-    """The end of each of these periods, as times with the unit of the starts."""
+    """Times with the unit of the starts."""
     return (starts.dt.to_period(PERIODS[period].alias) + 1).dt.start_time.astype(starts.dtype)
 
 
 def period_count(starts: pd.Series[Any], period: str) -> int:
-    """How many periods there are from the first to the last."""
     periods = starts.dt.to_period(PERIODS[period].alias)
     return int((periods.max() - periods.min()).n) + 1

@@ -1,7 +1,6 @@
 """Renders a Snapshot as one self-contained HTML page: a table of its sites, then a part for each question about them.
 
-A part has a measure's finding, its chart, its rule, and its rows as a table. Charts are pictures in the page, in two
-versions: light and dark.
+Charts are pictures in the page, in two versions: light and dark.
 """
 
 from __future__ import annotations
@@ -56,8 +55,6 @@ _SHARES = ("share", "coverage")
 
 @attrs.frozen
 class Part:
-    """A part of the page: its id, its title, and its measures."""
-
     name: str
     title: str
     measures: list[Measure]
@@ -86,7 +83,6 @@ def render_report(snapshot: SnapshotTables, ours: str | None = None) -> str:
 
 
 def _parts(site: SnapshotTables, ours: str, sections: Measure) -> list[Part]:
-    """The parts of the page; those that do not apply are left out."""
     parts = [
         Part("growth", "Growth", [measures.growth(site, site.earlier)] if site.earlier else []),
         Part("sections", "Sections", [sections]),
@@ -225,7 +221,6 @@ def frame_table(frame: pd.DataFrame, title: str) -> Html:
 
 
 def _search(title: str, rows: int) -> Html | None:
-    """A field that the script shows: it is needed to search."""
     if rows < _SEARCHED_ROWS:
         return None
     field = element("input", type="search", aria_label=f"Search in {title}", autocomplete="off")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import attrs
 import pandas as pd
@@ -215,9 +215,12 @@ def _documents(snapshot: SnapshotTables) -> pd.DataFrame:
 def _nest(part: pd.DataFrame) -> Iterator[tuple[int, int, str | None]]:
     """(row, depth, parent) of each document of a site, children in order below their parent; each once."""
     rows = dict(zip(part["sitemap"], part.index, strict=True))
-    parents = {name: _parent(name, listed, rows) for name, listed in zip(part["sitemap"], part["parents"], strict=True)}
+    parents: dict[str, str | None] = {}
     children: dict[str | None, list[str]] = {}
-    for name, parent in parents.items():
+    for name, listed in zip(part["sitemap"], part["parents"], strict=True):
+        others = listed if isinstance(listed, list) or hasattr(listed, "tolist") else ()
+        parent = next((other for other in others if other in rows and other != name), None)
+        parents[name] = parent
         children.setdefault(parent, []).append(name)
     done: set[str] = set()
     for first in (*children.get(None, ()), *parents):  # then those that list each other in a circle
@@ -228,12 +231,6 @@ def _nest(part: pd.DataFrame) -> Iterator[tuple[int, int, str | None]]:
                 done.add(name)
                 yield rows[name], depth, parents[name] if depth else None
                 waiting += [(child, depth + 1) for child in reversed(children.get(name, ()))]
-
-
-def _parent(name: str, listed: Any, rows: dict[str, int]) -> str | None:
-    """The first other document that lists it, of those in the Snapshot."""
-    parents = listed if isinstance(listed, list) or hasattr(listed, "tolist") else ()
-    return next((parent for parent in parents if parent in rows and parent != name), None)
 
 
 _COMPLETE_SHARE = (

@@ -378,7 +378,7 @@ def _head(path: Path) -> bytes:
 
 
 def find_sources(name: str | os.PathLike[str], at: Moment | None = None) -> Found:
-    """The sources that a path or pattern names. UsageError, with what is accepted, where there is none.
+    """UsageError, with what is accepted, where there is none.
 
     The files that a pattern matches are of one site; each folder that it matches is a site of its own, or, if their
     names state the time, a state of the same one.

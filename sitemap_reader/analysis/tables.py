@@ -228,14 +228,14 @@ class TableBuilder:
         self._urls.add_urls(urls, site=site)
 
     def add_item(self, item: Item, site: str | None = None) -> None:
-        """Adds a problem or an outcome; other items are ignored."""
+        """Other items than problems and outcomes are ignored."""
         if isinstance(item, Outcome):
             self._outcomes.append((item, site))
         elif isinstance(item, Problem):
             self._add_object(to_dict(item, site=site))
 
     def add_dump(self, stream: BinaryIO, name: str) -> None:
-        """Adds the lines of a dump; UsageError, with the line number, for a line that is not of a dump."""
+        """UsageError, with the line number, for a line that is not of a dump."""
         for number, json_object in only_dump_lines(numbered_objects(stream, name), name):
             try:
                 self._add_object(json_object)
@@ -312,7 +312,7 @@ def select_rows(
 
 
 def as_reusable(given: Any) -> Any:
-    """The value of a keyword that takes one or several; an iterable as a list, so that it can be iterated again."""
+    """An iterable as a list, so that it can be iterated again."""
     return [*given] if isinstance(given, Iterable) and not isinstance(given, str) else given
 
 

@@ -171,7 +171,6 @@ class SiteWords:
 
 
 def site_words(snapshot: SnapshotTables, sites: Collection[str] | None = None) -> Iterator[tuple[str, SiteWords]]:
-    """(site, words) of each site of the Snapshot, or of some."""
     pages = page_frame(snapshot, "slug")
     titles = _titles(snapshot)
     for site, part in pages.groupby("site", sort=False):
@@ -210,7 +209,7 @@ def _site_words(rows: np.ndarray[Any, Any], slugs: pd.Series[str], titles: pd.Da
 def _joined(
     documents: np.ndarray[Any, Any], texts: np.ndarray[Any, Any], of: np.ndarray[Any, Any], codes: np.ndarray[Any, Any]
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """(document, code) for each word of the text of each document; `of` are the texts, in order, of the `codes`."""
+    """(document, code) of each word of its text; `of` are the texts, in order, of the `codes`."""
     starts = np.searchsorted(of, texts)
     counts = np.searchsorted(of, texts, "right") - starts
     places = np.repeat(starts - np.append(0, np.cumsum(counts)[:-1]), counts) + np.arange(counts.sum())
@@ -342,11 +341,11 @@ class Words:
 
     @property
     def is_number(self) -> np.ndarray[Any, Any]:
-        """For each word of the vocabulary whether it consists of digits."""
+        """For each word of the vocabulary."""
         return np.fromiter((word.isdigit() for word in self.vocabulary), bool, len(self.vocabulary))
 
     def without(self, words: Iterable[str]) -> Words:
-        """The words that are not among these; the vocabulary stays."""
+        """The vocabulary stays."""
         left_out = frozenset(words)
         keep = np.fromiter((word not in left_out for word in self.vocabulary), bool, len(self.vocabulary))[self.codes]
         return Words(self.texts[keep], self.codes[keep], self.vocabulary)

@@ -96,7 +96,6 @@ def _any(column: Any) -> bool:
 
 
 def _domains(hosts: Any) -> Any:
-    """The registrable domain of each host, computed once per distinct host."""
     coded = hosts.dictionary_encode()
     domains = [host and registrable_domain(_PORT.sub("", host)) for host in coded.dictionary.to_pylist()]
     return pa.array(domains, pa.string()).take(coded.indices)
@@ -117,7 +116,6 @@ def _page_name(names: Any, is_root: Any) -> tuple[Any, Any]:
 
 
 def _query_keys(queries: Any) -> Any:
-    """The part before `=` of each parameter."""
     if queries.null_count == len(queries):
         return pa.nulls(len(queries), pa.list_(pa.string()))
     parts = compute.split_pattern(queries, "&")
@@ -127,7 +125,7 @@ def _query_keys(queries: Any) -> Any:
 
 
 def _folders(names: Any, depth: Any) -> dict[str, Any]:
-    """The columns `dir_1` to `dir_n`; at least `dir_1`."""
+    """At least `dir_1`."""
     deepest = (compute.max(depth).as_py() or 0) - 1
     columns = {}
     for level in range(min(max(deepest, 1), MAX_DIRS)):

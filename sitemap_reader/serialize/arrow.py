@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-import attrs
 import orjson
 
 from ..model.columns import URL_COLUMNS, ObjectColumns
@@ -90,14 +89,14 @@ class Batches:
 
     def add_urls(self, urls: UrlBatch, *, site: str | None = None, is_new: bool = False) -> None:
         """With `is_new` as Changes, if the columns are theirs. Makes a batch once there are enough."""
-        constants = {"site": site, "change": "new" if is_new else None}
-        if self._rows or constants != self._constants:
-            self.end()
-            self._constants = constants
-        if self._fields.has_paths:
+        if self._fields.has_paths or isinstance(urls.store, ObjectColumns):
             for record in urls.records():
                 self.add(to_dict(Change("new", record) if is_new else record, site=site))
         else:
+            constants = {"site": site, "change": "new" if is_new else None}
+            if self._rows or constants != self._constants:
+                self.end()
+                self._constants = constants
             if not len(self._urls):
                 self._urls = urls.store.empty()
             self._urls.extend(urls.store, urls.start, urls.stop)
@@ -137,21 +136,12 @@ class Batches:
             return pa.array(self._sitemaps, field.type)
         if field.name not in _STORED:
             return pa.repeat(pa.scalar(self._constants.get(field.name), field.type), len(urls))
-        if isinstance(urls, ObjectColumns):
-            return pa.array([_cell(getattr(each, field.name)) for each in urls.records(0, len(urls), None)], field.type)
         native: Any = urls
         return _array(field.type, native.arrow(field.name, 0, len(urls)))
 
     def take(self) -> list[Any]:
         ready, self.ready, self.ready_rows, self.ready_bytes = self.ready, [], 0, 0
         return ready
-
-
-def _cell(value: Any) -> Any:
-    """As pyarrow takes it; None where nothing is stated."""
-    if isinstance(value, tuple):
-        return [*map(_cell, value)] or None
-    return attrs.asdict(value) if attrs.has(type(value)) else None if value is False else value
 
 
 def _array(kind: Any, parts: tuple[int, int, list[bytes | None], list[Any]]) -> Any:

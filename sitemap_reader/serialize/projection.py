@@ -119,7 +119,7 @@ def _columns(keys: Mapping[str, Any]) -> Fields:
 
 
 class _NoField(Exception):
-    """A path that is not in a line; why."""
+    """A path that is not in a line; the message says why."""
 
 
 def _paths(text: str) -> list[str]:

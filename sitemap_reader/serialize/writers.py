@@ -113,7 +113,11 @@ class _Table(Sink):
 
     def write(self, json_object: dict[str, Any]) -> None:
         text = self._text
-        cells = [text(value) if type(value) is str else _cell(value) for value in self._fields.values(json_object)]
+        # Text as it is, else compact JSON, so numbers and booleans as in the JSONL.
+        cells = [
+            text(value) if type(value) is str else "" if value is None else orjson.dumps(value).decode()
+            for value in self._fields.values(json_object)
+        ]
         self._begin()
         self._out.write(self._row(cells))
 
@@ -154,11 +158,6 @@ def guarded(text: str) -> str:
     ("'=1+1", "' ＝1+1", 'Shoes')
     """
     return f"'{text}" if _FORMULA.match(text) else text
-
-
-def _cell(value: Any) -> str:
-    """A value other than text: empty for null, else compact JSON, so numbers and booleans as in the JSONL."""
-    return "" if value is None else orjson.dumps(value).decode()
 
 
 # Linear TSV: a record is one line, as these are escaped.

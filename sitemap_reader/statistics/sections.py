@@ -58,18 +58,14 @@ def first_folder(loc: str) -> str:
     >>> first_folder("https://example.com/shop/lamps/1?a=/b"), first_folder("https://example.com/about/")
     ('/shop/', '/')
     """
-    name, below = _split(_place(loc))[1:]
+    found = _PLACE.match(loc)
+    name, below = _split(found[1] if found else "")[1:]
     return "/" if below is None else f"/{name}/"
 
 
 def language_code(name: str) -> str | None:
     """The code that the name of a folder or host may be: `pt-br` of `pt_BR`; None if it is none."""
     return name.lower().replace("_", "-") if _IS_CODE.fullmatch(name) else None
-
-
-def _place(loc: str) -> str:
-    found = _PLACE.match(loc)
-    return found[1] if found else ""
 
 
 def _split(place: str) -> tuple[str, str, str | None]:
