@@ -33,7 +33,7 @@ from .measure import (
 )
 from .sections import section_of
 from .tables import PAGE_KEY, Tables, json_objects
-from .topics import site_words, stated_languages, stop_rule, stop_words_of
+from .topics import StopWords, site_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -358,14 +358,12 @@ def _decode(texts: pd.Series[str]) -> pd.Series[str]:
 
 def _topics(snapshot: SnapshotTables, sites: list[str], *, is_own: bool) -> tuple[pd.DataFrame, str]:
     """As _pages_of(). Of our own pages all words: a stop word of one language is a topic in another."""
-    stated = {} if is_own else stated_languages(snapshot)
+    stops = StopWords(snapshot, is_used=not is_own)
     locs = snapshot.pages.stored["loc"]
-    frames, used = [pd.DataFrame(columns=_COLUMNS)], {}
+    frames = [pd.DataFrame(columns=_COLUMNS)]
     for site, found in site_words(snapshot, sites):
         counts = found.counts()
-        if not is_own:
-            stops, used[site] = stop_words_of(counts, found.pages, stated.get(site, ()))
-            counts = counts[~counts["word"].isin(stops)]
+        counts = counts[~counts["word"].isin(stops.find(site, counts, found.pages))]
         first = locs.take(counts["first"].to_numpy()).to_pandas()
         frames.append(counts.assign(site=site, key=counts["word"], loc=first.array)[_COLUMNS])
-    return pd.concat(frames[1:] or frames), stop_rule(used)
+    return pd.concat(frames[1:] or frames), stops.rule

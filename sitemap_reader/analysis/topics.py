@@ -40,18 +40,15 @@ def slug_ngrams(snapshot: SnapshotTables, n: int, *, top: int, skip: Iterable[st
         raise UsageError(keyword="n", value=n, allowed=f"a number of words from 1 to {_MAX_N}")
     _check_top(top)
     skipped = words_to_skip(skip)
-    stated = stated_languages(snapshot) if stop_words else {}
+    stops = StopWords(snapshot, is_used=stop_words)
     pages = page_frame(snapshot, "slug")
-    frames, used = [pd.DataFrame(columns=["site", "words", "pages", "share"])], {}
+    frames = [pd.DataFrame(columns=["site", "words", "pages", "share"])]
     for site, part in pages.groupby("site", sort=False):
         counts = part["slug"].dropna().value_counts(sort=False)
         found = split_words(pa.array(counts.index, pa.string()), is_encoded=True)
         weights = counts.to_numpy()
-        if stop_words:
-            counted = page_counts(found.distinct(), weights)
-            stops, used[site] = stop_words_of(counted, len(part), stated.get(site, ()))
-            found = found.without(stops)
-        numbers = page_counts(found.without(skipped).ngrams(n).distinct(), weights)
+        left_out = skipped | stops.find(site, page_counts(found.distinct(), weights), len(part))
+        numbers = page_counts(found.without(left_out).ngrams(n).distinct(), weights)
         frame = _most_frequent(numbers, top).rename(columns={"word": "words"})
         frames.append(frame.assign(site=site, share=frame["pages"] / len(part))[["site", "words", "pages", "share"]])
     frame = in_site_order(pd.concat(frames[1:] or frames), snapshot)
@@ -59,7 +56,7 @@ def slug_ngrams(snapshot: SnapshotTables, n: int, *, top: int, skip: Iterable[st
     row = "Words" if n == 1 else f"{n} words in a row"
     rule = (
         f"{row}, of the first {MAX_TEXT_WORDS} in the slug (the last segment of the path), decoded, in lower case. "
-        f"Numbers are not words, and separate the words around them. A page counts once for each row.{stop_rule(used)}"
+        f"Numbers are not words, and separate the words around them. A page counts once for each row.{stops.rule}"
     )
     return measure(frame, rule=rule, finding=finding, spec=_rank_spec("words", top, max_rows=top))
 
@@ -101,21 +98,29 @@ def _most_frequent(counts: pd.DataFrame, top: int) -> pd.DataFrame:
     return counts.sort_values(["pages", "word"], ascending=[False, True]).head(top)
 
 
-def stop_words_of(counts: pd.DataFrame, pages: int, stated: Iterable[str]) -> tuple[frozenset[str], list[str]]:
-    """The stop words of a site whose words have these counts, `word pages`, and the languages whose lists they are."""
-    return find_stop_words(dict(zip(counts["word"], counts["pages"], strict=True)), pages, stated)
+class StopWords:
+    """The stop words of each site, with the languages whose lists they are; none if `is_used` is False."""
 
+    def __init__(self, snapshot: SnapshotTables, *, is_used: bool) -> None:
+        self._stated: dict[str, list[str]] | None = None
+        self._found: set[str] = set()
+        if is_used:
+            known = page_languages(snapshot)[["site", "language"]].dropna().drop_duplicates()
+            self._stated = {site: [*part["language"]] for site, part in known.groupby("site")}
 
-def stated_languages(snapshot: SnapshotTables) -> dict[str, list[str]]:
-    known = page_languages(snapshot)[["site", "language"]].dropna().drop_duplicates()
-    return {site: [*part["language"]] for site, part in known.groupby("site")}
+    def find(self, site: str, counts: pd.DataFrame, pages: int) -> frozenset[str]:
+        """Those of a site whose words have these counts, `word pages`."""
+        if self._stated is None:
+            return frozenset()
+        by_word = dict(zip(counts["word"], counts["pages"], strict=True))
+        words, languages = find_stop_words(by_word, pages, self._stated.get(site, ()))
+        self._found |= {*languages}
+        return words
 
-
-def stop_rule(used: dict[str, list[str]]) -> str:
-    names = sorted({language for languages in used.values() for language in languages})
-    return (
-        f" Left out: names of files, and the stop words of the languages found ({', '.join(names)})." if names else ""
-    )
+    @property
+    def rule(self) -> str:
+        names = ", ".join(sorted(self._found))
+        return f" Left out: names of files, and the stop words of the languages found ({names})." if names else ""
 
 
 _SHARE_OF_FIRST = ("pages with the most frequent word", lambda part: part["share"].max())
@@ -253,14 +258,12 @@ def _titles(snapshot: SnapshotTables) -> pd.DataFrame:
 def topics(snapshot: SnapshotTables, *, top: int, skip: Iterable[str], stop_words: bool) -> Measure:
     _check_top(top)
     skipped = words_to_skip(skip)
-    stated = stated_languages(snapshot) if stop_words else {}
-    frames, used = [pd.DataFrame(columns=_COLUMNS)], {}
+    stops = StopWords(snapshot, is_used=stop_words)
+    frames = [pd.DataFrame(columns=_COLUMNS)]
     for site, found in site_words(snapshot):
         counts = found.counts()
-        if stop_words:
-            stops, used[site] = stop_words_of(counts, found.pages, stated.get(site, ()))
-            counts = counts[~counts["word"].isin(stops)]
-        counts = _most_frequent(counts[~counts["word"].isin(skipped)], top)
+        left_out = skipped | stops.find(site, counts, found.pages)
+        counts = _most_frequent(counts[~counts["word"].isin(left_out)], top)
         counts = counts.assign(site=site, topic=counts["word"], share=counts["pages"] / found.pages)
         frames.append(counts.assign(cluster=_clusters(found, counts))[_COLUMNS])
     frame = in_site_order(pd.concat(frames[1:] or frames), snapshot)
@@ -269,7 +272,7 @@ def topics(snapshot: SnapshotTables, *, top: int, skip: Iterable[str], stop_word
     rule = (
         f"Pages by the words of their slugs and of the titles of their news, videos and images: of the first "
         f"{MAX_TEXT_WORDS} of each, decoded, in lower case, without numbers. A page counts once for each word."
-        f"{stop_rule(used)} The {top:,} most frequent words of each site. A word is in the cluster of the more "
+        f"{stops.rule} The {top:,} most frequent words of each site. A word is in the cluster of the more "
         "frequent one with which it shares most pages, if these are half of its own and "
         f"{_MIN_LIFT:g} times as many as by chance."
     )

@@ -140,15 +140,13 @@ class StateSide(Side):
         for site in sites:
             listings = self.state.listings(site)
             while batch := [*islice(listings, _BATCH_URLS)]:
-                yield self._batch(site if len(sites) > 1 else None, batch)
-
-    def _batch(self, site: str | None, batch: list[tuple[str, str, Listing]]) -> Batch:
-        nested = [listing.nested for _, _, listing in batch]
-        self.keys.update(*map(nested_digests, nested))
-        places = range(self.last + 1, self.last + 1 + len(batch))
-        self.last, self.urls = places[-1], self.urls + len(batch)
-        records = [record_of(loc, listing, sitemap) for loc, sitemap, listing in batch]
-        return places, [site] * len(batch), records, [*map(json_line, records)], nested
+                nested = [listing.nested for _, _, listing in batch]
+                self.keys.update(*map(nested_digests, nested))
+                places = range(self.last + 1, self.last + 1 + len(batch))
+                self.last, self.urls = places[-1], self.urls + len(batch)
+                records = [record_of(loc, listing, sitemap) for loc, sitemap, listing in batch]
+                names = [site if len(sites) > 1 else None] * len(batch)
+                yield places, names, records, [*map(json_line, records)], nested
 
 
 def open_side(source: Source, name: str, files: ExitStack) -> Side:

@@ -174,7 +174,11 @@ class HarvestTasks:
         """Raises where files cannot be written, and cancels the other tasks."""
         self._client.subscribe_topic(self._topic, lambda event: self.progress_tracker.update(event[1]))
         try:
-            self._submit()
+            for shard in self._pending:
+                args = self._folder, shard, self._config, self._topic
+                future = self._client.submit(_run_shard, *args, key=f"{self._topic}-{shard}", pure=False)
+                self._futures[future] = shard
+                future.add_done_callback(self._ended.put)
             while self._futures:
                 self._report_progress()
                 with suppress(queue.Empty):
@@ -186,21 +190,12 @@ class HarvestTasks:
                 self._client.cancel([*self._futures])
             self._folder.cancel()
 
-    def _submit(self) -> None:
-        for shard in self._pending:
-            key = f"{self._topic}-{shard}"
-            future = self._client.submit(
-                _run_shard, self._folder, shard, self._config, self._topic, key=key, pure=False
-            )
-            self._futures[future] = shard
-            future.add_done_callback(self._ended.put)
-
     def _end(self, future: Any) -> None:
         shard = self._futures.pop(future)
-        failure = _LOST if future.cancelled() else _failure_message(future.exception())
-        if failure is not None:
+        error = None if future.cancelled() else future.exception()
+        if error is not None or future.cancelled():
             self.progress_tracker.failed(shard)
-            self.failed[shard] = failure
+            self.failed[shard] = _failure_message(error)
             return
         kind, *values = future.result()
         if kind != _DONE:
@@ -261,12 +256,9 @@ def _permit_many_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (maximum, maximum))
 
 
-_LOST = "the connection to the scheduler was lost"
-
-
-def _failure_message(error: BaseException | None) -> str | None:
+def _failure_message(error: BaseException | None) -> str:
     if error is None:
-        return None
+        return "the connection to the scheduler was lost"
     if type(error).__name__ == "KilledWorker":
         return "each worker that ran it died; check whether their memory or disk was full"
     return f"{type(error).__name__}: {error}"

@@ -220,16 +220,13 @@ class _ShardReader:
                 row = await _HostReader(target, domain, self._config, writer, self._worker_thread, progress).read()
                 await self._worker_thread.run(writer.add_host, row)
                 del self._running[target]  # from here on it counts in _totals
-                self._add_row(row)
-
-    def _add_row(self, row: HostRow) -> None:
-        totals, verdicts = self._totals, self._totals["verdicts"]
-        totals["hosts"] += 1
-        verdicts[row.verdict] = verdicts.get(row.verdict, 0) + 1
-        for name in SUMS:
-            totals[name] += getattr(row, name)
-        if row.verdict in NAMED:
-            totals["given_up"].append({"site": row.site, "verdict": row.verdict, "why": row.why})
+                totals, verdicts = self._totals, self._totals["verdicts"]
+                totals["hosts"] += 1
+                verdicts[row.verdict] = verdicts.get(row.verdict, 0) + 1
+                for name in SUMS:
+                    totals[name] += getattr(row, name)
+                if row.verdict in NAMED:
+                    totals["given_up"].append({"site": row.site, "verdict": row.verdict, "why": row.why})
 
     def _progress(self) -> ShardProgress:
         progress = ShardProgress.of(self._totals)

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import attrs
 import orjson
 
-from ..model.errors import UsageError, install_hint
+from ..model.errors import UsageError
 from ..model.records import UrlRecord
 from ..model.url_batch import UrlBatch, joined
 from ..parser.compiled import new_columns
+from .arrow import require_pyarrow
 from .byte_streams import MAGIC, SUFFIXES, damage, decompressed
 from .jsonl import from_json, stamp
 from .schema import SOMETIMES
@@ -200,11 +201,10 @@ _SOMETIMES = ("type", *SOMETIMES[UrlRecord], "site")
 
 
 def _parquet_objects(stream: BinaryIO, name: str) -> Iterator[tuple[int, JsonObject]]:
-    try:
-        from pyarrow import ArrowException
-        from pyarrow.parquet import ParquetFile
-    except ImportError:
-        raise UsageError(f"{name} is Parquet, which needs pyarrow: {install_hint('parquet')}") from None
+    require_pyarrow(f"{name} is Parquet, which needs")
+    from pyarrow import ArrowException
+    from pyarrow.parquet import ParquetFile
+
     if not stream.seekable():
         raise UsageError(f"{name} is Parquet, which is read from its end: give it as a file, not through a pipe")
     number = 0

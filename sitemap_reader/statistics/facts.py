@@ -100,7 +100,9 @@ class TopCounts:
         self.total += count
         self._counts[name] = self._counts.get(name, 0) + count
         if len(self._counts) > self._max_names:
-            self._discard_rare()
+            less = sorted(self._counts.values(), reverse=True)[self._max_names // 2]
+            self._counts = {name: count - less for name, count in self._counts.items() if count > less}
+            self.is_exact = False
 
     def update(self, names: Iterable[str]) -> None:
         for name, count in Counter(names).items():
@@ -134,11 +136,6 @@ class TopCounts:
         unnamed = 0 if missing is None or total is None else total - self.total
         rest = (("other", left), (missing or "", unnamed))
         yield from facts(group, (pair for pair in rest if pair[1]), total)
-
-    def _discard_rare(self) -> None:
-        less = sorted(self._counts.values(), reverse=True)[self._max_names // 2]
-        self._counts = {name: count - less for name, count in self._counts.items() if count > less}
-        self.is_exact = False
 
 
 def facts(group: str, pairs: Iterable[Pair], total: int | None = None) -> Iterator[Fact]:
