@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from .tables import SnapshotTables
 
 
-# --- overlap -----------------------------------------------------------------------------------------------------
-
 _OVERLAPS = ("path", "slug")
 
 
@@ -78,9 +76,6 @@ def overlap(snapshot: SnapshotTables, by: str) -> Measure:
         is_by_site=False,
     )
     return measure(frame, rule=rule, finding=finding, spec=spec)
-
-
-# --- growth ------------------------------------------------------------------------------------------------------
 
 
 def growth(snapshot: SnapshotTables, others: SnapshotTables | Iterable[SnapshotTables]) -> Measure:
@@ -149,8 +144,6 @@ def _change_share(share: float) -> str:
         return "under 0.1%"
     return f"{share:+.1%}" if abs(share) < 0.1 else f"{share:+.0%}"
 
-
-# --- churn -------------------------------------------------------------------------------------------------------
 
 _CHANGE_KINDS = ("new", "updated", "removed")
 _RULE = (

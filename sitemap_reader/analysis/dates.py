@@ -59,8 +59,6 @@ if TYPE_CHECKING:
     from .tables import SnapshotTables
 
 
-# --- what lastmods allow to conclude -----------------------------------------------------------------------------
-
 # Below it lastmods cannot be trusted: their dates say nothing about the pages.
 _LEAST_SCORE = 0.5
 # A value stands out if chance would make it as frequent in one of some hundred sites: its distance from the mean, in
@@ -120,9 +118,6 @@ def _counts_and_sizes(pages: pd.DataFrame, noun: str) -> tuple[pd.Series[Any], p
     return sizes.groupby(level=0).sum().reindex(_VALUES[noun], fill_value=0), sizes
 
 
-# --- cadence -----------------------------------------------------------------------------------------------------
-
-
 def cadence(snapshot: SnapshotTables, freq: str) -> Measure:
     histories = site_histories(snapshot)
     freq = freq_name(freq, PERIODS)
@@ -170,8 +165,6 @@ def _busiest(part: pd.DataFrame, history: History, *, freq: str) -> str:
     share = part_of(top, total, "page", PERIODS[freq].dated_to)
     return f"{median}, most in {names}{f', each with {share}' if each else f': {share}{in_batch}'}"
 
-
-# --- weekday and hour --------------------------------------------------------------------------------------------
 
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _HOURS = {hour: f"{hour:02}:00" for hour in range(24)}
@@ -247,8 +240,6 @@ def _busiest_hours(pages: pd.DataFrame, _: History, *, tz: str) -> str:
     return f"{_peak(pages, 'weekday')}; {_peak(pages.assign(hour=pages['hour'].map(_HOURS.get)), 'hour')} ({tz})"
 
 
-# --- freshness ---------------------------------------------------------------------------------------------------
-
 _AGES = {"0-7 days": 7, "8-30 days": 30, "31-90 days": 90, "91-365 days": 365}
 _OLDER, _UNDATED, _FUTURE = "older", "undated", "in the future"
 _AGE_CLASSES = (*_AGES, _OLDER, _UNDATED, _FUTURE)
@@ -320,9 +311,6 @@ def _first_seen(snapshot: SnapshotTables) -> pd.Series[Any]:
 
 def _no_date(rows: int) -> pd.Series[Any]:
     return pd.Series(pd.NaT, index=range(rows), dtype="datetime64[us, UTC]")
-
-
-# --- calendar ----------------------------------------------------------------------------------------------------
 
 
 def calendar(snapshot: SnapshotTables, freq: str) -> Measure:
@@ -419,9 +407,6 @@ def _batch(pages: pd.DataFrame, period: Any, freq: str) -> str:
     moment = counts.index[0]
     when = f"at {moment:%H:%M} UTC" if freq == "day" else f"on {moment:%Y-%m-%d}"
     return f", {'all' if counts.iloc[0] == len(dates) else f'{counts.iloc[0]:,} of them'} {when}"
-
-
-# --- new ---------------------------------------------------------------------------------------------------------
 
 
 def new(snapshot: SnapshotTables, since: Any, depth: int, *, by_language: bool) -> Measure:

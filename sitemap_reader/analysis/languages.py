@@ -195,8 +195,6 @@ def _languages_found(part: pd.DataFrame) -> str:
     return f"{count_of(len(known), 'language')}; {first}{rest}"
 
 
-# --- hreflang ----------------------------------------------------------------------------------------------------
-
 _NONE = "none"
 _RULE = (
     "hreflang links between pages. The language of a page is that of its link to itself (none if it has no such link). "

@@ -142,9 +142,6 @@ def _name_site(part: Part, site: str | None) -> Part:
     return attrs.evolve(part, tables=Tables(*(with_site(table, site) for table in tables)))
 
 
-# --- joining ---------------------------------------------------------------------------------------------------------
-
-
 def join_tables(tables: Sequence[Tables]) -> Tables:
     """The rows of all, in their order; a column that only some have is null for the others."""
     import pyarrow as pa

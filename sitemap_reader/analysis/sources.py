@@ -139,8 +139,6 @@ def load(
     return _read(found, FileOptions(scope, site), crawl, by_time=at == BY_NAME)
 
 
-# --- arguments -------------------------------------------------------------------------------------------------------
-
 # Argument -> what it is, and what to give where it is empty.
 _ARGUMENTS = {
     "target": ("a host, a URL, a file or a folder", "name a site, such as example.com"),
@@ -179,9 +177,6 @@ def _site(name: str | Path, at: Moment | None, base: str | None) -> Found:
     if at is not None:
         raise UsageError.of("{at=} is for files, and {name} is a site, which is read now: leave it out", name=name)
     return Found(str(name), [[Source(target, SITE)]])
-
-
-# --- reading ---------------------------------------------------------------------------------------------------------
 
 
 def _read(

@@ -206,9 +206,6 @@ def has_any(column: Any) -> Any:
     return compute.is_valid(column)
 
 
-# --- building ----------------------------------------------------------------------------------------------------
-
-
 @attrs.frozen
 class Tables:
     """Three pyarrow.Tables with the keys of the JSON lines as columns, in the documented order, and `site`."""
@@ -279,9 +276,6 @@ def _report_object(row: JsonObject) -> JsonObject:
     if json_object.get("site") is None:
         json_object.pop("site", None)
     return json_object
-
-
-# --- subsets -----------------------------------------------------------------------------------------------------
 
 
 def select_rows(

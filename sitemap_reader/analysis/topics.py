@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 _MAX_N = 5
 
 
-# --- n-grams of slugs --------------------------------------------------------------------------------------------
-
-
 def slug_ngrams(snapshot: SnapshotTables, n: int, *, top: int, skip: Iterable[str], stop_words: bool) -> Measure:
     if type(n) is not int or not 1 <= n <= _MAX_N:
         raise UsageError(keyword="n", value=n, allowed=f"a number of words from 1 to {_MAX_N}")
@@ -130,8 +127,6 @@ def _first_words(part: pd.DataFrame, name: str = "words") -> str:
     pages = part.set_index(name)["pages"]
     return most_frequent(pages, round(pages.max() / part["share"].max()), "page", write='"{}"'.format)
 
-
-# --- topics ------------------------------------------------------------------------------------------------------
 
 # A word joins a more frequent one if it occurs with it on this part of its pages, and so many times as often as
 # chance would have it.

@@ -48,9 +48,6 @@ Batch: TypeAlias = (
 )
 
 
-# --- one side of the comparison ---
-
-
 @attrs.define
 class Side:
     """What is counted of a side is complete once batches() was read."""
@@ -186,9 +183,6 @@ def with_stamp(json_object: JsonObject) -> JsonObject:
 def is_state(path: str) -> bool:
     with open_file(path) as file:
         return file.read(len(SQLITE)) == SQLITE
-
-
-# --- the changes ---
 
 
 @attrs.define(eq=False)

@@ -120,8 +120,6 @@ def bar_state(progress: HarvestProgress) -> BarState:
     return BarState(progress.hosts_done, progress.hosts, text)
 
 
-# --- the result ---
-
 VERDICT_WORDS = {
     "complete": "complete",
     "partial": "partial",

@@ -46,9 +46,6 @@ def arrow_schema(fields: Fields) -> Any:
     return pa.schema([*zip(fields.names, types, strict=True)])
 
 
-# --- batches ----------------------------------------------------------------------------------------------------------
-
-
 # Either ends a batch: as Python objects, rows take some ten times the memory that they take in a batch.
 BATCH_ROWS, BATCH_BYTES = 1_024, 1 << 20
 # The columns that a store of URLs has.

@@ -74,9 +74,6 @@ def schema(language: Language, of: LineKind = "urls") -> str:
     return _RENDERERS[language](_RECORDS[of])
 
 
-# --- types ------------------------------------------------------------------------------------------------------------
-
-
 @attrs.define
 class ShortProblem:
     """A problem in the line of its record, which has the place; CATALOGUE has severity and title."""

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from ..model.url_batch import BatchItem
 
 
-# --- URLs ---
-
 MAX_DEPTH = 5
 # Extensions of which a URL may have several.
 _COUNTED = tuple(name for name, blank in zip(EXTENSIONS, NO_EXTENSIONS, strict=True) if blank == ())
@@ -107,8 +105,6 @@ def _stated(column: Sequence[Any]) -> Iterator[tuple[Any, int]]:
     return ((value, count) for value, count in Counter(column).items() if value is not None)
 
 
-# --- sitemaps and problems ---
-
 _STATES = ("complete", "partial", "failed")
 
 
@@ -178,9 +174,6 @@ class RunStatistics:
     def problems(self, urls: int) -> Iterator[Fact]:
         # The lines of a run include the problems of its URLs.
         return (self._reported if self else self._on_urls).facts("problems", 10)
-
-
-# --- all together ---
 
 
 class Statistics:
