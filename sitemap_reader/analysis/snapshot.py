@@ -73,11 +73,11 @@ class Snapshot(SnapshotTables):
         choices = [self.choice, selection_text({"site": sites, "include": include, "exclude": exclude})]
         choice = "; ".join(text for text in choices if text) or None
         name = name_first(sites, ", ") if sites else self.name
-        earlier = [
+        earlier = tuple(
             each.filter(site=sites and [site for site in sites if site in each.sites], include=include, exclude=exclude)
             for each in self.earlier
             if sites is None or not {*sites}.isdisjoint(each.sites)
-        ]
+        )
         metadata = attrs.evolve(self._metadata, choice=choice)
         return Snapshot(name, partial(loaded, subset), metadata, earlier=earlier)
 

@@ -344,32 +344,18 @@ class SnapshotMetadata:
     notes: tuple[str, ...] = ()
 
 
+@attrs.define(slots=False, eq=False, repr=False)
 class SnapshotTables(Dump):
     """What one site or several list at a moment. `urls`, `pages`, `sitemaps` and `problems` are Tables."""
 
-    def __init__(
-        self,
-        name: str,
-        load: Callable[[], Tables],
-        metadata: SnapshotMetadata,
-        *,
-        file: DumpFile | None = None,
-        site: str | None = None,
-        main_host: str | None = None,
-        earlier: Iterable[SnapshotTables] = (),
-    ) -> None:
-        """Created by snapshot() and load().
-
-        `main_host` names a site without a name; None: that of most URLs. `earlier` are the states before, oldest first.
-        """
-        self._name = name
-        self._load = load
-        self._metadata = metadata
-        self._file = file
-        self._site = site
-        self._main_host = main_host
-        self.earlier = tuple(earlier)
-        self.kept: dict[str, Any] = {}  # of once()
+    _name: str
+    _load: Callable[[], Tables]
+    _metadata: SnapshotMetadata
+    _file: DumpFile | None = attrs.field(default=None, kw_only=True)
+    _site: str | None = attrs.field(default=None, kw_only=True)
+    _main_host: str | None = attrs.field(default=None, kw_only=True)  # names a site without a name; None: of most URLs
+    earlier: tuple[SnapshotTables, ...] = attrs.field(default=(), kw_only=True)  # the states before, oldest first
+    kept: dict[str, Any] = attrs.field(factory=dict, init=False)  # of once()
 
     # --- metadata ---
 
