@@ -78,8 +78,12 @@ def overlap(snapshot: SnapshotTables, by: str) -> Measure:
     return measure(frame, rule=rule, finding=finding, spec=spec)
 
 
-def growth(snapshot: SnapshotTables, others: SnapshotTables | Iterable[SnapshotTables]) -> Measure:
-    snapshots = [snapshot, *_as_snapshots(others)]
+def growth(snapshot: SnapshotTables, others: Any) -> Measure:
+    is_one = hasattr(others, "pages") or isinstance(others, str) or not hasattr(others, "__iter__")
+    snapshots: list[Any] = [snapshot, *([others] if is_one else others)]
+    for each in snapshots:
+        if not hasattr(each, "pages"):
+            raise UsageError(f"growth() takes Snapshots, and not {each!r}: {_how_to_load(each)}")
     frame = pd.concat([_sizes(each).replace({"site": _site_names(each, snapshot)}) for each in snapshots])
     frame = frame.sort_values("at", kind="stable")
     frame = in_site_order(frame, snapshot)
@@ -96,15 +100,6 @@ def growth(snapshot: SnapshotTables, others: SnapshotTables | Iterable[SnapshotT
         "lines", x="at", y="pages", x_title="read at (UTC)", y_title="pages", comparison="bands", size="pages"
     )
     return measure(frame, rule=rule, finding=finding, spec=spec)
-
-
-def _as_snapshots(others: Any) -> list[SnapshotTables]:
-    is_one = hasattr(others, "pages") or isinstance(others, str) or not hasattr(others, "__iter__")
-    several = [others] if is_one else [*others]
-    for each in several:
-        if not hasattr(each, "pages"):
-            raise UsageError(f"growth() takes Snapshots, and not {each!r}: {_how_to_load(each)}")
-    return several
 
 
 def _how_to_load(other: object) -> str:

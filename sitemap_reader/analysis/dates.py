@@ -248,7 +248,12 @@ _AGE_CLASSES = (*_AGES, _OLDER, _UNDATED, _FUTURE)
 def freshness(snapshot: SnapshotTables) -> Measure:
     histories = site_histories(snapshot)
     pages = dated_pages(snapshot)
-    pages["age"] = _age_class(pages, snapshot)
+    # As in stats and --since: a day counts if any part of it is within.
+    days_old = days_between(pages["lastmod"], snapshot.at) - (pages["lastmod_precision"] == "day")
+    age = pd.Series(_OLDER, index=pages.index)
+    for name, days in reversed(_AGES.items()):
+        age = age.mask(days_old <= days, name)
+    pages["age"] = age.mask(is_future(pages, snapshot.at), _FUTURE).mask(pages["lastmod"].isna(), _UNDATED)
     counts = pages.groupby(["site", "age"], sort=False).size().rename("pages")
     rows = pd.MultiIndex.from_product([snapshot.sites, _AGE_CLASSES], names=["site", "age"])
     frame = counts.reindex(rows, fill_value=0).reset_index()
@@ -265,16 +270,6 @@ def freshness(snapshot: SnapshotTables) -> Measure:
     group = CellGroup("share", "age", order=(*_AGES, _OLDER, _UNDATED))
     spec = shares_of_pages("age", "age of the lastmod; share of the site's pages", group)
     return measure(frame, rule=rule, finding=finding, spec=spec, verdict=verdict(histories))
-
-
-def _age_class(pages: pd.DataFrame, snapshot: SnapshotTables) -> Any:
-    lastmod, precision = pages["lastmod"], pages["lastmod_precision"]
-    # As in stats and --since: a day counts if any part of it is within.
-    days_old = days_between(lastmod, snapshot.at) - (precision == "day")
-    age = pd.Series(_OLDER, index=pages.index)
-    for name, days in reversed(_AGES.items()):
-        age = age.mask(days_old <= days, name)
-    return age.mask(is_future(pages, snapshot.at), _FUTURE).mask(lastmod.isna(), _UNDATED)
 
 
 def _share_of_recent(part: pd.DataFrame, _: History) -> float:
@@ -327,7 +322,11 @@ def calendar(snapshot: SnapshotTables, freq: str) -> Measure:
     frame = counts_by_period(counted[["site", "source", "date"]], "date", period)
     frame = frame.assign(period=frame["period"].dt.start_time)[["site", "period", "source", "pages"]]
     counted = counted.assign(period=counted["date"].dt.tz_localize(None).dt.to_period(period.alias).dt.start_time)
-    frame = in_site_order(frame.sort_values(["source", "period"], key=_order, kind="stable"), snapshot)
+    rank = {name: number for number, name in enumerate(_VERBS)}
+    frame = frame.sort_values(
+        ["source", "period"], key=lambda column: column.map(rank) if column.name == "source" else column, kind="stable"
+    )
+    frame = in_site_order(frame, snapshot)
     totals = pages.groupby("site", sort=False).size()
     describe = partial(_calendar_finding, counted=counted, totals=totals, freq=freq)
     share = (
@@ -349,11 +348,6 @@ def calendar(snapshot: SnapshotTables, freq: str) -> Measure:
         f"it is later than the first page seen as new. Dated: {dated or 'no page'}."
     )
     return measure(frame, rule=rule + not_counted, finding=finding, spec=spec)
-
-
-def _order(column: pd.Series[Any]) -> pd.Series[Any]:
-    rank = {name: number for number, name in enumerate(_VERBS)}
-    return column.map(rank) if column.name == "source" else column
 
 
 def _page_dates(snapshot: SnapshotTables) -> pd.DataFrame:

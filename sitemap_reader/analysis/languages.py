@@ -27,15 +27,14 @@ if TYPE_CHECKING:
     from .measure import Measure
     from .tables import SnapshotTables
 
-HREFLANG, PATH, HOST, NEWS = "hreflang", "path", "host", "news"
-SOURCES = (HREFLANG, PATH, HOST, NEWS)
+SOURCES = ("hreflang", "path", "host", "news")  # in order of trust
 
 
 def page_languages(snapshot: SnapshotTables) -> pd.DataFrame:
     """One row per page: `site`, `language` (a tag in lower case) and `source`, one of SOURCES; both null if unknown."""
     pages = language_codes(snapshot)
     news = compute.utf8_lower(compute.struct_field(snapshot.pages.stored["news"], "language")).to_pandas().astype("str")
-    columns = {HREFLANG: pages["own"], PATH: pages["segment"], HOST: pages["label"], NEWS: news}
+    columns = dict(zip(SOURCES, (pages["own"], pages["segment"], pages["label"], news), strict=True))
     language = pd.Series(None, index=pages.index, dtype="str")
     source = pd.Series(None, index=pages.index, dtype="str")
     for name, column in columns.items():
@@ -180,7 +179,6 @@ def languages(snapshot: SnapshotTables) -> Measure:
 
 
 def _sources(column: pd.Series[str]) -> str | None:
-    """The sources of a language, in order of trust: `hreflang, path`."""
     found = {*column.dropna().unique()}
     return ", ".join(name for name in SOURCES if name in found) or None
 

@@ -108,7 +108,12 @@ def combine(
     parts = sorted(parts, key=lambda part: part.group)
     times = sorted({part.metadata.at for part in parts if part.metadata.at}) if by_time else []
     states = [[part for part in parts if part.metadata.at == time] for time in times] if len(times) > 1 else [parts]
-    hosts = _main_hosts(states)
+    # Group -> the most frequent host of its rows without a site in the newest state that has one.
+    hosts: dict[int, str | None] = {part.group: None for state in states for part in state}
+    for state in reversed(states):
+        for group in [group for group, host in hosts.items() if host is None]:
+            of_group = [part.tables for part in state if part.group == group]
+            hosts[group] = main_host(join_tables(of_group).urls) if of_group else None
     if len(hosts) > 1:
         states = [[_name_site(part, site or hosts[part.group]) for part in state] for state in states]
     # The rows of a single group keep their nulls: it is named after a host, and not by the caller.
@@ -125,16 +130,6 @@ def combine(
         earlier = tuple(snapshots) if is_newest else ()
         snapshots.append(Snapshot(title, partial(loaded, joined), metadata, site=site, main_host=main, earlier=earlier))
     return snapshots[-1]
-
-
-def _main_hosts(states: Sequence[Sequence[Part]]) -> dict[int, str | None]:
-    """Group -> the most frequent host of its rows without a site in the newest state that has one."""
-    hosts: dict[int, str | None] = {part.group: None for state in states for part in state}
-    for state in reversed(states):
-        for group in [group for group, host in hosts.items() if host is None]:
-            tables = [part.tables for part in state if part.group == group]
-            hosts[group] = main_host(join_tables(tables).urls) if tables else None
-    return hosts
 
 
 def _name_site(part: Part, site: str | None) -> Part:

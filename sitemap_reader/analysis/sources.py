@@ -187,7 +187,11 @@ def _read(
     sources = [source for _, group in groups for source in group]
     _check_scope(sources, options.scope)
     if len(sources) == len(found) == 1 and sources[0].kind.is_lazy:
-        return _lazy(sources[0], options.site)
+        path = sources[0].path
+        metadata = SnapshotMetadata() if path.is_fifo() else read_metadata(path)  # to open a pipe would end its writer
+        metadata = attrs.evolve(metadata, **sources[0].time)
+        file = None if path.is_dir() else DumpFile(path)
+        return Snapshot(str(path), partial(read_tables, path), metadata, file=file, site=options.site)
     require_pyarrow("a Snapshot needs", "analysis")
     parts: list[Part] = []
     failures: list[SitemapReaderError] = []
@@ -225,13 +229,6 @@ def _batches(group: Iterable[Source]) -> Iterable[list[Source]]:
     for number, source in enumerate(group):
         batches.setdefault((*source.time.values(),) if source.kind.is_sitemap else number, []).append(source)
     return batches.values()
-
-
-def _lazy(source: Source, site: str | None) -> Snapshot:
-    path = source.path
-    metadata = SnapshotMetadata() if path.is_fifo() else read_metadata(path)  # to open a pipe would end its writer
-    file = None if path.is_dir() else DumpFile(path)
-    return Snapshot(str(path), partial(read_tables, path), attrs.evolve(metadata, **source.time), file=file, site=site)
 
 
 def _check_scope(sources: Iterable[Source], scope: ScopeMode | None) -> None:

@@ -86,8 +86,16 @@ def parse_fields(text: str, *, option: str = "--fields") -> Fields:
 language, title, publication_date, publication_date_precision, keywords, genres, stock_tickers, access, \
 geo_targeting, amp
     """
+    paths = [path.strip() for path in text.split(",")]
     try:
-        return Fields(tuple(_column(path) for path in _paths(text)))
+        if not any(paths):
+            raise _NoField(f"which ones? there are {', '.join(keys_of(line_type(UrlRecord)))}")
+        for path in paths:
+            if not path:
+                raise _NoField("a name is missing between two commas, or at an end")
+            if paths.count(path) > 1:
+                raise _NoField(f"{path} stands twice")
+        return Fields(tuple(map(_column, paths)))
     except _NoField as exc:
         raise UsageError(f"{option}: {exc}") from None
 
@@ -120,18 +128,6 @@ def _columns(keys: Mapping[str, Any]) -> Fields:
 
 class _NoField(Exception):
     """A path that is not in a line; the message says why."""
-
-
-def _paths(text: str) -> list[str]:
-    paths = [path.strip() for path in text.split(",")]
-    if not any(paths):
-        raise _NoField(f"which ones? there are {', '.join(keys_of(line_type(UrlRecord)))}")
-    for path in paths:
-        if not path:
-            raise _NoField("a name is missing between two commas, or at an end")
-        if paths.count(path) > 1:
-            raise _NoField(f"{path} stands twice")
-    return paths
 
 
 def _column(path: str) -> Column:

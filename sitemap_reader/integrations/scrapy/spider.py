@@ -86,13 +86,9 @@ class StatsReporter:
 
 _SEPARATORS = re.compile(r"[\s,]+")
 # The time in Scrapy's queues would count as network time: DOWNLOAD_TIMEOUT applies instead.
-_UNTIMED: dict[str, Any] = {
-    "connect_seconds": math.inf,
-    "read_seconds": math.inf,
-    "document_seconds": math.inf,
-    "site_seconds": math.inf,
-    "min_bytes_per_second": 0,
-}
+_UNTIMED: dict[str, Any] = dict.fromkeys(
+    ("connect_seconds", "read_seconds", "document_seconds", "site_seconds"), math.inf
+) | {"min_bytes_per_second": 0}
 _MAX_PER_HOST = 4
 
 
