@@ -9,6 +9,7 @@ Nothing is guessed from words or from country domains.
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -16,13 +17,13 @@ import pyarrow as pa
 from pyarrow import compute
 
 from ..client.summary import count_of
-from ..statistics.sections import X_DEFAULT, CodeCounts, CodePlace, language_code
+from ..statistics.sections import X_DEFAULT, CodeCounts, language_code
 from .chart_spec import CellGroup, ChartSpec, shares_of_pages
 from .measure import finding_per_site, in_site_order, measure, most_frequent, part_of, share_of_site
 from .tables import PAGE_KEY, once
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from .measure import Measure
     from .tables import SnapshotTables
@@ -82,12 +83,14 @@ def language_codes(snapshot: SnapshotTables) -> pd.DataFrame:
     `level` says which segment of the path it is, 0 for none.
     """
     pages = _page_parts(snapshot)
-    first = _accepted(_with_codes(pages, 1, pages["host"]), _FIRST)
-    second = _accepted(_with_codes(pages[first.isna()], 2, pages["host"] + "/" + pages["dir_1"]), _SECOND)
-    second = second.reindex(pages.index)
+    first = _accepted(_with_codes(pages, 1, pages["host"]))
+    # /docs/de/ and /docs/fr/ are languages if they are most of /docs/: elsewhere /tag/de/ is a tag.
+    below = _with_codes(pages[first.isna()], 2, pages["host"] + "/" + pages["dir_1"])
+    second = _accepted(below, partial(CodeCounts, 2, 0.5)).reindex(pages.index)
     known = pages[["host", "domain"]].dropna().drop_duplicates("host")
     labels = {host: _label(host, domain) for host, domain in zip(known["host"], known["domain"], strict=True)}
-    label = _accepted(pages.assign(code=_looked_up(pages["host"], labels), group=pages["domain"]), _HOSTS)
+    hosts = pages.assign(code=_looked_up(pages["host"], labels), group=pages["domain"])
+    label = _accepted(hosts, partial(CodeCounts, has_folders=False))
     level = first.notna().astype("int64") + 2 * second.notna()
     return pages[["site", "own"]].assign(segment=first.where(first.notna(), second), level=level, label=label)
 
@@ -122,18 +125,14 @@ def _looked_up(keys: pd.Series[str], values: Mapping[str, str | None]) -> pd.Ser
     return found.reindex(pd.Series(codes).replace(-1, len(found))).set_axis(keys.index)
 
 
-# /docs/de/ and /docs/fr/ are languages if they are most of /docs/: elsewhere /tag/de/ is a tag.
-_FIRST, _SECOND, _HOSTS = CodePlace(), CodePlace(2, 0.5), CodePlace(has_folders=False)
-
-
-def _accepted(pages: pd.DataFrame, place: CodePlace) -> pd.Series[str]:
+def _accepted(pages: pd.DataFrame, make_counts: Callable[[], CodeCounts] = CodeCounts) -> pd.Series[str]:
     """The code of each page, by `group code own`, where it is a language of its group, else null.
 
     Where folders are compared, `name` is that at the place of the code, and `below` the next one.
     """
-    groups: dict[str, CodeCounts] = {name: CodeCounts(place) for name in pages["group"][pages["code"].notna()].unique()}
+    groups: dict[str, CodeCounts] = {name: make_counts() for name in pages["group"][pages["code"].notna()].unique()}
     some = pages[pages["group"].isin([*groups])]
-    folder = some["below"].where(some["code"].notna(), some["name"]) if place.has_folders else some["code"].str[:0]
+    folder = some["below"].where(some["code"].notna(), some["name"]) if "name" in some else some["code"].str[:0]
     for (group, code, name), count in _sizes(some, folder).items():
         groups[group].add(code, name, count)
     for (group, code, language), count in _sizes(some[some["code"].notna() & some["own"].notna()], some["own"]).items():

@@ -79,27 +79,20 @@ def _split(place: str) -> tuple[str, str, str | None]:
 
 
 @attrs.frozen
-class CodePlace:
-    """A place of codes, and what a code has to show there: `min_common` languages, in `min_share` of the pages.
-
-    `has_folders`: other names of two letters are evidence against languages, and folders below the codes are compared.
-    """
-
-    min_common: int = 1
-    min_share: float = 0.0
-    has_folders: bool = True
-
-
-@attrs.frozen
 class CodeCounts:
     """The pages of a host, a folder, or a domain by code, and which of the codes are languages.
 
     Codes of languages that sites often offer are accepted, unless the group has more other names of two letters. A code
     that is also a word needs evidence: hreflang links; a fair part of the pages of a group that is mostly in languages;
     or the same folders below it as below a language or without any.
+
+    Codes have to show `min_common` languages, in `min_share` of the pages. `has_folders`: other names of two letters
+    are evidence against languages, and folders below the codes are compared.
     """
 
-    place: CodePlace = CodePlace()
+    min_common: int = 1
+    min_share: float = 0.0
+    has_folders: bool = True
     pages: Counter[str] = attrs.field(factory=Counter)  # by code, "" for names that are none
     # Code -> folder below it -> pages; of "" the folders themselves.
     folders: dict[str, Counter[str]] = attrs.field(factory=lambda: defaultdict(Counter))
@@ -117,7 +110,7 @@ class CodeCounts:
     def languages(self) -> set[str]:
         accepted, more = self._accepted(), set[str]()
         others = self._others()
-        if not (others and self.place.has_folders):
+        if not (others and self.has_folders):
             words = {code for code in self.pages if _primary(code) in _WORDS and code not in self.own}
             more = {code for code in words if self._is_in_proportion(code, accepted)}
             more |= {code for code in words - more if any(self._has_folders_of(code, each) for each in ("", *accepted))}
@@ -128,8 +121,8 @@ class CodeCounts:
         shown = {code for code, counts in self.own.items() if counts[True] >= counts[False]}
         common = {code for code in self.pages if _primary(code) in _COMMON} - {*self.own}
         pages = sum(self.pages[code] for code in common | shown)
-        is_enough = len(common | shown) >= self.place.min_common and pages >= self.place.min_share * self.pages.total()
-        if self.place.has_folders:
+        is_enough = len(common | shown) >= self.min_common and pages >= self.min_share * self.pages.total()
+        if self.has_folders:
             # /de/ among /ny/, /tx/ is Delaware, and a single page /pt may be anything.
             is_enough &= len({_primary(code) for code in common | shown}) >= len(self._others())
             is_enough &= len(common) > 1 or pages > 1
@@ -150,7 +143,7 @@ class CodeCounts:
     def _has_folders_of(self, code: str, other: str) -> bool:
         """Whether both have two folders or more in common, with half of the pages of each: a site has as many in each
         of its languages, while a department has few of the folders of the site."""
-        if not self.place.has_folders:
+        if not self.has_folders:
             return False
         mine, theirs = self.folders[code], self.folders[other]
         common = mine.keys() & theirs.keys()
