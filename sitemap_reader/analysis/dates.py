@@ -101,7 +101,7 @@ def _stands_out(counts: pd.Series[Any], sizes: pd.Series[Any]) -> bool:
 def _peak(pages: pd.DataFrame, noun: str) -> str:
     counts, sizes = _counts_and_sizes(pages, noun)
     total, least = int(counts.sum()), counts.idxmin()
-    most = most_frequent(counts, total, "page", _DATED_TO[noun])
+    most = most_frequent(counts, total, _DATED_TO[noun])
     if total < _LEAST_DATES:
         return f"too few dates ({total}) to compare {noun}s"
     if _stands_out(counts, sizes):

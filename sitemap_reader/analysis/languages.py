@@ -188,7 +188,7 @@ def _languages_found(part: pd.DataFrame) -> str:
     if not len(known):
         return f"no language is known of {count_of(total, 'page')}"
     rest = f"; unknown for {part_of(unknown, total, 'page')}" if unknown else ""
-    first = most_frequent(known.set_index("language")["pages"], total, "page")
+    first = most_frequent(known.set_index("language")["pages"], total)
     return f"{count_of(len(known), 'language')}; {first}{rest}"
 
 

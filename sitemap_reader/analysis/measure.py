@@ -255,18 +255,16 @@ def leading(counts: pd.Series[Any], write: Callable[[Any], str] = str) -> tuple[
     return name_some(names), " each" if len(names) > 1 else ""
 
 
-def most_frequent(
-    counts: pd.Series[Any], whole: int, noun: str = "", after: str = "", write: Callable[[Any], str] = str
-) -> str:
-    """Which label has the greatest count, or which have, and its share of the whole.
+def most_frequent(counts: pd.Series[Any], pages: int, after: str = "", write: Callable[[Any], str] = str) -> str:
+    """Which label has the greatest count, or which have, and its share of the pages.
 
-    >>> most_frequent(pd.Series({"/blog/": 5, "/shop/": 2}), 8, "page")
+    >>> most_frequent(pd.Series({"/blog/": 5, "/shop/": 2}), 8)
     '/blog/ has 62% (5 of 8 pages)'
     >>> most_frequent(pd.Series({"Mon": 4, "Tue": 4}), 8)
-    'Mon and Tue have 50% each (4 of 8)'
+    'Mon and Tue have 50% each (4 of 8 pages)'
     """
     names, each = leading(counts, write)
-    return f"{names} {'have' if each else 'has'} {part_of(int(counts.max()), whole, noun, after, each=each)}"
+    return f"{names} {'have' if each else 'has'} {part_of(int(counts.max()), pages, 'page', after, each=each)}"
 
 
 def name_some(names: Sequence[str]) -> str:

@@ -48,7 +48,7 @@ from ..serialize.arrow import arrow_schema, require_pyarrow
 from ..serialize.jsonl import ALWAYS, stamp
 from ..serialize.projection import all_fields, fields_of
 from ..state.rows import CODED, SCALE, unpack_stated
-from ..state.state import State
+from ..state.state import State, site_name
 from .notes import MAX_NAMED, filter_text, name_first, omissions
 from .snapshot import Snapshot, loaded
 from .tables import (
@@ -265,8 +265,6 @@ def read_sites(
     options: dict[str, Any],
 ) -> CrawledSites:
     """The `group` of each Part is the place of its target. UsageError before anything is read."""
-    from ..state.state import site_name
-
     choice = filter_text(options)
     sites = [_Site(site_label(site_name(target.seeds)), target, choice) for target in targets]
     crawls = _SiteCrawls(sites, on_progress, show_progress, options)

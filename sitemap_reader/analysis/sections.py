@@ -85,7 +85,7 @@ def sections(snapshot: SnapshotTables, depth: int, *, by_language: bool) -> Meas
 
 def _largest_section(part: pd.DataFrame) -> str:
     pages = part.set_index("section")["pages"]
-    return f"{most_frequent(pages, int(pages.sum()), 'page')}, in {count_of(len(part), 'section')}"
+    return f"{most_frequent(pages, int(pages.sum()))}, in {count_of(len(part), 'section')}"
 
 
 _MEDIA = ("images", "videos", "news", "alternates")

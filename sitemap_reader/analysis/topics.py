@@ -125,7 +125,7 @@ _SHARE_OF_FIRST = ("pages with the most frequent word", lambda part: part["share
 
 def _first_words(part: pd.DataFrame, name: str = "words") -> str:
     pages = part.set_index(name)["pages"]
-    return most_frequent(pages, round(pages.max() / part["share"].max()), "page", write='"{}"'.format)
+    return most_frequent(pages, round(pages.max() / part["share"].max()), write='"{}"'.format)
 
 
 # A word joins a more frequent one if it occurs with it on this part of its pages, and so many times as often as
