@@ -85,7 +85,6 @@ class DocumentScanner:
         return self._head == head and all(map(self._vocabulary.would_note, self._unreported))
 
     def scan(self, data: bytes, start: int, line: int, max_repairs: int) -> ScannedEntries | None:
-        """The block of entries from `start` on."""
         if self._scanner is None:
             return None
         block = self._scanner.scan(data, start, line, max_repairs)

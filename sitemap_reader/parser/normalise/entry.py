@@ -225,7 +225,6 @@ class _EntryProblems:
                 self.found.append(problem)
 
     def clear(self) -> None:
-        """Forgets what was found in the entry."""
         self.found: list[Problem] = []
         self._unreported = 0
 

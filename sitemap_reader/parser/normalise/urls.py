@@ -459,7 +459,6 @@ def _ascii_host(written: str) -> str:
 
 
 def _punycode(label: str) -> str:
-    """One label, already mapped by UTS 46, in ASCII."""
     import idna
 
     if label.isascii():

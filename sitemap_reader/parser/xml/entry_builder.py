@@ -166,12 +166,10 @@ class EntryBuilder:
 
     @property
     def names(self) -> list[bytes]:
-        """The names of the open elements around entries as written, outermost first."""
         return [ancestor.name for ancestor in self._ancestors]
 
     @property
     def is_over(self) -> bool:
-        """The root element has ended."""
         return self.root_seen and not self._ancestors
 
     @property

@@ -234,11 +234,9 @@ class ReplayBuffer:
 
     @property
     def end(self) -> int:
-        """The offset of the end of the buffer."""
         return self.start + len(self.data)
 
     def relative(self, offset: int) -> int:
-        """An offset of the document in `data`."""
         return offset - self.start
 
     def line_at(self, offset: int) -> int:
@@ -258,7 +256,6 @@ class ReplayBuffer:
         return bytes(self.data[start : tag_end(self.data, start)]).translate(_ONE_LINE)
 
     def bytes_before(self, offset: int) -> bytes:
-        """The two bytes before an offset."""
         end = offset - self.start
         return bytes(self.data[max(0, end - 2) : end])
 
@@ -318,7 +315,6 @@ class ReplayBuffer:
         return offset - self.tag > self._max_entry_bytes
 
     def too_long(self) -> Stop:
-        """The exception for it."""
         self.drop_read()
         limit = self._max_entry_bytes
         return Stop(over_limit("max_entry_bytes", limit, "bytes without the end of an entry", self._tag_line))
@@ -432,12 +428,10 @@ class Token(NamedTuple):
 
     @property
     def is_closed(self) -> bool:
-        """Whether a tag has its `>`."""
         return self.written.endswith(b">")
 
     @property
     def is_empty(self) -> bool:
-        """Whether a start tag ends in a slash."""
         return bool(self.rest) and self.rest.rstrip().endswith(b"/")
 
     @property

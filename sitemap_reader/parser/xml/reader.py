@@ -125,7 +125,6 @@ class XmlReader:
 
     @property
     def cut(self) -> bool:
-        """Whether the bytes ended before the root element did."""
         return self._parser.cut
 
     def feed(self, data: bytes) -> Iterator[RawEntry | ScannedEntries | Problem]:
@@ -399,7 +398,6 @@ class EntryParser:
             self.builder.out += self._repairs.take()
 
     def _parse(self, *, final: bool) -> bool:
-        """Reads with expat."""
         try:
             self._driver.feed(final=final)
         except ExpatError as error:
@@ -423,7 +421,6 @@ class EntryParser:
         self._driver.restart()
 
     def _recover(self, fault: XmlFault, *, final: bool) -> bool:
-        """Reads on where expat stopped."""
         self._buffer.drop_read()
         if self._buffer.is_too_long(fault.offset):
             raise self._buffer.too_long()
@@ -437,7 +434,6 @@ class EntryParser:
         return self._read_tolerantly(final=final)
 
     def _resume(self, *, final: bool) -> bool:
-        """Reads on with more bytes in the buffer."""
         is_awake = final or len(self._buffer) >= self._wake_bytes
         if self._missing:
             return is_awake and self._find_root(self._missing, final=final)

@@ -111,7 +111,6 @@ class OpenElement:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it has had neither text nor markup so far."""
         return not (self.has_text or self.has_markup)
 
     def ends_before(self, name: bytes) -> bool:
@@ -209,7 +208,6 @@ class Names:
 
 
 def _namespaces_in(written: bytes) -> dict[str, str]:
-    """The namespaces that the attributes of a start tag declare, by prefix."""
     return _declared(attributes(written).found) if b"xmlns" in written else {}
 
 
@@ -595,7 +593,6 @@ class TolerantParser(EventHandlers):
             names.forget()
 
     def _pop(self) -> OpenElement:
-        """Gives the end of the innermost element of the entry to the builder."""
         element = self._inner.pop()
         self.EndElementHandler(element.event_name)
         return element
@@ -607,7 +604,6 @@ class TolerantParser(EventHandlers):
         self.EndElementHandler("")
 
     def _rename(self, name: bytes) -> None:
-        """Gives the innermost element another name."""
         element = self._inner[-1]
         element.name, element.local, element.is_location = name, local(name), names_location(name)
         self._builder.rename(self._names.event_name(name, element.namespaces, self.offset))
@@ -674,7 +670,6 @@ class TolerantParser(EventHandlers):
 
     @property
     def _open_location(self) -> OpenElement | None:
-        """An open element that holds a URL."""
         return next((element for element in self._inner if element.is_location), None)
 
     def _outside_locations(self) -> None:
@@ -688,7 +683,6 @@ class TolerantParser(EventHandlers):
 
     @property
     def remaining_faults(self) -> int:
-        """How many more there may be."""
         return self._limits.max_faults - self._faults
 
     def count_faults(self, count: int) -> None:
@@ -917,7 +911,6 @@ class TolerantParser(EventHandlers):
 
     @property
     def _is_in_text(self) -> bool:
-        """Whether the innermost element is a text field, in which any character may stand."""
         name = self._inner[-1].name if self._inner else self._outer[-1] if self._outer else b""
         return self._names.knows(name) and local(name) in TEXTS
 
