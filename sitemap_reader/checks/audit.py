@@ -20,7 +20,7 @@ import attrs
 from ..client.keywords import checked_keywords
 from ..client.options import PatternOptions, ProgressOptions, ReaderOptions
 from ..client.sitemap_tree import SitemapTree
-from ..client.summary import count_of, sitemaps_of
+from ..client.summary import sitemaps_of
 from ..client.targets import Target, find_target, reject_document, reject_sitemap_file
 from ..frontier.filters import Selection, has_filter_drops, make_moment, make_patterns
 from ..frontier.lastmod_trust import judge_history
@@ -28,7 +28,7 @@ from ..model.columns import EPOCH, SUBSECOND
 from ..model.errors import NothingFound, NothingReadable, UsageError
 from ..model.messages import Keyword, Message
 from ..model.options import part_of, with_defaults
-from ..model.problems import CATALOGUE, Problem, counted, report
+from ..model.problems import CATALOGUE, Problem, count_of, report
 from ..model.records import Outcome, SitemapRef, UrlRecord
 from ..model.url_batch import PRECISION_CODES, UrlBatch
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
@@ -655,8 +655,8 @@ class AuditRunner:
         if len(causes) < len(problems):
             self._causes[outcome.url or ""] = causes[0]
         is_cut = outcome.format == Format.TEXT or any(each.code == "S01" for each in problems)
-        noun = "sitemaps" if outcome.format == Format.INDEX else "URLs"
-        read = counted(outcome.entries, f"{noun} read before that; the number lost is unknown")
+        entries = count_of(outcome.entries, "sitemap" if outcome.format == Format.INDEX else "URL")
+        read = f"{entries} read before that; the number lost is unknown"
         for each in causes:
             self.findings.add(attrs.evolve(each, message=f"{each.message}: {read}") if is_cut else each)
 

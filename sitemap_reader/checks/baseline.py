@@ -16,10 +16,10 @@ from urllib.parse import urlsplit
 
 import attrs
 
-from ..client.summary import count_of
 from ..compare.diff import is_state, with_stamp
 from ..frontier.responses import hides_sitemap_lines
 from ..model.errors import UsageError
+from ..model.problems import count_of
 from ..model.records import Outcome, UrlRecord
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
 from ..parser.normalise.urls import clean_url, is_clean

@@ -14,9 +14,8 @@ from urllib.parse import quote
 
 import orjson
 
-from ..client.summary import count_of
 from ..model.errors import markup_without_commands, masked, printable, without_commands
-from ..model.problems import CATALOGUE
+from ..model.problems import CATALOGUE, count_of
 from ..serialize.jsonl import stamp
 from ..version import __version__
 from .findings import SEVERITIES, SEVERITY_NAMES

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 import attrs
 
-from ..client.summary import count_of
 from ..model.columns import PRECISIONS, micros
+from ..model.problems import count_of
 from ..model.url_batch import lastmod_of
 from ..parser.normalise.dates import period_end
 from ..parser.normalise.urls import host

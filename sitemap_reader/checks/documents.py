@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import attrs
 
-from ..client.summary import count_of
 from ..frontier.filters import has_filter_drops
+from ..model.problems import count_of
 from ..parser.content.sniff import FEEDS, SITEMAP_FORMATS
 from ..parser.normalise.urls import host, without_userinfo
 from .findings import Check, location_of, url_keys

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
 
-from ..client.summary import count_of
 from ..model.columns import EPOCH
+from ..model.problems import count_of
 from ..model.records import Alternate, News
 from ..parser.normalise.dates import format_date, period_end
 from ..parser.normalise.urls import is_web_url

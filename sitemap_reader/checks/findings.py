@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, TypedDict, TypeVar
 
 import attrs
 
-from ..client.summary import count_of
-from ..model.problems import CATALOGUE, SAMPLES_PER_CODE, Problem, Severity, report
+from ..model.problems import CATALOGUE, SAMPLES_PER_CODE, Problem, Severity, count_of, report
 from ..parser.normalise.urls import comparable
 from .occurrences import Occurrence
 from .rule_docs import explain

@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
-from ..client.summary import count_of
 from ..frontier.filters import Patterns, make_patterns
 from ..model.errors import UsageError
 from ..model.linear_pattern import LIFTED, MOST_LIMITED, LimitedPattern
-from ..model.problems import CATALOGUE
+from ..model.problems import CATALOGUE, count_of
 from .config_file import ConfigFile, Fault, read_config_file
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import orjson
 
-from ..client.summary import count_of
 from ..client.terminal import FILE_COLUMNS, Screen
 from ..model.errors import printable, without_commands
+from ..model.problems import count_of
 from ..parser.normalise.urls import is_web_url
 from ..serialize.jsonl import stamp, to_dict
 from ..version import __version__

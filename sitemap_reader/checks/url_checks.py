@@ -20,9 +20,9 @@ import attrs
 import orjson
 
 from ..client.progressbar import BarState, ProgressBar, duration_of
-from ..client.summary import count_of
 from ..frontier.responses import is_html, is_success
 from ..model.errors import UsageError
+from ..model.problems import count_of
 from ..parser.normalise.urls import origin, without_userinfo
 from ..serialize.jsonl import stamp
 from .crawl_file import CrawledPage, is_check_file, resolved_canonical, shown

@@ -6,9 +6,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..client.summary import count_of
 from ..model.errors import NothingFound, ReadError, UsageError
 from ..model.messages import spelled
+from ..model.problems import count_of
 from ..serialize.byte_streams import split_compression
 from .exits import Exit
 from .messages import Console, read_each, read_targets

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from ..client.dedupe import UrlSet
-from ..client.summary import count_of
 from ..model.errors import UsageError
+from ..model.problems import count_of
 from ..serialize.dumps import numbered_objects
 from ..serialize.projection import all_fields, parse_fields
 from ..serialize.writers import FORMATS

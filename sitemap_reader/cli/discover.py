@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..client.summary import SummaryBuilder, count_of
+from ..client.summary import SummaryBuilder
 from ..client.sync_api import discover
 from ..client.targets import find_target
 from ..model.errors import NothingFound
+from ..model.problems import count_of
 from ..model.records import Candidate, UrlRecord
 from ..parser.content.sniff import SITEMAP_FORMATS
 from ..serialize.jsonl import json_line

@@ -7,9 +7,10 @@ from operator import add
 from typing import TYPE_CHECKING, Any
 
 from ..client.dedupe import UrlSet
-from ..client.summary import Summary, count_of
+from ..client.summary import Summary
 from ..client.sync_api import url_batches
 from ..client.targets import find_target
+from ..model.problems import count_of
 from ..serialize.projection import EXTRAS, SITE, parse_fields
 from ..serialize.writers import FORMATS
 from .exits import Exit, judge

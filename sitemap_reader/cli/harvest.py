@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from ..client.progressbar import ProgressBar
-from ..client.summary import count_of
 from ..client.terminal import is_redrawn
 from ..model.errors import StateError, UsageError
+from ..model.problems import count_of
 from ..scale.api import harvest
 from ..scale.hosts import read_hosts
 from ..scale.report import VERDICT_WORDS, bar_state, load_harvest

@@ -14,14 +14,13 @@ import click
 
 from ..checks.rule_docs import explain
 from ..client.progressbar import ProgressBar, duration_of
-from ..client.summary import count_of
 from ..client.targets import document_target, read_target_list
 from ..client.terminal import screen_of
 from ..frontier.filters import has_filter_drops
 from ..model.errors import NothingFound, NothingReadable, UsageError, masked, printable, without_commands
 from ..model.internal_errors import FORESEEN, internal_error
 from ..model.messages import spelled
-from ..model.problems import Problem, Problems
+from ..model.problems import Problem, Problems, count_of
 from ..model.records import Outcome
 from ..parser.compiled import HAS_SCANNER
 from ..serialize.dumps import STDIN
@@ -214,7 +213,7 @@ def _with_hint(message: str, sample: Problem) -> str:
 
 
 def document_line(outcome: Outcome, name: str) -> str:
-    parts = [outcome.format or "no sitemap", f"{outcome.entries:,} {'entry' if outcome.entries == 1 else 'entries'}"]
+    parts = [outcome.format or "no sitemap", count_of(outcome.entries, "entry")]
     if outcome.kept != outcome.entries:
         parts.append(f"{outcome.kept:,} kept")
     if outcome.skipped:

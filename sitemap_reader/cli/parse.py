@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import attrs
 
-from ..client.summary import SummaryBuilder, count_of, dropped_text
+from ..client.summary import SummaryBuilder, dropped_text
 from ..model.errors import UsageError
 from ..model.messages import Message
-from ..model.problems import Problem
+from ..model.problems import Problem, count_of
 from ..model.records import Outcome, SitemapRef, UrlRecord
 from ..parser.documents import iter_parse
 from ..pipeline.feedparser_process import feedparser_fallback

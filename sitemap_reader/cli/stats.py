@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import orjson
 
-from ..client.summary import count_of
 from ..client.targets import Target, find_target, reject_sitemap_file
 from ..frontier.filters import Selection, make_selection
 from ..model.errors import UsageError, printable, without_commands
-from ..model.problems import CATALOGUE
+from ..model.problems import CATALOGUE, count_of
 from ..model.url_batch import UrlBatch
 from ..serialize.dumps import STDIN, in_batches, is_dump_name, numbered_objects, numbered_records
 from ..statistics.collector import Statistics

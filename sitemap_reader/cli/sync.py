@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import orjson
 
-from ..client.summary import count_of, held_back_text
+from ..client.summary import held_back_text
 from ..client.sync_api import change_pieces
 from ..client.targets import find_target
 from ..model.errors import UsageError
 from ..model.messages import Message
+from ..model.problems import count_of
 from ..model.records import ChangeCounts
 from ..serialize.dumps import STDIN
 from ..serialize.jsonl import encode_changes, stamp

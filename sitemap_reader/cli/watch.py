@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..client.summary import count_of
 from ..client.targets import read_target_list
 from ..model.errors import UsageError
+from ..model.problems import count_of
 from ..scale.hosts import read_hosts
 from ..serialize.dumps import STDIN, is_dump_name
 from ..watching.api import make_watcher

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import attrs
 
-from .summary import Progress, count_of
+from ..model.problems import count_of
+from .summary import Progress
 from .terminal import is_redrawn, own_columns
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from ..model.errors import NothingFound, NothingReadable, ReadError, printable
 from ..model.messages import Message
 from ..model.problems import CATALOGUE, Problem, first_error
 from ..model.problems import Problems as Problems  # a public name of client/
+from ..model.problems import count_of as count_of  # for modules that report a Summary, too
 from ..model.records import Outcome
 from ..model.url_batch import UrlBatch
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
@@ -157,11 +158,6 @@ def dropped_text(dropped: Mapping[str, int]) -> Message:
     return Message.of(
         '{count:,} dropped ({reasons}; {scope="any"} keeps it)', count=sum(dropped.values()), reasons=reasons
     )
-
-
-def count_of(number: int, noun: str) -> str:
-    """`1 URL`, `1,000 URLs`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def held_back_text(removals: int) -> str:

@@ -36,7 +36,7 @@ from .problems import CODES as CODES
 from .problems import SAMPLES_PER_CODE as SAMPLES_PER_CODE
 from .problems import Kind as Kind
 from .problems import Severity as Severity
-from .problems import counted as counted
+from .problems import count_of as count_of
 from .problems import percent as percent
 from .problems import placed as placed
 from .problems import report as report

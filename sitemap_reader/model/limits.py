@@ -13,7 +13,7 @@ import attrs
 
 from .errors import UsageError
 from .options import Option
-from .problems import Problem, counted, report
+from .problems import Problem, count_of, report
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -161,5 +161,7 @@ def advice(field: str, to: str = "go on") -> str:
 
 
 def over_limit(name: str, limit: int, what: str, line: int | None = None) -> Problem:
-    """The S16 of a limit: what there was too much of, and which field to raise. `what` as in counted()."""
-    return report("S16", f"more than {counted(limit, what)}: reading stops here", line=line, remedy=advice(name))
+    """The S16 of a limit: `what` there was too much of, which begins with a noun in the singular, and what to raise."""
+    noun, space, rest = what.partition(" ")
+    message = f"more than {count_of(limit, noun)}{space}{rest}: reading stops here"
+    return report("S16", message, line=line, remedy=advice(name))

@@ -140,16 +140,15 @@ def placed(problem: Problem, *, sitemap: str | None = None, line: int | None = N
     )
 
 
-def counted(number: int, what: str) -> str:
-    """A number and what it counts, a plural that other words may follow.
+def count_of(number: int, noun: str) -> str:
+    """A number and what it counts.
 
-    >>> counted(1, "entries of one index"), counted(2_000, "bytes")
-    ('1 entry of one index', '2,000 bytes')
+    >>> count_of(1, "entry"), count_of(2_000, "entry"), count_of(3, "day")
+    ('1 entry', '2,000 entries', '3 days')
     """
-    if number == 1:
-        noun, space, rest = what.partition(" ")
-        what = (f"{noun[:-3]}y" if noun.endswith("ies") else noun.removesuffix("s")) + space + rest
-    return f"{number:,} {what}"
+    if number != 1:
+        noun = f"{noun[:-1]}ies" if noun.endswith("ry") else f"{noun}s"
+    return f"{number:,} {noun}"
 
 
 def percent(share: float) -> str:

@@ -14,7 +14,7 @@ import attrs
 from ..model.errors import UsageError, install_hint
 from ..model.internal_errors import FORESEEN, internal_problem
 from ..model.limits import PROTOCOL_MAX_ENTRIES, Limits, checked_limits, over_limit
-from ..model.problems import Problem, Problems, counted, placed, report
+from ..model.problems import Problem, Problems, count_of, placed, report
 from ..model.records import Outcome, UrlRecord
 from ..model.url_batch import BatchItem, OutOfScope, ParserItem, UrlBatch, items_of
 from .compiled import new_columns
@@ -336,7 +336,7 @@ class SitemapParser:
         skipped, head = whole[: sniffed.skip_bytes], whole[sniffed.skip_bytes :]
         if skipped:
             verb = "stands" if len(skipped) == 1 else "stand"
-            message = f"{counted(len(skipped), 'bytes')} {verb} before the document"
+            message = f"{count_of(len(skipped), 'byte')} {verb} before the document"
             self._out.append(self._reported(report("S08", message, line=1)))
         kind = sniffed.kind
         if kind == "unknown" and self._base and lists_own_host(head, self._base):
@@ -381,7 +381,7 @@ class SitemapParser:
             else:
                 count = len(raw)
                 self._add_items(self._blocks.items(raw, left, self._urls))
-            problem = over_limit("max_entries", limit, "entries", _line(raw, left)) if count > left else None
+            problem = over_limit("max_entries", limit, "entry", _line(raw, left)) if count > left else None
             if problem is None and self._budget.is_exceeded():
                 problem = self._budget.problem(_line(raw, count - 1))
             if problem:

@@ -12,7 +12,7 @@ from webencodings.labels import LABELS
 
 import sitemap_reader as sr
 from sitemap_reader import Limits
-from sitemap_reader.model import counted
+from sitemap_reader.model import count_of
 from sitemap_reader.parser import HELD_BYTES, Decoder, codec_of
 
 CAFE = "https://example.com/caf\u00e9"
@@ -50,12 +50,12 @@ def declared(label: str) -> list[str]:
 
 
 def lies(label: str, characters: int) -> list[str]:
-    return [f"declared {label}, but it holds UTF-8: {counted(characters, 'characters')} read as UTF-8"]
+    return [f"declared {label}, but it holds UTF-8: {count_of(characters, 'character')} read as UTF-8"]
 
 
 def invalid(codec: str, count: int, stand_in: str = "windows-1252") -> list[str]:
-    units = "units" if stand_in == "U+FFFD" else "bytes"
-    return [f"invalid in {codec}, read as {stand_in}: {counted(count, units)}"]
+    unit = "unit" if stand_in == "U+FFFD" else "byte"
+    return [f"invalid in {codec}, read as {stand_in}: {count_of(count, unit)}"]
 
 
 def true(text: str, codec: str, label: str) -> tuple[bytes, str, str, list[str]]:

@@ -40,7 +40,7 @@ def test_wire_bytes_are_counted_packed_or_not(size: int) -> None:
         assert decoder.bytes_decoded == (201 if data is BODY else len(out))
         (fault,) = decoder.faults
         assert (fault.code, fault.lossy, decoder.stopped) == ("S16", True, True)
-        assert fault.message == over_limit("max_wire_bytes", 200, "bytes as they were sent").message
+        assert fault.message == over_limit("max_wire_bytes", 200, "byte as they were sent").message
     _, decoder = decode(BODY, limits=Limits(max_wire_bytes=200, max_decoded_bytes=200), size=size)
     (fault,) = decoder.faults
     assert "max_decoded_bytes" in fault.message

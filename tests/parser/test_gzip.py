@@ -178,7 +178,7 @@ def test_exactly_max_decoded_bytes_come_out(length: int, over: bool) -> None:
         assert [fault.code for fault in faults] == (["S16"] if over else [])
         assert layer.stopped is over
     if over:
-        assert faults[0].message == over_limit("max_decoded_bytes", 1_000_000, "bytes decoded").message
+        assert faults[0].message == over_limit("max_decoded_bytes", 1_000_000, "byte decoded").message
 
 
 def test_a_bomb_comes_out_in_small_pieces() -> None:

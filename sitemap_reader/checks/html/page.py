@@ -11,8 +11,8 @@ from urllib.parse import quote, urlsplit
 
 import orjson
 
-from ...client.summary import count_of
 from ...model.errors import json_without_commands, printable
+from ...model.problems import count_of
 from ...model.records import Precision
 from ...parser.content.sniff import Format
 from ...serialize.jsonl import stamp

@@ -29,10 +29,10 @@ _NO_TEXT = frozenset({"replacement", "x-user-defined"})
 
 _UTF_16_AND_32 = frozenset({"utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"})
 _ISO_2022_JP = "iso2022_jp_ext"
-# Codecs whose invalid data is replaced by U+FFFD, to stay aligned with what follows -> for messages: units, stand-in.
+# Codecs whose invalid data is replaced by U+FFFD, to stay aligned with what follows -> for messages: unit, stand-in.
 REPLACED_CODECS = {
-    **dict.fromkeys(_UTF_16_AND_32, ("units", "U+FFFD")),
-    _ISO_2022_JP: ("bytes", "windows-1252 or U+FFFD"),
+    **dict.fromkeys(_UTF_16_AND_32, ("unit", "U+FFFD")),
+    _ISO_2022_JP: ("byte", "windows-1252 or U+FFFD"),
 }
 
 # UTF-32's little-endian BOM begins with UTF-16's: the longer ones first.

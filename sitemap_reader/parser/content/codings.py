@@ -181,7 +181,7 @@ class GzipDecoder:
         if not data.startswith(MAGIC):
             self._plain = True
         elif self._layers == 0:
-            self._stop_at("max_gzip_layers", self._limits.max_gzip_layers, "layers of gzip")
+            self._stop_at("max_gzip_layers", self._limits.max_gzip_layers, "layer of gzip")
         else:
             self.opened = True
             if self._layers is not None:
@@ -204,7 +204,7 @@ class GzipDecoder:
                 return
         if len(data) > left:
             # After the yield: faults are in the order of the data, and those of the piece itself come first.
-            self._stop_at("max_decoded_bytes", self._limits.max_decoded_bytes, "bytes decoded")
+            self._stop_at("max_decoded_bytes", self._limits.max_decoded_bytes, "byte decoded")
 
     def _unpack(self, data: bytes) -> Iterator[bytes]:
         start = 0
@@ -265,7 +265,7 @@ class GzipDecoder:
         self._members += 1
         self._inflater = self._new_inflater()
         if self._members > self._limits.max_gzip_members:
-            unit = "members" if self._NAME == "gzip" else "frames"
+            unit = "member" if self._NAME == "gzip" else "frame"
             self._stop_at("max_gzip_members", self._limits.max_gzip_members, f"{unit} of {self._NAME}")
 
     def _new_inflater(self) -> Inflater:

@@ -12,7 +12,7 @@ import attrs
 
 from ...model.errors import DocumentChanged
 from ...model.limits import PROTOCOL_MAX_BYTES, over_limit
-from ...model.problems import counted
+from ...model.problems import count_of
 from .charset import HEAD_BYTES, REPLACED_CODECS, Charset, CountedUtf8, DeclarationTest, detect, transcoder
 from .codings import STEP_BYTES, DecodeFault, Decompressor
 
@@ -93,7 +93,7 @@ class Decoder:
         # One byte over: if that also exceeds the limit on decoded bytes, that limit is the one reported.
         yield from self._decode(self._decompressor.feed(data[: left + 1]))
         if len(data) > left and not self.stopped:
-            problem = over_limit("max_wire_bytes", self._max_wire_bytes, "bytes as they were sent")
+            problem = over_limit("max_wire_bytes", self._max_wire_bytes, "byte as they were sent")
             self.faults.append(DecodeFault(problem.code, problem.message, lossy=True))
             self._is_over_wire_limit = True
 
@@ -170,7 +170,7 @@ class _CharsetStage:
             yield rest
         note = self._charset.note
         if self._transcoder.utf8:
-            characters = counted(self._transcoder.utf8, "characters")
+            characters = count_of(self._transcoder.utf8, "character")
             note = f"declared {self._charset.label}, but it holds UTF-8: {characters} read as UTF-8"
         if note:
             self._faults.append(DecodeFault("S07", note, raw=self._charset.label))
@@ -198,6 +198,6 @@ class _CharsetStage:
     def _add_invalid(self) -> None:
         codec, invalid = self._charset.codec, self._transcoder.invalid
         if invalid:
-            units, stand_in = REPLACED_CODECS.get(codec, ("bytes", "windows-1252"))
-            message = f"invalid in {codec}, read as {stand_in}: {counted(invalid, units)}"
+            unit, stand_in = REPLACED_CODECS.get(codec, ("byte", "windows-1252"))
+            message = f"invalid in {codec}, read as {stand_in}: {count_of(invalid, unit)}"
             self._faults.append(DecodeFault("S07", message))

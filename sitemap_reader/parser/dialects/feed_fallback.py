@@ -80,7 +80,7 @@ class FallbackBuffer:
     def entries(self) -> Iterator[RawEntry | Problem]:
         """The entries that the fallback finds, and Problems for those that it may have altered."""
         if self.is_full:
-            yield over_limit("max_fallback_bytes", self._limit, "bytes for feedparser")
+            yield over_limit("max_fallback_bytes", self._limit, "byte for feedparser")
             return
         try:
             found = self._fallback(*self.arguments, limits=self._limits)

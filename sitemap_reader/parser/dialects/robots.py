@@ -260,7 +260,7 @@ class RobotsReader:
     def close(self, *, cut: bool) -> list[RawEntry | Problem]:
         self.complete = len(self._body) <= self._limit
         self._cut = cut or not self.complete
-        over = [] if self.complete else [over_limit("max_robots_bytes", self._limit, "bytes of robots.txt")]
+        over = [] if self.complete else [over_limit("max_robots_bytes", self._limit, "byte of robots.txt")]
         found = sitemap_lines(self.text)
         self.body = robots_body(self.text) if all(each.is_lost for each in found) else "rules"
         if self.body == "other":  # it is no robots.txt

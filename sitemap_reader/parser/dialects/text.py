@@ -88,7 +88,7 @@ class TextReader:
 
     def _stop(self, line: int) -> Problem:
         self.stopped, self.complete, self._buffer = True, False, b""
-        return over_limit("max_token_bytes", self._limit, "bytes in one line", line)
+        return over_limit("max_token_bytes", self._limit, "byte in one line", line)
 
 
 def lists_own_host(head: bytes, base: str) -> bool:

@@ -278,11 +278,11 @@ class EntryBuilder:
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         if attributes and len(attributes) > (limit := self._limits.max_attributes):
-            raise Stop(over_limit("max_attributes", limit, "attributes in one element", self.line))
+            raise Stop(over_limit("max_attributes", limit, "attribute in one element", self.line))
         stack = self._stack
         depth = len(stack)
         if depth >= self._depth_left:
-            raise Stop(over_limit("max_xml_depth", self._limits.max_xml_depth, "levels of elements", self.line))
+            raise Stop(over_limit("max_xml_depth", self._limits.max_xml_depth, "level of elements", self.line))
         vocabulary = self.vocabulary
         tag = vocabulary[name]
         if not depth:
@@ -298,7 +298,7 @@ class EntryBuilder:
             raise Misplaced(f"<{tag}> begins inside of <{parent.tag}>", self._place.offset)
         self.elements += 1
         if self.elements > self._max_elements:
-            raise Stop(over_limit("max_entry_elements", self._max_elements, "elements in one entry", self.line))
+            raise Stop(over_limit("max_entry_elements", self._max_elements, "element in one entry", self.line))
         text = self._text
         if text:
             read = "".join(text)
@@ -342,7 +342,7 @@ class EntryBuilder:
             self._end_entry(self._entry)
 
     def _too_long_text(self) -> Stop:
-        return Stop(over_limit("max_token_bytes", self._max_text, "characters in one element", self.line))
+        return Stop(over_limit("max_token_bytes", self._max_text, "character in one element", self.line))
 
     def rename(self, name: str) -> None:
         """Gives the open element in an entry another name."""
@@ -432,7 +432,7 @@ class EntryBuilder:
         self._ancestors.append(ancestor)
         limit = self._limits.max_entry_bytes
         if sum([len(each.written) for each in self._ancestors]) > limit:  # a new parser reads all of them
-            raise Stop(over_limit("max_entry_bytes", limit, "bytes in the tags around", self.line))
+            raise Stop(over_limit("max_entry_bytes", limit, "byte in the tags around", self.line))
         self._note_ancestors()
         is_named = tag in vocabulary.tags
         if vocabulary.implied_entry and len(self._ancestors) == 2 and (is_core(tag) or is_named):

@@ -317,12 +317,12 @@ class ReplayBuffer:
     def too_long(self) -> Stop:
         self.drop_read()
         limit = self._max_entry_bytes
-        return Stop(over_limit("max_entry_bytes", limit, "bytes without the end of an entry", self._tag_line))
+        return Stop(over_limit("max_entry_bytes", limit, "byte without the end of an entry", self._tag_line))
 
     def unended_token(self, offset: int) -> Stop:
         """The exception for a token from an offset on that is longer than max_token_bytes."""
         limit, line = self._max_token_bytes, self.line_at(offset)
-        return Stop(over_limit("max_token_bytes", limit, "bytes in one comment, tag or other token", line))
+        return Stop(over_limit("max_token_bytes", limit, "byte in one comment, tag or other token", line))
 
 
 # --- element names, without prefixes ---

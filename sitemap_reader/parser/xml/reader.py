@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 from xml.parsers import expat
 from xml.parsers.expat import ExpatError
 
-from ...model.problems import Problem, counted, report
+from ...model.problems import Problem, count_of, report
 from ..content.sniff import MAX_JUNK_BYTES, ROOTS, Format, find_beginning
 from ..dialects import feed, urlset
 from ..fast_path import DocumentScanner, is_possible
@@ -513,7 +513,7 @@ class EntryParser:
         line, skipped = buffer.line_at(buffer.start + start), found.offset - start
         self._repairs.forget()
         if found.kind == "root":
-            out.append(report("S08", f"skipped {counted(skipped, 'bytes')} before the root element", line=line))
+            out.append(report("S08", f"skipped {count_of(skipped, 'byte')} before the root element", line=line))
         buffer.begin_entry(buffer.start + found.offset)
         if found.kind in ("entry", "location"):
             what = "the beginning of the document is lost: it was read from its first entry on"

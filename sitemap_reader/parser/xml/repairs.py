@@ -152,7 +152,7 @@ class Budget:
 
     def problem(self, line: int | None = None) -> Problem:
         """The Problem of a budget that is used up (S16)."""
-        return over_limit("max_work_per_byte", self._per_byte, "steps of work for each byte read", line)
+        return over_limit("max_work_per_byte", self._per_byte, "step of work for each byte read", line)
 
 
 # --- the log ---
@@ -211,7 +211,7 @@ class RepairLog:
         """Appends one that follows all others."""
         self.made += 1
         if self.made > self._max_repairs:
-            raise Stop(over_limit("max_repairs", self._max_repairs, "places that were repaired", line))
+            raise Stop(over_limit("max_repairs", self._max_repairs, "place that were repaired", line))
         if not self.is_full:
             self._problems.append(report(code, message, severity=severity, line=line, raw=raw, kind=kind))
             return

@@ -693,7 +693,7 @@ class TolerantParser(EventHandlers):
         """Counts one at an offset, or at the present token: Stop above max_faults."""
         self._faults += 1
         if self._faults > self._limits.max_faults:
-            what = "places where the markup breaks"
+            what = "place where the markup breaks"
             line = self._buffer.line_at(self.offset if offset is None else offset)
             raise Stop(over_limit("max_faults", self._limits.max_faults, what, line))
 
