@@ -130,7 +130,7 @@ def _as_bad_parameter(context: click.Context, param: click.Parameter) -> Iterato
     try:
         yield
     except UsageError as exc:
-        raise click.BadParameter(exc.without_keyword(as_option), context, param) from exc
+        raise click.BadParameter(exc.spelled(as_option, is_named=False), context, param) from exc
 
 
 @attrs.frozen

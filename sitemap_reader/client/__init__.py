@@ -1,8 +1,4 @@
-"""Reads sites for the caller: SitemapReader with asyncio, urls() and changes() without, and their streams.
-
-A target and keywords go in; URL records or changes, progress, problems and a summary come out. Drives pipeline/ and
-state/; imports all folders below client/.
-"""
+"""Reads sites for the caller: SitemapReader with asyncio, urls() and changes() without, and their streams."""
 
 import lazy_loader
 

@@ -1,7 +1,4 @@
-"""UrlSet: whether a URL was seen before, in at most 16 bytes per URL.
-
-URLs go in as str; whether they are new comes out. Keeps a hash of each URL, not the URL.
-"""
+"""UrlSet: whether a URL was seen before, in at most 16 bytes per URL."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
 """Keywords of the functions that read a site, checked and listed in help(); those of urls() as a UrlQuery.
 
-In: a function and the TypedDict of its keywords. Out: the function with its keywords in its docstring, raising
-UnknownKeyword for any other, with a suggestion: names of other libraries come from a table, misspelt ones are matched
-by similarity. UsageError for values that are not allowed. A UrlQuery gives the fields of a crawl plan and a
-SummaryBuilder; the caller's callbacks are wrapped, so that their exceptions reach it unchanged.
+For an unknown keyword there is a suggestion: names of other libraries come from a table, misspelt ones are matched by
+similarity.
 """
 
 from __future__ import annotations
@@ -83,6 +81,7 @@ def checked_keywords(
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         declared, stated = options_of(options), signature(function)
+        shown = f"{function.__qualname__.removesuffix('.__init__').rpartition('.')[2]}()"  # of a constructor the class
         own = {name: each for name, each in stated.parameters.items() if each.kind is not Parameter.VAR_KEYWORD}
         # Those of the reader last.
         names = sorted(declared, key=lambda name: name in SessionOptions.__annotations__)
@@ -92,14 +91,14 @@ def checked_keywords(
             if unknown := kwargs.keys() - declared.keys() - own.keys():
                 name = min(unknown)
                 known = [each for each in (*own, *names) if each != "self"]
-                raise UnknownKeyword(_message(_display_name(function), name, kwargs[name], known, elsewhere or {}))
+                raise UnknownKeyword(_message(shown, name, kwargs[name], known, elsewhere or {}))
             for name, value in [(name, value) for name, value in kwargs.items() if name in declared]:
                 declared[name].check(name, value)
                 check_is_called(name, value)
                 if declared[name].option.is_called and callable(value) and not isinstance(value, CheckedCallback):
                     kwargs[name] = CheckedCallback(name, value)
             if missing := [name for name, each in declared.items() if each.is_required and name not in kwargs]:
-                raise TypeError(f"{_display_name(function)} needs the keyword {missing[0]}")
+                raise TypeError(f"{shown} needs the keyword {missing[0]}")
             return function(*args, **kwargs)
 
         keywords = []  # as they are in a signature
@@ -174,11 +173,6 @@ def _help_lines(name: str, declared: Declared) -> str:
     return f"    {name}: {declared.type_text}{default}\n{meaning}"
 
 
-def _display_name(function: Callable[..., object]) -> str:
-    """`urls()`; for a constructor the name of the class."""
-    return f"{function.__qualname__.removesuffix('.__init__').rpartition('.')[2]}()"
-
-
 def _message(
     function: str, name: str, value: object, known: list[str], elsewhere: Mapping[str, Collection[str]]
 ) -> str:
@@ -204,9 +198,9 @@ def _suggestion(name: str, value: object) -> str | None:
     """`limits=Limits(read_seconds=3)`; None where no table has the name."""
     if name in attrs.fields_dict(Limits):
         return f"limits=Limits({name}={_value_text(value)})"
-    next_value = _value_text(value + 1) if isinstance(value, int) else "…"
     if name not in FOREIGN_KEYWORDS:
         return None
+    next_value = _value_text(value + 1) if isinstance(value, int) else "…"
     return FOREIGN_KEYWORDS[name].format(_value_text(value), next=next_value)
 
 
@@ -218,58 +212,15 @@ def _value_text(value: object) -> str:
 # --- the keywords of urls() ---
 
 
-def wrap_callback(function: Callable[[Argument], R]) -> Callable[[Argument], R]:
-    """The callback, whose exceptions become CallbackErrors.
-
-    Unwrapped, a KeyboardInterrupt would end the event loop before anything is closed, a CancelledError would end a task
-    that was not cancelled, and a FetchError would be taken for one of the network.
-    """
-
-    def call(argument: Argument) -> R:
-        try:
-            return function(argument)
-        except BaseException as error:
-            raise CallbackError(error) from error
-
-    return call
-
-
-@attrs.define
-class CallbackGuard:
-    """Stops calling the callbacks of a query once one of them has raised.
-
-    The run still records its last items then, and the caller sees the first exception.
-    """
-
-    has_raised: bool = False
-
-    def guarded(self, function: Callable[[Argument], None]) -> Callable[[Argument], None]:
-        """The callback, which does nothing once a callback of this guard has raised."""
-
-        def call(argument: Argument) -> None:
-            if self.has_raised:
-                return
-            try:
-                function(argument)
-            except BaseException:
-                self.has_raised = True
-                raise
-
-        return call
-
-
 class UrlQuery:
-    """Which URLs and sitemaps a caller wants, and its callbacks: `options` has all keywords of urls().
-
-    UsageError for values that are not allowed.
-    """
+    """Which URLs and sitemaps a caller wants, and its callbacks: `options` has all keywords of urls()."""
 
     def __init__(self, **options: Unpack[QueryOptions]) -> None:
         self.options = with_defaults(QueryOptions, options)
         unique = self.options["unique"]
         if not isinstance(unique, bool | UrlSet):
             raise UsageError(keyword="unique", value=unique, allowed="True, False or a UrlSet")
-        self._guard = CallbackGuard()
+        self._has_raised = False  # a callback
 
     def changed(self, **options: Unpack[QueryOptions]) -> UrlQuery:
         """The same with other values of these keywords."""
@@ -295,21 +246,47 @@ class UrlQuery:
         return SummaryBuilder(on_outcome, on_item, seen=seen, limit=given["limit"])
 
     def guarded(self, callback: Callable[[Argument], None] | None) -> Callable[[Argument], None] | None:
-        """The callback, which is not called any more once it or another callback of the query has raised."""
-        return callback and self._guard.guarded(callback)
+        """The callback, which is not called any more once it or another callback of the query has raised.
+
+        The run still records its last items then, and the caller sees the first exception.
+        """
+        if callback is None:
+            return None
+
+        def call(argument: Argument) -> None:
+            if self._has_raised:
+                return
+            try:
+                callback(argument)
+            except BaseException:
+                self._has_raised = True
+                raise
+
+        return call
 
     def _follow(self) -> Callable[[SitemapRef], bool] | None:
         follow = self.options["follow"]
-        if callable(follow):
-            check_is_called("follow", follow)
-            return wrap_callback(follow)
-        patterns = make_patterns("follow", follow)
-        return (lambda ref: patterns.find_in(ref.loc)) if patterns else None
+        if not callable(follow):
+            patterns = make_patterns("follow", follow)
+            return (lambda ref: patterns.find_in(ref.loc)) if patterns else None
+        check_is_called("follow", follow)
+
+        def call(ref: SitemapRef) -> bool:
+            # As it is, a KeyboardInterrupt would end the event loop before anything is closed, a CancelledError a task
+            # that was not cancelled, and a FetchError would be taken for one of the network.
+            try:
+                return follow(ref)
+            except BaseException as error:
+                raise CallbackError(error) from error
+
+        return call
 
     def settings(self) -> dict[str, Any]:
         """The patterns that decide what is read, as JSON values; a state can only be compared under the same ones."""
-        return {name: _texts(name, self.options[name]) for name in PatternOptions.__annotations__}  # type: ignore[literal-required]
-
-
-def _texts(name: str, given: Any) -> list[str]:
-    return ["a function"] if callable(given) else [each.pattern for each in make_patterns(name, given).patterns]
+        given = {name: self.options[name] for name in PatternOptions.__annotations__}  # type: ignore[literal-required]
+        return {
+            name: ["a function"]
+            if callable(each)
+            else [pattern.pattern for pattern in make_patterns(name, each).patterns]
+            for name, each in given.items()
+        }

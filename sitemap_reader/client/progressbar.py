@@ -1,6 +1,6 @@
-"""A progress bar: Progress values in; a line on a terminal's stderr, or a widget in a notebook, out.
+"""A progress bar: a line on a terminal's stderr, or a widget in a notebook; nothing elsewhere.
 
-Shows nothing elsewhere. Errors of the terminal are ignored, and no thread is started.
+Errors of the terminal are ignored, and no thread is started.
 """
 
 from __future__ import annotations
@@ -44,8 +44,7 @@ class ProgressBar:
     """Shows the Progress that it is called with: `sitemaps  12/40 [00:03, 51,204 URLs, 8.1 MB]`.
 
     `noun` is the unit that is counted; `to_state` converts progress; of several bars each has a `position`, from 0 at
-    the top. A context manager, or from open() to close(). A
-    terminal is cleared at the end; a notebook keeps the last state.
+    the top. A context manager, or from open() to close(), which clears a terminal; a notebook keeps the last state.
     """
 
     def __init__(
@@ -79,7 +78,7 @@ class ProgressBar:
             self._draw()
 
     def close(self) -> None:
-        """Removes the bar; in a notebook it stays with the last numbers. May be called twice."""
+        """May be called twice."""
         self._draw()
         self._erase()
         bar, self._bar = self._bar, None

@@ -1,7 +1,4 @@
-"""SitemapReader: a target and keywords in; a stream of URL records or of changes out, for asyncio.
-
-sync_api.py has the same for callers without an event loop. Configures no logging, keeps no global state.
-"""
+"""SitemapReader, for asyncio: streams of URL records and of changes. sync_api.py has the same without an event loop."""
 
 from __future__ import annotations
 
@@ -180,7 +177,7 @@ class SitemapReader:
         already_read: Mapping[str, str] | None = None,
         select_children: Callable[[list[SitemapRef]], Iterable[SitemapRef]] | None = None,
     ) -> CrawlRun:
-        """The CrawlRun that a stream of URLs reads; what `already_read` has (URL -> format) is not requested again.
+        """The run of a stream of URLs. What `already_read` has (URL -> format) is not requested again.
 
         `select_children` gets all children of an index, and returns those to read.
         """
@@ -194,7 +191,7 @@ class SitemapReader:
         return CrawlRun(found.name, crawl, query.summary_builder(), *_progress(query))
 
     def change_run(self, target: str | Path | Target, state: State | str | Path, options: SyncOptions) -> ChangeRun:
-        """The ChangeRun that a stream of changes reads; the state is open from here on."""
+        """The run of a stream of changes; the state is open from here on."""
         return self.run_sync(self.open_sync(target, state, options))
 
     def open_sync(self, target: str | Path | Target, state: State | str | Path, options: SyncOptions) -> OpenSync:
@@ -301,7 +298,6 @@ class SitemapReader:
 
     @property
     def _mapped_fetcher(self) -> Fetcher:
-        """The fetcher for requests, which go to the mapped hosts, if some are."""
         return MappedFetcher(self.fetcher, self._host_map) if self._host_map else self.fetcher
 
     def _seeds_of(self, target: Target) -> tuple[Seed, ...]:
@@ -326,7 +322,6 @@ class OpenSync:
 
 
 def _checked_fetcher(fetcher: Fetcher) -> Fetcher:
-    """The fetcher; UsageError for an object without a method fetch()."""
     if isinstance(fetcher, type):
         raise UsageError(f"fetcher is an object, and not a class: give fetcher={fetcher.__name__}(…)")
     if not callable(getattr(fetcher, "fetch", None)):
@@ -385,7 +380,6 @@ class _CallersChunks(AsyncIterator[bytes]):
 
 
 def _progress(query: UrlQuery) -> tuple[Callable[[Progress], None] | None, ProgressBar | None]:
-    """The guarded callback for the progress, and the bar."""
     return query.guarded(query.options["on_progress"]), ProgressBar() if query.options["show_progress"] else None
 
 

@@ -1,7 +1,4 @@
-"""Which sitemap lists which: the items of a crawl in, rows of a tree out, parents before their children.
-
-Each document is in the tree once, under the document that listed it first.
-"""
+"""Which sitemap lists which. Each document is in the tree once, under the document that listed it first."""
 
 from __future__ import annotations
 
@@ -68,7 +65,11 @@ class SitemapTree:
     def add(self, item: Item) -> None:
         """Adds a reference or an outcome; other items are ignored."""
         if isinstance(item, SitemapRef):
-            self._refer(item)
+            parent = None if item.sitemap is None else self._node(item.sitemap)
+            node = self._node(item.loc)
+            if parent is not None and node is not parent and not node.ref:
+                node.ref = item
+                parent.children.append(node)
         elif isinstance(item, Outcome) and item.url is not None:
             self._node(item.url).outcome = item
 
@@ -94,14 +95,6 @@ class SitemapTree:
 
     def _node(self, url: str) -> Node:
         return self._nodes.setdefault(url, Node(url))
-
-    def _refer(self, ref: SitemapRef) -> None:
-        parent = None if ref.sitemap is None else self._node(ref.sitemap)
-        node = self._node(ref.loc)
-        if parent is None or node is parent or node.ref:
-            return
-        node.ref = ref
-        parent.children.append(node)
 
 
 def _read_for_rules(roots: list[Node]) -> set[str]:

@@ -1,8 +1,6 @@
 """Streams of URL records, of changes and of batches, for `async for` and, over a thread, for `for`.
 
-In: a Crawl, and for changes a StateSync. Out: items one by one; beside them progress, problems, outcomes and a
-summary. A stream that ends without any URL raises the reason. Closing a stream cancels its requests. A change counts as
-delivered when the next one is requested; a document is committed when all its changes are delivered.
+A change counts as delivered when the next one is requested; a document is committed when all its changes are.
 """
 
 from __future__ import annotations
@@ -112,12 +110,10 @@ class CrawlRun:
     # yielded: a stream that is left has counted no more.
 
     def pieces(self, batch: Batch | None) -> Iterator[Any]:
-        """The UrlBatches, each counted as a whole."""
         yield from map(self.summary_builder.count_batch, self.record(batch or ()))
         self.report_progress()
 
     def records(self, batch: Batch | None) -> Iterator[UrlRecord]:
-        """The URLs, each counted by itself."""
         for urls in self.record(batch or ()):
             for record in urls.records():
                 if self.summary_builder.count_url(record.loc):
@@ -125,7 +121,6 @@ class CrawlRun:
         self.report_progress()
 
     def items(self, batch: Batch | None) -> Iterator[Batch]:
-        """The batch itself, with its URLs counted."""
         if batch is not None:
             self.count(batch)
             yield batch
@@ -140,7 +135,6 @@ class CrawlRun:
         yield self.records(batch)
 
     async def next_part(self, parts: Iterator[Iterable[Any]]) -> Iterable[Any] | None:
-        """The next of the parts; None at their end."""
         return next(parts, None)
 
     async def close(self) -> None:
@@ -151,7 +145,6 @@ class CrawlRun:
 
     @property
     def counts(self) -> ChangeCounts:
-        """How many URLs are new, updated and removed."""
         return ChangeCounts()
 
     @property
@@ -160,7 +153,6 @@ class CrawlRun:
         return False
 
     def report_progress(self) -> None:
-        """To the progress bar and the on_progress callback."""
         self.show_progress()
         if self.on_progress is not None:
             self.on_progress(attrs.evolve(self.progress()))  # a copy: the caller may keep it
@@ -170,7 +162,6 @@ class CrawlRun:
             self.bar(self.progress())
 
     def verdict(self) -> ReadError | None:
-        """The error to raise at the end of a run without any URL; None if there is none to raise."""
         self._add_pruned()
         return self.summary_builder.verdict(self.target)
 
@@ -398,7 +389,6 @@ class ChangeRun(CrawlRun):
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """As in CrawlRun; at the end, changes that were not delivered are rolled back."""
         with closing(self.state_sync), CrawlRun.reading(self):
             yield
 
@@ -414,7 +404,6 @@ class ChangeRun(CrawlRun):
         self.report_progress()
 
     def changes(self, batch: Batch | None) -> Iterator[Change]:
-        """As pieces(), one by one."""
         return chain.from_iterable(self.parts(batch))
 
     def parts(self, batch: Batch | None) -> Iterator[Iterable[Change]]:
@@ -445,7 +434,6 @@ class ChangeRun(CrawlRun):
 
 
 def changes_of(piece: ChangePiece) -> Iterable[Change]:
-    """The changes of a piece, one by one."""
     if isinstance(piece, UrlBatch):
         return (Change("new", record) for record in piece.records())
     return piece

@@ -1,7 +1,4 @@
-"""Progress and Summary of a run, the SummaryBuilder that keeps them, and CrawlLog, which logs problems and summary.
-
-In: the batches of a run. Out: the URLs to yield; progress and a Summary at any time; the error of an empty run.
-"""
+"""Progress and Summary of a run, the SummaryBuilder that keeps them, and CrawlLog, which logs problems and summary."""
 
 from __future__ import annotations
 
@@ -109,7 +106,6 @@ class Summary:
         return Message.joined("; ", [*parts, f"{self.seconds:.1f} s"])
 
     def _documents(self) -> list[str]:
-        """What the documents gave, and which were not read."""
         parts = [f"{count_of(self.urls, 'URL')} from {self._sitemaps()}"]
         if self.dropped:
             parts.append(dropped_text(self.dropped))
@@ -122,8 +118,7 @@ class Summary:
 
     def partial_line(self) -> str | None:
         """`partial:` and what is missing; None if nothing is."""
-        missing = self.missing()
-        return f"partial: {missing}" if missing else None
+        return f"partial: {missing}" if (missing := self.missing()) else None
 
     def missing(self) -> str:
         """`1 sitemap could not be read`; empty if nothing is missing."""
@@ -136,7 +131,6 @@ class Summary:
         return ", ".join(text for count, text in parts if count)
 
     def _pruned(self, reason: str, count: int) -> str:
-        """How many sitemaps were not requested, with the date if that is the reason."""
         if reason != "since" or self.since is None:
             return f"{count_of(count, 'sitemap')} left out ({reason})"
         precision = "day" if self.since == self.since.replace(hour=0, minute=0, second=0, microsecond=0) else "minute"
@@ -296,9 +290,7 @@ class SummaryBuilder:
 
     def verdict(self, target: str) -> ReadError | None:
         """The error to raise at the end; None if a URL was yielded, or left out by a filter."""
-        if self.progress.urls:
-            return None
-        if self.pruned or self._repeated or self._has_left_out:
+        if self.progress.urls or self.pruned or self._repeated or self._has_left_out:
             return None
         failed = [outcome for outcome in self.outcomes if not outcome.complete or _closes_host(outcome)]
         limit = next((sample for sample in self.problems.samples if sample.code == "S16"), None)
@@ -331,10 +323,7 @@ def _closes_host(outcome: Outcome) -> bool:
 
 
 def sitemaps_of(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """The outcomes that a Summary counts: without robots.txt, and each document once.
-
-    A redirect to a document that was requested itself, or to the target of an earlier redirect, is left out.
-    """
+    """The outcomes that a Summary counts: without robots.txt, and each document once, as in SummaryBuilder._count()."""
     taken = {outcome.url for outcome in outcomes}
     own: list[Outcome] = []
     for outcome in outcomes:
@@ -351,10 +340,9 @@ def first_reason(failed: Iterable[Outcome]) -> str | None:
 
 
 class CrawlLog:
-    """Logs the problems and the summary of a crawl to the logger of the surrounding crawler.
+    """Logs the problems and the summary of a crawl to the logger of the surrounding crawler, whose levels apply.
 
-    report() each item, then end(): five problems of each code and document are logged, the others counted. Levels and
-    handlers are the crawler's: nothing is configured here.
+    report() each item, then end(): five problems of each code and document are logged, the others counted.
     """
 
     def __init__(self, logger: logging.Logger | logging.LoggerAdapter[logging.Logger]) -> None:
@@ -366,7 +354,6 @@ class CrawlLog:
             self._log(item.severity, str(item))
 
     def end(self, summary: Summary, verdict: ReadError | None) -> None:
-        """Logs the last lines: counts of further problems, the summary, and what is missing."""
         for code, document, count in self._problems.unsampled():
             self._log(CATALOGUE[code].severity, f"{code} {document}: {count:,} more")
         self._log("info", str(summary))
@@ -376,6 +363,5 @@ class CrawlLog:
             self._log("warning", partial)
 
     def _log(self, severity: Severity, text: str) -> None:
-        # Severities have the names of the logger's methods. One line without control characters: a log may be shown in
-        # a terminal.
+        # Severities have the names of the logger's methods. A log may be shown in a terminal.
         getattr(self._logger, severity)("%s", printable(text))

@@ -1,8 +1,4 @@
-"""The API without asyncio: urls(), changes() and discover(), which also work inside a running event loop.
-
-In: a target, and the keywords of SitemapReader and of its method. Out: a Stream for `for`, read in a thread of its own;
-for the command line, audits and Snapshots also streams of UrlBatches and of whole batches.
-"""
+"""The API without asyncio: urls(), changes() and discover(), which also work inside a running event loop."""
 
 from __future__ import annotations
 

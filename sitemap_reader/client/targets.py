@@ -1,9 +1,7 @@
-"""Targets: a host, a URL, a recording (a folder or a WARC file), or the files of a site with a base in; seeds out, and
-the fetcher that replays the recording or serves the files.
+"""Targets: what a host, a URL, a recording, or the files of a site with a base give: seeds, perhaps a fetcher.
 
 Anything else is a UsageError that says what to give. Also reads netrc files, and wraps a fetcher to record it. A site
-that is not deployed yet is a folder, a file or a body with the URL `base` that it will have; without one, likely_base()
-says which one the files themselves name.
+that is not deployed yet is a folder, a file or a body with the URL `base` that it will have.
 """
 
 from __future__ import annotations
@@ -60,10 +58,9 @@ def read_netrc(given: bool | str | os.PathLike[str] | Logins | None) -> Logins:
     try:
         entries = netrc(None if path == Path.home() / ".netrc" else path).hosts
     except NetrcParseError as exc:  # its message holds a word of the file
-        if not exc.lineno:  # it is about the file, not about a line
+        what = f"line {exc.lineno} of {path} cannot be read; write `machine HOST login USER password PASSWORD`"
+        if not exc.lineno:  # it is about the file
             what = f"{path} is not yours, or others may read it too: chmod 600 {path}"
-        else:
-            what = f"line {exc.lineno} of {path} cannot be read; write `machine HOST login USER password PASSWORD`"
         raise UsageError(f"netrc: {what}") from None
     except (OSError, ValueError, RuntimeError) as exc:
         why = getattr(exc, "strerror", None) or "it is no text"
@@ -229,9 +226,9 @@ def site_target(name: str) -> Target:
 
 
 def document_target(body: bytes, base: str) -> Target:
-    """The Target of one document that is in memory; `base` is its URL, or that of its folder."""
-    seed, fetcher = open_body(body, base)
-    return Target(seed.target, (seed,), fetcher, local=STDIN)
+    """The Target of one document in memory; `base` is its URL, or that of a folder that has it as sitemap.xml."""
+    url = _document_url(base, "sitemap.xml")
+    return Target(url, (_document_seed(url),), OneDocumentFetcher(url, body), local=STDIN)
 
 
 def _local_target(path: Path, name: str, base: str) -> Target:
@@ -305,16 +302,13 @@ def recorder(fetcher: Fetcher, place: Path, target: Target) -> Fetcher:
 def _is_same(place: Path, target: Target) -> bool:
     if isinstance(target.replay, StaticFilesFetcher):
         return place.resolve() == target.replay.folder.resolve()
-    if not isinstance(target.replay, WarcFetcher):
-        return False
     with suppress(OSError):
-        return place.samefile(target.name)
+        return isinstance(target.replay, WarcFetcher) and place.samefile(target.name)
     return False
 
 
 # The last segment of a URL that is a document, and no folder: `sitemap.xml`; not `v1.2`.
 _FILE_NAME = re.compile(r".+\.[A-Za-z]\w*", re.DOTALL)
-_STDIN_NAME = "sitemap.xml"
 # Of each file that likely_base() looks at.
 _MAX_DEPTH = 8
 _HEAD_LIMITS = Limits(max_entries=100, max_decoded_bytes=MIB)
@@ -336,12 +330,6 @@ def open_file(file: Path, base: str) -> tuple[Seed, StaticFilesFetcher]:
     """
     url = _document_url(base, file.name)
     return _document_seed(url), StaticFilesFetcher(file.parent, directory(url), document=(url, file))
-
-
-def open_body(body: bytes, base: str) -> tuple[Seed, OneDocumentFetcher]:
-    """The document of a body; `base` is its URL, or that of a folder, in which its name is sitemap.xml."""
-    url = _document_url(base, _STDIN_NAME)
-    return _document_seed(url), OneDocumentFetcher(url, body)
 
 
 def _document_seed(url: str) -> Seed:
@@ -420,7 +408,6 @@ class RecordedPagesFetcher:
 
     @asynccontextmanager
     async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
-        """Opens the recorded response; the request `headers` are ignored."""
         if not (is_robots_txt(url) or self._recording.has(url)):
             raise FetchError("it is not in the recording", transient=False, remedy="check the site")
         async with self._recording.fetch(url, headers) as response:

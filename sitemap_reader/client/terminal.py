@@ -1,7 +1,7 @@
-"""What a stream shows: whether it is a terminal, its columns, its characters, and whether it takes colours.
+"""What stdout or stderr shows: a Screen, by which every command lays out and colours its text.
 
-In: stdout or stderr, and the environment (NO_COLOR, FORCE_COLOR, CLICOLOR_FORCE, TERM, COLUMNS). Out: a Screen, by
-which every command lays out and colours its text. No meaning is in a colour alone.
+It depends on the stream, and on NO_COLOR, FORCE_COLOR, CLICOLOR_FORCE, TERM and COLUMNS. No meaning is in a colour
+alone.
 """
 
 from __future__ import annotations
@@ -70,14 +70,13 @@ FILE = Screen()
 
 @cache
 def _lacking(encoding: str) -> dict[int, str]:
-    return {ord(char): plain for char, plain in _SUBSTITUTES.items() if not _has(encoding, char)}
-
-
-def _has(encoding: str, char: str) -> bool:
-    try:
-        return bool(char.encode(encoding))
-    except (UnicodeEncodeError, LookupError):
-        return False
+    lacking = {}
+    for char, plain in _SUBSTITUTES.items():
+        try:
+            char.encode(encoding)
+        except (UnicodeEncodeError, LookupError):
+            lacking[ord(char)] = plain
+    return lacking
 
 
 def screen_of(stream: TextIO | None) -> Screen:
@@ -99,9 +98,7 @@ def is_redrawn(stream: TextIO | None) -> bool:
 
 
 def takes_color(stream: TextIO | None) -> bool:
-    """Whether text for the stream is coloured: as $NO_COLOR, else $FORCE_COLOR or $CLICOLOR_FORCE states; else if it
-    is a terminal that is not dumb.
-    """
+    """As $NO_COLOR, else $FORCE_COLOR or $CLICOLOR_FORCE states; else whether it is a terminal that is not dumb."""
     if stream is None or os.environ.get("NO_COLOR"):
         return False
     if any(os.environ.get(name, "0") not in ("", "0") for name in ("FORCE_COLOR", "CLICOLOR_FORCE")):

@@ -1,8 +1,4 @@
-"""An event loop in a thread of its own, for callers without one or inside a running one.
-
-In: a coroutine function. Out: the batches that it puts, one by one. The loop is cancelled and its thread joined when
-the caller stops early.
-"""
+"""An event loop in a thread of its own, for callers without one or inside a running one."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Records, problems, limits and errors: the values that all other folders exchange.
-
-Imports no other folder.
-"""
+"""Records, problems, limits and errors: the values that all other folders exchange. Imports no other folder."""
 
 import lazy_loader
 

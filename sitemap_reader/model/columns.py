@@ -40,7 +40,6 @@ def without_null(hint: Any) -> Any:
 
 
 def is_object(hint: Any) -> bool:
-    """Whether values have keys that the type names."""
     return is_typeddict(hint) or attrs.has(hint)
 
 
@@ -97,13 +96,11 @@ def micros(moment: datetime) -> int:
 
 
 def check_zone(moment: datetime) -> None:
-    """UsageError for a moment without a zone."""
     if moment.utcoffset() is None:
         raise UsageError(f"{moment.isoformat()} has no zone: dates of records are aware, and in UTC")
 
 
 def lastmod_number(lastmod: datetime | None, precision: int | None) -> int | None:
-    """The number of a lastmod in its column."""
     if lastmod is None:
         return None
     if precision == SUBSECOND:

@@ -85,19 +85,19 @@ def json_on_terminal(json: bytes) -> bytes:
     >>> json_on_terminal('{"title":"\u202eabc"}'.encode())
     b'{"title":"\\u202eabc"}'
     """
-    return _UNUSUAL.sub(lambda found: _json_escaped(found[0]), json.decode()).encode()
+
+    def escaped(found: re.Match[str]) -> str:
+        return "".join(char if char.isprintable() else dumps(char)[1:-1] for char in found[0])
+
+    return _UNUSUAL.sub(escaped, json.decode()).encode()
 
 
 def text_on_terminal(text: bytes) -> bytes:
-    r"""Lines of a table with printable() cells: only tabs and line feeds are left of the control characters."""
+    """Lines of a table with printable() cells: only tabs and line feeds are left of the control characters."""
     return _UNUSUAL.sub(lambda found: printable(found[0]), text.decode("utf-8", "replace")).encode()
 
 
 _UNUSUAL = re.compile(r"[^\t\n -~]+")
-
-
-def _json_escaped(text: str) -> str:
-    return "".join(char if char.isprintable() else dumps(char)[1:-1] for char in text)
 
 
 def masked(text: str) -> str:
@@ -146,14 +146,10 @@ class UsageError(SitemapReaderError, ValueError):
         """With the Message of a template."""
         return cls(Message.of(template, **data))
 
-    def spelled(self, spell: Callable[[Keyword], str]) -> str:
-        """The text with each keyword as `spell` has it."""
-        name = self.keyword and spell(Keyword(self.keyword))
+    def spelled(self, spell: Callable[[Keyword], str], *, is_named: bool = True) -> str:
+        """The text with each keyword as `spell` has it; unless `is_named` without the name of the argument."""
+        name = spell(Keyword(self.keyword)) if self.keyword and is_named else None
         return printable(self._text(name, spelled(self.message, spell), spelled(self.remedy, spell)))
-
-    def without_keyword(self, spell: Callable[[Keyword], str]) -> str:
-        """The same without the name of the argument, for a text about it."""
-        return printable(self._text(None, spelled(self.message, spell), spelled(self.remedy, spell)))
 
     def _text(self, name: str | None, message: str, remedy: str) -> str:
         beginning = "" if name is None else f"{name} " if self.allowed else f"{name}: "

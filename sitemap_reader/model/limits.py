@@ -1,8 +1,4 @@
-"""The safety limits of reading, in one value, and the limits of the protocol.
-
-Limits are enforced: reaching one is reported, mostly as S16, with the name of the field to raise. Limits of the
-protocol are only reported (S03, F08).
-"""
+"""Limits of reading: reaching one is reported, mostly as S16; those of the protocol are only reported (S03, F08)."""
 
 from __future__ import annotations
 
@@ -123,17 +119,12 @@ class Limits:
             raise UsageError(f"Limits: max_crawl_delay_seconds must be {MOST_CRAWL_DELAY_SECONDS:g} at most")
 
 
-def _help_text() -> str:
-    """`name: type = default` and, indented, the meaning, of each limit."""
-    lines = []
-    for field in attrs.fields(Limits):
-        default = f"{field.default:,}".removesuffix(".0")
-        lines += [f"    {field.name}: {field.type} = {default}", f"        {field.metadata['option'].help}"]
-    return "\n".join(lines)
-
-
 if Limits.__doc__ is not None:  # python -OO removes docstrings
-    Limits.__doc__ = f"{Limits.__doc__}\n\nFields:\n{_help_text()}"
+    Limits.__doc__ += "\n\nFields:\n" + "\n".join(
+        f"    {each.name}: {each.type} = {f'{each.default:,}'.removesuffix('.0')}\n"
+        f"        {each.metadata['option'].help}"
+        for each in attrs.fields(Limits)
+    )
 
 
 def checked_limits(limits: object) -> Limits:

@@ -1,7 +1,7 @@
-"""Regular expressions that someone else wrote: their search takes linear time, or is refused.
+"""Regular expressions of a config file that was only found: a search takes linear time, or is refused.
 
-In: a LimitedPattern, from a config file that was only found. Out: a pattern of re if it is a literal text, else one of
-RE2, which is a library for patterns that are not trusted. Never a result that re would not have.
+A literal text is a pattern of re, any other one of RE2, a library for patterns that are not trusted. Both find the
+same.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Text that is shown: messages that name keywords of a call, which Python and a command line spell differently.
 
-And printable(): text of a site without characters that a terminal would obey, or that are not seen. Other modules
-import this from errors.py; problems.py, which errors.py needs, from here.
+printable() is imported from errors.py by all modules but problems.py, which errors.py needs.
 """
 
 from __future__ import annotations
@@ -48,22 +47,17 @@ class Message(str):
         for text, field, spec, _ in Formatter().parse(template):
             parts.append(text)
             if field is not None:
-                name, is_keyword, value = field.partition("=")
-                parts.append(Keyword(name, value) if is_keyword else _text(data[name], spec or ""))
+                name, is_keyword, text = field.partition("=")
+                value = Keyword(name, text) if is_keyword else data[name]
+                parts.append(value if isinstance(value, Message | Keyword) else format(value, spec or ""))
         return cls(*parts)
 
     @classmethod
     def joined(cls, separator: str, parts: Iterable[str | Keyword]) -> Message:
-        """The parts with a text between each two."""
         return cls(*[each for part in parts for each in (separator, part)][1:])
 
     def spelled(self, spell: Callable[[Keyword], str]) -> str:
-        """The text with each keyword as `spell` has it."""
         return "".join(spell(part) if isinstance(part, Keyword) else spelled(part, spell) for part in self.parts)
-
-
-def _text(value: object, spec: str) -> str | Keyword:
-    return value if isinstance(value, Message | Keyword) else format(value, spec)
 
 
 def spelled(text: str, spell: Callable[[Keyword], str]) -> str:

@@ -1,8 +1,7 @@
 """Options: the meaning, default and check of each keyword of a public function, declared once.
 
-A function's keywords are a TypedDict, for type checkers; each is `Annotated[type, Option(...)]`, for the rest: help(),
-the values of keywords that were left out, the options of the command line, and so the keys of config files. A type that
-would have to be imported is a text. Imports nothing but the errors.
+A function's keywords are a TypedDict, for type checkers; each is `Annotated[type, Option(...)]`, for help(), defaults
+and the options of the command line. A type that would have to be imported is a text.
 """
 
 from __future__ import annotations
@@ -65,23 +64,19 @@ class Declared:
 
     @property
     def type_text(self) -> str:
-        """The type as it is written."""
         if isinstance(self.type, type):
             return self.type.__name__
         return getattr(self.type, "__forward_arg__", "") or str(self.type).replace("typing.", "")
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The values of a Literal; none for another type."""
         return get_args(self.type) if get_origin(self.type) is Literal else ()
 
     @property
     def default_text(self) -> str:
-        """The default as Python text."""
         return self.option.default_as or repr(self.option.default)
 
     def check(self, name: str, value: object) -> None:
-        """UsageError for a value that is not allowed."""
         if self.choices:
             check_choice(name, value, self.choices)
         self.option.check(name, value)
@@ -112,7 +107,6 @@ def with_defaults(kind: type[T], given: Mapping[str, object]) -> T:
 
 
 def check_choice(name: str, value: object, allowed: tuple[object, ...]) -> None:
-    """UsageError for a value that is not allowed."""
     if value not in allowed:
         raise UsageError(keyword=name, value=value, allowed=f"one of {', '.join(map(str, allowed))}")
 
@@ -148,5 +142,4 @@ TEXT = one_of_types("text", str)
 
 
 def callback(help: str, **others: Any) -> Option:
-    """An option that is a function, or None."""
     return Option(help, check=FUNCTION, is_called=True, **others)

@@ -37,18 +37,15 @@ def moment_of(number: int, code: int | None) -> datetime:
 
 
 def lastmod_of(number: int | None, code: int | None) -> tuple[datetime | None, Precision | None]:
-    """The lastmod and the precision that two columns state."""
     return None if number is None else moment_of(number, code), precision_of(code)
 
 
 def lastmod_columns(lastmod: datetime | None, precision: str | None) -> tuple[int | None, int | None]:
-    """A lastmod as its two columns."""
     code = PRECISION_CODES.get(precision)
     return lastmod_number(lastmod, code), code
 
 
 def states_time(code: int | None) -> bool:
-    """Whether a lastmod of this precision has a time of day."""
     return code is not None and code >= _MINUTE
 
 
@@ -83,7 +80,6 @@ class UrlBatch:
 
     @cached_property
     def datetimes(self) -> list[datetime | None]:
-        """The lastmod of each URL."""
         return [lastmod_of(*date)[0] for date in zip(self.lastmods, self.precisions, strict=True)]
 
     @cached_property
@@ -156,11 +152,9 @@ class UrlBatch:
                 yield index, [column[start:end] for column in columns]
 
     def records(self) -> list[UrlRecord]:
-        """The record of each URL."""
         return self.store.records(self.start, self.stop, self.sitemap)
 
     def record(self, index: int) -> UrlRecord:
-        """The record of the URL at an index."""
         return self.part(index, index + 1).records()[0]
 
     def is_before(self, other: UrlBatch) -> bool:
@@ -168,11 +162,9 @@ class UrlBatch:
         return self.store is other.store and self.stop == other.start
 
     def part(self, start: int, stop: int) -> UrlBatch:
-        """The URLs from index `start` up to `stop`."""
         return UrlBatch(self.sitemap, self.store, self.start + start, self.start + stop)
 
     def only(self, mask: Sequence[bool]) -> UrlBatch:
-        """The URLs whose mask is true."""
         if all(mask):
             return self
         store, at = self.store.empty(), self.start
