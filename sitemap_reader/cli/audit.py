@@ -6,7 +6,6 @@ The outputs are -o, --also and --findings: reports are written at the end, rows 
 from __future__ import annotations
 
 import os
-import time
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,7 +76,6 @@ def run(
         raise UsageError("give a TARGET or a dump, or --explain CODE, FAMILY or all")
     if targets.count(STDIN) > 1:
         raise UsageError("stdin can be read once", remedy="give files for the other dumps")
-    started = time.monotonic()
     options |= {name: " ".join(options[name]) for name in ("select", "ignore")}
     shape: dict[str, Any] = {"save_checks": options["save_checks"], "targets": len(targets)}
     with open_audit_outputs(to, also, findings, **shape) as outputs:
@@ -92,14 +90,12 @@ def run(
                 ended.append(Exit.THRESHOLD)
     if report is None:
         return console.end(None, None, ended)
-    summary = None if is_terminal(to.output) else f"{report.headline}; {time.monotonic() - started:.1f} s"
+    summary = None if is_terminal(to.output) else f"{report.headline}; {console.elapsed}"
     return console.end(summary, f"partial: {report.partial}", ended)
 
 
 @attrs.define
 class _Auditor:
-    """Makes the reports; after an interrupt, of what was read by then."""
-
     console: Console
     outputs: AuditOutputs
     options: dict[str, Any]
@@ -107,7 +103,6 @@ class _Auditor:
     target: Target | None = None
 
     def result(self) -> Report | ReportSet | None:
-        """The report of the only target, or those of several; None if no target gave one."""
         if not self.reports:
             return None
         return ReportSet(tuple(self.reports)) if self.outputs.names_sites else self.reports[0]
@@ -190,7 +185,9 @@ class Shown:
 
 
 _WRITERS: dict[str, Callable[[Any, Shown], str]] = {
-    "text": lambda report, shown: _text(report, shown.screen),
+    "text": lambda report, shown: report.to_text(
+        color=shown.screen.has_color, columns=min(shown.screen.columns, FILE_COLUMNS)
+    ),
     "json": lambda report, _: report.to_json(),
     "html": lambda report, shown: report.to_html(shown.occurrences[:MAX_PAGE_ROWS], file=shown.file),
     "github": lambda report, shown: report.to_github(shown.occurrences, file_of=shown.file_of),
@@ -200,14 +197,10 @@ _WRITERS: dict[str, Callable[[Any, Shown], str]] = {
 }
 
 
-def _text(report: Report | ReportSet, screen: Screen) -> str:
-    return report.to_text(color=screen.has_color, columns=min(screen.columns, FILE_COLUMNS))
-
-
-def _kept_rows(format: str) -> int:
-    """How many occurrences of each severity are kept for a format."""
-    limits = {"html": MAX_PAGE_ROWS, "github": MAX_ANNOTATIONS, "sarif": MAX_RESULTS}
-    return {**limits, "junit": 10_000, "markdown": 1_000}.get(format, 0)
+# Format -> how many occurrences of each severity are kept for it.
+_KEPT_ROWS = {
+    "html": MAX_PAGE_ROWS, "github": MAX_ANNOTATIONS, "sarif": MAX_RESULTS, "junit": 10_000, "markdown": 1_000,
+}  # fmt: skip
 
 
 @attrs.define
@@ -232,7 +225,6 @@ class AuditOutputs:
 
     @property
     def on_occurrence(self) -> Callable[[Occurrence], None] | None:
-        """What the audit calls with each occurrence; None if no output shows them."""
         return self._add if self.sinks or self._kept.limit else None
 
     def _add(self, found: Occurrence) -> None:
@@ -279,7 +271,7 @@ def open_audit_outputs(
     _refuse_repeated([output, findings, save_checks], also)
     if save_checks is not None and output is not None and os.path.realpath(save_checks) == os.path.realpath(output):
         raise UsageError(f"--save-checks and -o are the same file, {output}", remedy="give it to one of them")
-    kept = OccurrenceBuffer(max(map(_kept_rows, formats)) if targets == 1 else 0)
+    kept = OccurrenceBuffer(max(_KEPT_ROWS.get(each, 0) for each in formats) if targets == 1 else 0)
     page = next((file for file, each in [(output, format), *others] if each == "html" and file), None)
     with ExitStack() as opened:
         streams = [(each, opened.enter_context(open_outputs(file, is_json=each in _JSON))) for file, each in others]

@@ -1,7 +1,4 @@
-"""The click classes of all commands: options under headings, errors in one line, one exit code.
-
-In: the command line. Out: an exit code. An error that a user can correct is one `error:` line, never a traceback.
-"""
+"""The click classes of all commands: options under headings, errors in one line, never a traceback; one exit code."""
 
 from __future__ import annotations
 
@@ -41,7 +38,7 @@ class GroupedOption(click.Option):
 
 
 class HelpFormatter(click.HelpFormatter):
-    """A help whose headings are bold, if stdout takes colours."""
+    """With bold headings, if stdout takes colours."""
 
     def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
         super().write_usage(prog, args, f"{_bold('Usage:')} ")
@@ -55,8 +52,6 @@ def _bold(text: str) -> str:
 
 
 class Context(click.Context):
-    """A context with such a help."""
-
     def make_formatter(self) -> click.HelpFormatter:
         screen = screen_of(sys.stdout)
         self.color = screen.has_color  # else click would decide
@@ -105,8 +100,7 @@ class Command(click.Command):
         """Adds this command to usage errors, so that they can point to its help."""
         try:
             rest = super().parse_args(ctx, args)
-            settings = current_settings(ctx)
-            if settings is not None:
+            if settings := current_settings(ctx):
                 settings.protect_credentials(ctx)
             return rest
         except click.UsageError as exc:
@@ -117,27 +111,25 @@ class Command(click.Command):
             ctx.exit(Exit.USAGE)
 
     def invoke(self, ctx: click.Context) -> NoReturn:
-        settings = current_settings(ctx)
-        if settings is not None and (used := settings.used(ctx)) and not ctx.params.get("quiet"):
-            _console().note(f"note {used}; --no-config ignores them")
-        ctx.exit(self._code(ctx))
-
-    def _code(self, ctx: click.Context) -> Exit:
         from .same_files import refuse_same_files  # imported late: --help does not need it
 
+        settings = current_settings(ctx)
+        if settings and (used := settings.used(ctx)) and not ctx.params.get("quiet"):
+            _console().note(f"note {used}; --no-config ignores them")
         try:
             refuse_same_files(ctx)
-            return Exit(super().invoke(ctx) or Exit.COMPLETE)
+            code = Exit(super().invoke(ctx) or Exit.COMPLETE)
         except KeyboardInterrupt:
-            return Exit.INTERRUPTED
+            code = Exit.INTERRUPTED
         except UsageError as exc:
             _console().error(exc.spelled(as_option))
-            return Exit.USAGE
+            code = Exit.USAGE
         except StateError as exc:
             _console().error(str(exc))
-            return Exit.UNWRITABLE if exc.is_unwritable else Exit.USAGE
+            code = Exit.UNWRITABLE if exc.is_unwritable else Exit.USAGE
         except OSError as exc:
-            return report_unwritable(exc)
+            code = report_unwritable(exc)
+        ctx.exit(code)
 
 
 class CommandGroup(click.Group):
@@ -169,7 +161,12 @@ class CommandGroup(click.Group):
         except Exception as exc:
             _console().error(internal_error(exc))
             code = Exit.INTERNAL
-        flush_stderr()
+        try:
+            sys.stderr.flush()
+        except OSError:  # Python would exit with 120
+            discard_output(sys.stderr)
+        except (ValueError, AttributeError):
+            pass  # closed, or None
         sys.exit(int(code or 0))
 
 
@@ -212,9 +209,8 @@ def _use_settings(ctx: click.Context, param: click.Parameter, path: str | None) 
     from ..checks.config_file import config_of  # imported late: --help does not need it
 
     file, left_out = config_of(path)
-    if file is None:
-        ctx.meta[_SETTINGS] = None
-    else:
+    ctx.meta[_SETTINGS] = None
+    if file is not None:
         from .settings import read_settings  # imported late: most folders have no config file
 
         name = str(ctx.command.name)
@@ -228,7 +224,6 @@ def _use_settings(ctx: click.Context, param: click.Parameter, path: str | None) 
 
 
 def commands_with_settings(ctx: click.Context) -> dict[str, click.Command]:
-    """The commands that read config files, by name."""
     group = ctx.parent.command if ctx.parent else None
     commands = group.commands if isinstance(group, click.Group) else {str(ctx.command.name): ctx.command}
     return {name: each for name, each in commands.items() if getattr(each, "has_settings", False)}
@@ -284,13 +279,3 @@ def discard_output(stream: TextIO | None) -> None:
         sink = os.open(os.devnull, os.O_WRONLY)
         os.dup2(sink, stream.fileno())  # type: ignore[union-attr]
         os.close(sink)
-
-
-def flush_stderr() -> None:
-    """Keeps the exit code if messages cannot be written: Python would exit with 120."""
-    try:
-        sys.stderr.flush()
-    except OSError:
-        discard_output(sys.stderr)
-    except (ValueError, AttributeError):
-        return  # closed, or None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +27,7 @@ def run(
     from ..analysis.parts import STOPPED
     from ..analysis.sources import snapshot
 
-    console, started = Console(quiet=quiet), time.monotonic()
+    console = Console(quiet=quiet)
     if is_terminal(output):
         raise UsageError("the page is for a browser: give -o market.html")
     if output and Path(split_compression(output)[0]).suffix and "html" not in suffix_formats(output):
@@ -67,5 +66,4 @@ def run(
         outputs.decide(codes)  # last: an interrupt before leaves the file as it was
     sites = snapshots[0]
     pages, compared = count_of(len(sites.pages), "page"), count_of(len(sites.sites), "site")
-    summary = f"{pages} of {compared}; {time.monotonic() - started:.1f} s"
-    return console.end(summary, "partial: some sitemaps could not be read", codes)
+    return console.end(f"{pages} of {compared}; {console.elapsed}", "partial: some sitemaps could not be read", codes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -67,7 +66,6 @@ class _Conversion:
     repeated: int = 0
     others: int = 0
     has_changes: bool = False
-    started: float = attrs.field(factory=time.monotonic)
 
     def run(self, json_objects: Iterator[tuple[int, dict[str, Any]]]) -> Exit:
         try:
@@ -103,7 +101,7 @@ class _Conversion:
             texts.append(f"{self.repeated:,} listed again")
         if self.others and not self.keeps_types:
             texts.append(f"{others} left out")
-        return "; ".join([*texts, f"{time.monotonic() - self.started:.1f} s"])
+        return "; ".join([*texts, self.console.elapsed])
 
     def _check_keys(self, number: int, json_object: dict[str, Any]) -> None:
         """Refuses a dump written with --fields, which its first line shows, where the format would lose fields."""

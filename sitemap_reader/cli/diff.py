@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 def run(*, old: str, new: str, on: On, exit_code: bool, to: OutputOptions) -> Exit:
     """Writes the changes between `old` and `new`, files of which one may be - for stdin."""
     console = Console(quiet=to.quiet)
-    started = time.monotonic()
     if old == new == STDIN:
         raise UsageError("OLD and NEW cannot both be stdin", remedy="give a file for one of them")
     if old == new != STDIN and is_state(old):  # a state can be opened once
@@ -44,7 +42,7 @@ def run(*, old: str, new: str, on: On, exit_code: bool, to: OutputOptions) -> Ex
     for note in changes.notes:
         console.note(f"note {note}")
     code = Exit.THRESHOLD if exit_code and len(changes) else Exit.COMPLETE
-    return console.end(f"{changes.summary}; {time.monotonic() - started:.1f} s", None, [code])
+    return console.end(f"{changes.summary}; {console.elapsed}", None, [code])
 
 
 def _side(name: str, body: BinaryIO, files: ExitStack) -> Side:

@@ -40,7 +40,6 @@ def run(*, targets: Sequence[str], to: OutputOptions, unique: bool, limit: int |
     with open_outputs(to.output, to.report, format=format, fields=chosen, guard=to.guard) as outputs:
 
         def read(target: str | Target) -> Exit:
-            """Reads one target, up to what is left of the limit."""
             nonlocal undated
             left = None if limit is None else limit - sum(each.urls for each in summaries)
             if left == 0:

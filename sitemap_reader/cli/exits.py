@@ -1,8 +1,4 @@
-"""Exit codes, and signals: SIGINT, SIGTERM and SIGHUP become KeyboardInterrupt.
-
-In: summaries and codes of targets; signals. Out: the code of the command; an exception where output and summary agree,
-never in the middle of a write.
-"""
+"""Exit codes, and signals: SIGINT, SIGTERM and SIGHUP become KeyboardInterrupt, where output and summary agree."""
 
 from __future__ import annotations
 
@@ -102,7 +98,7 @@ class Interrupts:
         self.is_pending = False  # whether a signal is delayed
         self._came_at: float | None = None
         self._has_aborted = False
-        self._pipes: list[int] = []
+        self.pipes: list[int] = []  # what is written to
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():  # others cannot set handlers
@@ -129,9 +125,6 @@ class Interrupts:
         """Raises KeyboardInterrupt for a delayed signal."""
         if self.is_pending:
             self._raise()
-
-    def writes_to(self, number: int) -> None:
-        self._pipes.append(number)
 
     def is_stalled(self, since: float) -> bool:
         """Whether a write that has waited since `since` (time.monotonic) is to be aborted because of a signal."""
@@ -165,8 +158,8 @@ class Interrupts:
         if sys.platform == "win32":
             return
         with suppress(OSError, ValueError, AttributeError):  # stderr is closed, or not a file
-            self._pipes.append(sys.stderr.fileno())
-        for number in self._pipes:
+            self.pipes.append(sys.stderr.fileno())
+        for number in self.pipes:
             with suppress(OSError):  # closed
                 mode = os.fstat(number).st_mode
                 if (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)) and os.get_blocking(number):

@@ -53,7 +53,10 @@ def run(*, hosts: str, output: str, quiet: bool, verbose: bool, **reading: Any) 
     ]
     _show_first(console.error, failed, _SHOWN, " shards are not done")
     if not quiet:
-        _show_names(console, found, most=None if verbose else _SHOWN)
+        lost = [f"note shard {shard} was begun again, as its worker was lost" for shard in sorted(found.again)]
+        given_up = [f"{VERDICT_WORDS[each.verdict]} {each.site}: {each.why}" for each in found.given_up]
+        for lines in (lost, given_up):
+            _show_first(console.line, lines, None if verbose else _SHOWN, "; -v shows them all")
     missing = found.missing()
     return console.end(str(found), f"partial: {missing}" if missing else None, _codes(found))
 
@@ -81,7 +84,7 @@ def _show_first(
 
 @attrs.define
 class _ProgressLines:
-    """A callback for the progress: prints the dashboard's address once, then shows a bar, or a line each minute."""
+    """Prints the dashboard's address once, then shows a bar, or a line each minute."""
 
     console: Console
     _has_begun: bool = False
@@ -93,27 +96,16 @@ class _ProgressLines:
             return
         if not self._has_begun:
             self._has_begun = True
-            self._begin(progress)
+            left = count_of(progress.shards - progress.shards_done, "shard")
+            self.console.line(f"{left} to do, {progress.shards_at_once:,} at once; {progress.dashboard}")
+            if not progress.shards_at_once:
+                self.console.line("note the scheduler has no worker yet; `dask worker ADDRESS` starts one")
         if is_redrawn(sys.stderr):
             show(progress)
         elif progress.seconds >= self._next_line:
             self._next_line += _LINE_SECONDS
             so_far = bar_state(progress)
             self.console.line(f"{so_far.done:,} of {count_of(so_far.known, 'host')}; {so_far.text}")
-
-    def _begin(self, progress: HarvestProgress) -> None:
-        left = progress.shards - progress.shards_done
-        self.console.line(f"{count_of(left, 'shard')} to do, {progress.shards_at_once:,} at once; {progress.dashboard}")
-        if not progress.shards_at_once:
-            self.console.line("note the scheduler has no worker yet; `dask worker ADDRESS` starts one")
-
-
-def _show_names(console: Console, found: Harvest, most: int | None) -> None:
-    """Prints the shards that were restarted, and the hosts that were skipped or cut short."""
-    lost = [f"note shard {shard} was begun again, as its worker was lost" for shard in sorted(found.again)]
-    given_up = [f"{VERDICT_WORDS[each.verdict]} {each.site}: {each.why}" for each in found.given_up]
-    for lines in (lost, given_up):
-        _show_first(console.line, lines, most, "; -v shows them all")
 
 
 def _show_so_far(console: Console, output: str) -> None:

@@ -1,12 +1,12 @@
 """Messages on stderr: errors, problems, finished documents, progress, the summary; and the loop over TARGETs.
 
-In: items and summaries. Out: lines of text; the exit code of each target. Control characters of a site's text are
-escaped, and a stderr that cannot be written stops nothing.
+A stderr that cannot be written stops nothing.
 """
 
 from __future__ import annotations
 
 import sys
+import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
@@ -54,6 +54,7 @@ class Console:
     ) -> None:
         if quiet and verbose:
             raise UsageError("-q and -v cannot both be given")
+        self._started = time.monotonic()
         self._document = document
         self._quiet = quiet
         self._verbose = verbose
@@ -74,12 +75,10 @@ class Console:
                 return
 
     def note(self, text: str) -> None:
-        """Prints one line, unless `quiet`."""
         if not self._quiet:
             self.line(text)
 
     def detail(self, text: str) -> None:
-        """Prints one line, if `verbose`."""
         if self._verbose:
             self.line(text)
 
@@ -126,7 +125,6 @@ class Console:
             self.line(f"error: {text}")
 
     def show_nothing_read(self, failure: ReadError) -> None:
-        """Prints why a target gave no URL, and what to do."""
         broken = [outcome for outcome in failure.outcomes if not outcome.complete]
         failed = [(outcome, sample) for outcome in broken for sample in outcome.samples]
         failed.sort(key=lambda each: each[1].severity != "error")
@@ -138,19 +136,20 @@ class Console:
         self.error(_with_hint(message, failed[0][1]) if failed else message)
 
     def unreadable(self, name: str, outcome: Outcome) -> None:
-        """Prints why a single document gave no URL, and what to do."""
         first = next((sample for sample in outcome.samples if sample.severity == "error"), None)
         message = f"no URL could be read from {name}"
-        if first is None:
-            self.error(message)
-            return
-        why = f": {first.code} {first.message}" if self._quiet else ""
-        self.error(_with_hint(message + why, first))
+        if first is not None:
+            why = f": {first.code} {first.message}" if self._quiet else ""
+            message = _with_hint(message + why, first)
+        self.error(message)
 
     def show(self, item: Item) -> None:
         """Prints problems, five of a code and document; with `verbose` also finished documents."""
         if isinstance(item, Problem):
-            self._show_problem(item)
+            is_shown = not self._quiet and (item.severity != "info" or self._verbose)
+            if is_shown and self._problems.add(item):
+                placed = item if item.sitemap else attrs.evolve(item, sitemap=self._document)
+                self.line(f"{item.severity} {placed}")
         elif isinstance(item, Outcome):
             self.show_document(item)
             is_all_dropped = item.entries and sum(item.dropped.values()) == item.entries
@@ -161,14 +160,21 @@ class Console:
     def show_document(self, outcome: Outcome) -> None:
         """Prints a finished document, if `verbose`."""
         self._has_documents = True
-        self.detail(document_line(outcome, self._document))
+        parts = [outcome.format or "no sitemap", count_of(outcome.entries, "entry")]
+        if outcome.kept != outcome.entries:
+            parts.append(f"{outcome.kept:,} kept")
+        if outcome.skipped:
+            parts.append(f"{outcome.skipped:,} skipped")
+        if not outcome.complete:
+            parts.append("incomplete")
+        if outcome.seconds is not None:
+            parts.append(f"{outcome.seconds:.1f} s")
+        self.detail(f"done {outcome.url or self._document}: {', '.join(parts)}")
 
-    def _show_problem(self, problem: Problem) -> None:
-        if self._quiet or (problem.severity == "info" and not self._verbose):
-            return
-        if self._problems.add(problem):
-            shown = problem if problem.sitemap else attrs.evolve(problem, sitemap=self._document)
-            self.line(f"{problem.severity} {shown}")
+    @property
+    def elapsed(self) -> str:
+        """The time of the command so far: `1.2 s`."""
+        return f"{time.monotonic() - self._started:.1f} s"
 
     def flush(self) -> None:
         """Prints how many problems were not shown, forgets them, and closes the bar."""
@@ -179,7 +185,6 @@ class Console:
         self._problems = Problems()
 
     def end(self, summary: str | None, partial: str | None, codes: Sequence[Exit]) -> Exit:
-        """Prints the last lines of a command and returns its exit code."""
         self._bar.close()
         code = worst(codes)
         if self._quiet:
@@ -212,19 +217,6 @@ def _with_hint(message: str, sample: Problem) -> str:
     return f"{message}; {hint}" if hint and not message.endswith(hint) else message
 
 
-def document_line(outcome: Outcome, name: str) -> str:
-    parts = [outcome.format or "no sitemap", count_of(outcome.entries, "entry")]
-    if outcome.kept != outcome.entries:
-        parts.append(f"{outcome.kept:,} kept")
-    if outcome.skipped:
-        parts.append(f"{outcome.skipped:,} skipped")
-    if not outcome.complete:
-        parts.append("incomplete")
-    if outcome.seconds is not None:
-        parts.append(f"{outcome.seconds:.1f} s")
-    return f"done {outcome.url or name}: {', '.join(parts)}"
-
-
 def read_targets_at(typed: Sequence[str], reading: Mapping[str, Any]) -> Sequence[str | Target]:
     """As read_targets(); with a `base` in `reading`, the keywords of a SitemapReader, `-` is the document on stdin."""
     if reading["base"] is None:
@@ -250,7 +242,6 @@ def stdin_document(reading: Mapping[str, Any]) -> Target:
 
 
 def bytes_on_stdin(size: int = -1) -> bytes:
-    """Reads stdin to its end, or so many bytes."""
     if sys.stdin is None:
         raise UsageError("stdin is closed: nothing can be read from it")
     return sys.stdin.buffer.read(size)

@@ -1,7 +1,6 @@
-"""The click types of options and arguments: what a value does, and what a config file may set for it.
+"""The click types of options and arguments: each has a Kind, what a value does.
 
-In: the text of a command line, or the value of a config file. Out: the value, unchanged. Each option and argument has a
-Kind by its type; what a file that was only found may set is decided by the Kind alone.
+The Kind alone decides what a config file that was only found may set.
 """
 
 from __future__ import annotations
@@ -80,8 +79,6 @@ class Switch(click.types.BoolParamType):
 
 
 class TrustChoice(click.Choice[str]):
-    """A choice that decides what is trusted."""
-
     kind = Kind.TRUST
 
 

@@ -1,8 +1,4 @@
-"""The options that commands share, as decorators, and the callbacks that check their values.
-
-In: the texts of the command line. Out: keyword arguments, of SitemapReader for options of the network, whose defaults
-are those of Limits; click.BadParameter, with what to write, for a wrong value.
-"""
+"""The options that commands share, as decorators, and the callbacks that check their values."""
 
 from __future__ import annotations
 
@@ -80,23 +76,19 @@ def headers(context: click.Context, param: click.Parameter, lines: tuple[str, ..
 
 
 def size(context: click.Context, param: click.Parameter, text: str | None) -> int | None:
-    """`500M`, `2 GiB` or `1000000` -> bytes; None stays None."""
-    if text is None:
-        return None
-    found = parse_size(text)
-    if found is None:
+    found = None if text is None else parse_size(text)
+    if text is not None and found is None:
         raise click.BadParameter(f"{text!r} is not a size; write it as 500M, 2G or a number of bytes", context, param)
     return found
 
 
 def parse_size(text: str) -> int | None:
-    """The bytes of a size such as `500M`; None for text that is none."""
+    """The bytes of `500M`, `2 GiB` or `1000000`; None for text that is no size."""
     match = _BYTES.fullmatch(text.strip())
     return int(match[1]) * _UNITS[match[2].lower()] or None if match else None
 
 
 def check_size(context: click.Context, param: click.Parameter, text: str | None) -> Any:
-    """A number of URLs, 1 or more, or `all`; None stays None."""
     if text is None or text == "all":
         return text
     if not (text.isascii() and text.isdigit() and int(text)):
@@ -105,7 +97,6 @@ def check_size(context: click.Context, param: click.Parameter, text: str | None)
 
 
 def header_text(context: click.Context, param: click.Parameter, text: str | None) -> str | None:
-    """Text without control characters, for a header."""
     if text is not None and (not text.strip() or _CONTROL.search(text)):
         raise click.BadParameter(f"{text!r} cannot be sent", context, param)
     return text
@@ -126,7 +117,6 @@ def host_map(context: click.Context, param: click.Parameter, pairs: tuple[str, .
 
 @contextmanager
 def _as_bad_parameter(context: click.Context, param: click.Parameter) -> Iterator[None]:
-    """Turns UsageError of the library into an error about this option."""
     try:
         yield
     except UsageError as exc:
@@ -135,7 +125,7 @@ def _as_bad_parameter(context: click.Context, param: click.Parameter) -> Iterato
 
 @attrs.frozen
 class OutputOptions:
-    """What the command line says of the output: options that a command lacks have their defaults."""
+    """The options of the output; those that a command lacks have their defaults."""
 
     output: str | None = None
     format: str | None = None
@@ -152,7 +142,6 @@ class OutputOptions:
 
 
 def with_outputs(arguments: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of a command with those of its output as one, `to`."""
     names = attrs.fields_dict(OutputOptions).keys() & arguments.keys()
     to = OutputOptions(**{name: arguments.pop(name) for name in names})
     return {**arguments, "to": to}
@@ -204,19 +193,21 @@ def keyword(heading: str, options: type, name: str, **changes: Any) -> Callable[
         changes = {"type": click.Choice(declared.choices), "default": declared.option.default, **changes}
     elif declared.type == int | None:
         changes = {**_WHOLE_NUMBER, **changes}
-    return of_declaration(heading, name, declared.option, **changes)
+    return _of_declaration(heading, name, declared.option, **changes)
 
 
 _WHOLE_NUMBER: dict[str, Any] = {"metavar": "N", "type": click.IntRange(1)}
 
 
-def of_declaration(heading: str, name: str, declared: Option, **changes: Any) -> Callable[[Any], Any]:
-    """keyword() for what is declared elsewhere, such as a limit."""
+def _of_declaration(heading: str, name: str, declared: Option, **changes: Any) -> Callable[[Any], Any]:
     default, names = declared.default, declared.flags.split() or [f"--{name.replace('_', '-')}"]
-    given: dict[str, Any] = {
-        "help": _help(declared, is_repeatable="multiple" in changes),
-        "callback": _checked(declared),
-    }
+
+    def check(context: click.Context, param: click.Parameter, value: Any) -> Any:
+        with _as_bad_parameter(context, param):
+            declared.check(str(param.name), value)
+        return value
+
+    given: dict[str, Any] = {"help": _help(declared, is_repeatable="multiple" in changes), "callback": check}
     if isinstance(default, bool):
         given |= {"is_flag": True, "type": types.SWITCH, "default_is": "off"}
         name = names[0].removeprefix("--").replace("-", "_") if default else name
@@ -224,20 +215,9 @@ def of_declaration(heading: str, name: str, declared: Option, **changes: Any) ->
         given |= {**_WHOLE_NUMBER, "default": default}
     elif isinstance(default, float):
         default_is = "none" if math.isinf(default) else f"{default:g}"
-        given |= {"metavar": "SECONDS", "type": float, "default_is": default_is, "callback": seconds_value}
-        given["default"] = default
+        given |= {"metavar": "SECONDS", "type": float, "default": default, "default_is": default_is}
+        given["callback"] = seconds_value
     return option(heading, name, *names, **{**given, **changes})
-
-
-def _checked(declared: Option) -> Callable[..., Any]:
-    """The callback that has the library check a value, and returns it unchanged."""
-
-    def callback(context: click.Context, param: click.Parameter, value: Any) -> Any:
-        with _as_bad_parameter(context, param):
-            declared.check(str(param.name), value)
-        return value
-
-    return callback
 
 
 def _help(declared: Option, *, is_repeatable: bool) -> str:
@@ -519,8 +499,7 @@ _DEFAULTS = Limits()
 
 
 def _limit(name: str, heading: str = "Network", **changes: Any) -> Callable[[Any], Any]:
-    """The option that sets a field of Limits, after which it is named."""
-    return of_declaration(heading, name, OPTIONS[name], **changes)
+    return _of_declaration(heading, name, OPTIONS[name], **changes)
 
 
 def _reader(name: str, heading: str = "Network", **changes: Any) -> Callable[[Any], Any]:
@@ -593,7 +572,7 @@ def limits(kwargs: dict[str, Any], **others: Any) -> Limits:
 
 
 def _with_keywords(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, which gets keywords of SitemapReader in place of the values of these options."""
+    """The function with keywords of SitemapReader in place of the values of these options."""
 
     @wraps(function)
     def with_keywords(**kwargs: Any) -> Any:

@@ -1,8 +1,6 @@
-"""The outputs of a command: -o and --report, and the format of each.
+"""The outputs of a command: -o and --report, and the format of each. Also opens input files.
 
-In: file names, formats and fields. Out: a sink for URLs and streams of lines, closed when their block ends, however it
-ends. A new file is written beside the one that is named and replaces it at the end, if anything was read. Also opens
-input files.
+A new file is written beside the one that is named and replaces it at the end, if anything was read.
 """
 
 from __future__ import annotations
@@ -156,7 +154,7 @@ class OutputStream(FileIO):
     def __init__(self, number: int, interrupts: Interrupts, *, closefd: bool = True) -> None:
         super().__init__(number, "w", closefd=closefd)
         self._interrupts = interrupts
-        interrupts.writes_to(number)
+        interrupts.pipes.append(number)
 
     def write(self, data: Buffer, /) -> int:
         try:
@@ -166,15 +164,12 @@ class OutputStream(FileIO):
                 raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE)) from exc
             raise
         while written is None:  # a full pipe that does not block
-            self._wait()
+            since = time.monotonic()
+            while not select.select([], [self], [], _WAIT_SECONDS)[1]:
+                if self._interrupts.is_stalled(since):
+                    self._interrupts.abort_write()
             written = super().write(data)
         return written
-
-    def _wait(self) -> None:
-        since = time.monotonic()
-        while not select.select([], [self], [], _WAIT_SECONDS)[1]:
-            if self._interrupts.is_stalled(since):
-                self._interrupts.abort_write()
 
     def take_back(self, size: int) -> None:
         """Truncates the last `size` bytes of a file, unless another program has written behind them."""
@@ -184,9 +179,7 @@ class OutputStream(FileIO):
                 os.ftruncate(self.fileno(), end.st_size - size)
 
     def finish(self, keep: bool) -> None:
-        """Closes the stream; without `keep`, what was written is discarded as far as possible. Only the first call
-        counts.
-        """
+        """Closes the stream; without `keep`, what was written is discarded as far as possible. May be called twice."""
         self.close()
 
 
@@ -243,12 +236,9 @@ class _Beside(OutputStream):
             with suppress(FileNotFoundError):
                 os.unlink(self._file)
             return
-        try:
+        with suppress(OSError):  # another user's file in a folder like /tmp; a bind-mounted file
             os.replace(self._file, self._place)
-        except OSError:  # another user's file in a folder like /tmp; a bind-mounted file
-            self._copy()
-
-    def _copy(self) -> None:
+            return
         try:
             shutil.copyfile(self._file, self._place)
         except OSError as exc:
@@ -331,12 +321,11 @@ class Outputs:
             self._keep = False
 
     def report_on(self, item: Item, site: str | None) -> None:
-        """Writes problems and outcomes to the report, if there is one."""
         if self.report is not None and isinstance(item, Problem | Outcome):
             self.report.write(json_line(item, site=site))
 
     def callbacks(self, site: str | None, console: Console) -> dict[str, Any]:
-        """The `on_item` of a stream, which shows and reports items, and its `on_wait`, which flushes the outputs."""
+        """Of a stream: `on_item` shows and reports items, `on_wait` flushes the outputs."""
 
         def take(item: Item) -> None:
             console.show(item)
@@ -443,7 +432,6 @@ def _open(
 
 
 def _refuse(output: str, report: str | None, format: str, report_format: str | None) -> None:
-    """Raises UsageError for outputs that exclude each other."""
     if report is not None and report != STDOUT and Path(report).resolve() == Path(output).resolve():
         option = "--findings" if report_format else "--report"
         raise UsageError(f"-o and {option} are the same file, {report}", remedy="give it to one of them")

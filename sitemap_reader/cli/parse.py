@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -55,24 +54,21 @@ def run(*, file: str, extras: bool, to: OutputOptions, **parsing: Any) -> Exit:
         code = reading.read(items)
         outputs.decide([code], reading.summary_builder.progress.urls)
     console.flush()
-    if reading.left_out:
-        what = f"{count_of(reading.left_out, 'sitemap')} left out"
+    if reading.children and not takes_sitemaps:
+        what = f"{count_of(reading.children, 'sitemap')} left out"
         console.note(f"note {what}: only jsonl without --fields has lines for the children of an index")
     return console.end(reading.summary(), reading.summary_builder.summary().partial_line(), [code])
 
 
 @attrs.define
 class _Parsing:
-    """Writes the items of one document, and counts them."""
-
     summary_builder: SummaryBuilder
     _name: str
     _console: Console
     _outputs: Outputs
     _takes_sitemaps: bool
-    _children: int = 0
+    children: int = 0
     _errors: int = 0
-    _started: float = attrs.field(factory=time.monotonic)
 
     def read(self, items: Iterator[Item]) -> Exit:
         try:
@@ -82,28 +78,25 @@ class _Parsing:
                     self.summary_builder.progress.urls += 1
                 else:
                     self.summary_builder.record([item])
-                self._children += isinstance(item, SitemapRef)
+                self.children += isinstance(item, SitemapRef)
                 self._errors += isinstance(item, Problem) and item.severity == "error"
         except KeyboardInterrupt:
             return Exit.INTERRUPTED
         return self._judge(self.summary_builder.outcomes[-1])
 
-    @property
-    def left_out(self) -> int:
-        return 0 if self._takes_sitemaps else self._children
-
     def summary(self) -> Message:
         numbers, dropped = self.summary_builder.progress, self.summary_builder.summary().dropped
-        parts = [count_of(numbers.urls, "URL")] if numbers.urls or not self._children else []
-        if self._children:
-            parts.append(count_of(self._children, "sitemap"))
-        format = self.summary_builder.outcomes[-1].format if self.summary_builder.outcomes else None
+        parts = [count_of(numbers.urls, "URL")] if numbers.urls or not self.children else []
+        if self.children:
+            parts.append(count_of(self.children, "sitemap"))
+        outcomes = self.summary_builder.outcomes
+        format = outcomes[-1].format if outcomes else None
         texts = [f"{' and '.join(parts)} in {self._name}{f' ({format})' if format else ''}"]
         if dropped:
             texts.append(dropped_text(dropped))
         if self.summary_builder.problems.counts:
             texts.append(count_of(len(self.summary_builder.problems), "problem"))
-        return Message.joined("; ", [*texts, f"{time.monotonic() - self._started:.1f} s"])
+        return Message.joined("; ", [*texts, self._console.elapsed])
 
     def _write(self, item: Item) -> None:
         if self._takes_sitemaps and isinstance(item, UrlRecord | SitemapRef):
@@ -114,7 +107,7 @@ class _Parsing:
             self._outputs.report_on(item, None)
 
     def _judge(self, outcome: Outcome) -> Exit:
-        if self.summary_builder.progress.urls or self._children or outcome.dropped:
+        if self.summary_builder.progress.urls or self.children or outcome.dropped:
             return Exit.COMPLETE if outcome.complete else Exit.PARTIAL
         if outcome.complete and not self._errors:
             self._console.error(f"{self._name} lists no URL: it is empty; check that it is the right one")

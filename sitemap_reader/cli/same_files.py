@@ -1,7 +1,4 @@
-"""Refuses to write a file that the same command reads.
-
-In: the parameters of a command. Out: UsageError, before a file is opened.
-"""
+"""Refuses to write a file that the same command reads, before it is opened."""
 
 from __future__ import annotations
 
@@ -40,7 +37,6 @@ class _File:
 
     @classmethod
     def of(cls, param: str, name: str, stream: TextIO | None, *, is_path: bool = False) -> _File:
-        """The file of this name; `-` is `stream`."""
         path = status = None
         with suppress(OSError, ValueError, AttributeError):  # no file, or a stream that is closed or none of the system
             path = os.path.realpath(name) if is_path and name != STDIN else None
@@ -73,7 +69,6 @@ def refuse_same_files(context: click.Context, listed: Iterable[str] = ()) -> Non
 
 
 def _named(context: click.Context) -> Iterator[tuple[click.Parameter, str]]:
-    """Each name of a file, with its parameter."""
     for param in context.command.params:
         value = context.params.get(str(param.name))
         if param.name in _STDOUT:

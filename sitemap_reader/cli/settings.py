@@ -1,9 +1,4 @@
-"""The config file of the commands: its options as defaults of click.
-
-In: the path of the file, and the commands. Out: Settings, whose values click takes for what the command line does not
-give; each value is checked by the option that it is for. What a file that was found, and not named by --config, may set
-is decided by the Kind of the option alone.
-"""
+"""The config file of the commands: its options as defaults of click, each checked by the option that it is for."""
 
 from __future__ import annotations
 
@@ -79,7 +74,6 @@ class Settings:
         return sorted(dict.fromkeys(faults), key=lambda fault: self.file.line(fault.keys))
 
     def common(self) -> Iterable[Setting]:
-        """The settings at the top of the file, each once."""
         found = {each.keys: each for own in self.by_command.values() for each in own.values() if len(each.keys) == 1}
         return found.values()
 
@@ -125,7 +119,6 @@ class Settings:
         self.faults += faults
 
     def _read_common(self, key: str, value: Any) -> None:
-        """A key at the top, for all commands that have the option."""
         params = {name: keys[key] for name, command in self.commands.items() if key in (keys := keys_of(command))}
         if not params:
             known = {each for command in self.commands.values() for each in keys_of(command)}
@@ -140,7 +133,6 @@ class Settings:
                 self._add(name, param, (key,), value)
 
     def _read_own(self, name: str, key: str, value: Any) -> None:
-        """A key in the table of a command."""
         known = keys_of(self.commands[name])
         if key in known:
             self._add(name, known[key], (name, key), value)
@@ -163,16 +155,14 @@ class Settings:
 
     def _permit(self, param: click.Parameter, stated: Any) -> None:
         """Raises UsageError for secrets, and for what only a file named by --config may set."""
-        kind = kind_of(param)
-        texts = stated if isinstance(stated, list) else [stated]
+        kind, texts = kind_of(param), stated if isinstance(stated, list) else [stated]
         if kind is Kind.SECRET:
             instead = getattr(param.type, "instead", "it")
             raise UsageError(
                 f"may hold a secret, which does not belong into a file: give {instead} on the command line"
             )
-        if getattr(param.type, "has_url", False) and any(
-            masked(each) != each for each in texts if isinstance(each, str)
-        ):
+        has_login = any(masked(each) != each for each in texts if isinstance(each, str))
+        if has_login and getattr(param.type, "has_url", False):
             raise UsageError("has a password, which does not belong into a file: give --netrc, or --auth")
         if not self.is_named and (kind is None or kind.needs_trust):
             raise self._refused(kind or Kind.TRUST)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from datetime import UTC, datetime
 from itertools import chain, groupby
 from textwrap import shorten
@@ -61,7 +60,6 @@ def _breadth(left: list[str], right: list[str]) -> int:
 
 
 def _column(blocks: Sequence[Sequence[Fact]]) -> list[str]:
-    """Blocks one below the other, with aligned numbers."""
     cells = [[(_label(fact), f"{fact.count:,}", percent(fact)) for fact in block] for block in blocks]
     label, count, share = (max(width(row[part]) for block in cells for row in block) for part in range(3))
     lines = []
@@ -156,7 +154,7 @@ class _StatsRun:
 
     def file(self, file: str) -> Exit:
         reject_sitemap_file(file)
-        name, started = display_name(file), time.monotonic()
+        name = display_name(file)
         selection = _selection(name, self.reading, self.now)
         with open_input(file) as body:
             counted = (line for line in numbered_objects(body, name) if line[1].get("type") in _COUNTED)
@@ -164,7 +162,7 @@ class _StatsRun:
             for batch in in_batches(items):
                 for item in batch:
                     self.statistics.add(selection.only(item) if isinstance(item, UrlBatch) else item)
-        self.text = f"{count_of(self.statistics.urls, 'URL')} in {name}; {time.monotonic() - started:.1f} s"
+        self.text = f"{count_of(self.statistics.urls, 'URL')} in {name}; {self.console.elapsed}"
         if self.statistics.urls:
             return Exit.COMPLETE
         self.console.error(f"{name} lists no URL" + (" that matches the filters" if selection != Selection() else ""))

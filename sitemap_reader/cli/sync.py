@@ -59,8 +59,6 @@ def run(*, targets: Sequence[str], state: str, history: bool, to: OutputOptions,
 
 @attrs.define
 class _Sync:
-    """Writes the changes of one target after the other; `total` and `counts` sum them up."""
-
     console: Console
     outputs: Outputs
     state: str
@@ -73,9 +71,7 @@ class _Sync:
     has_begun: bool = False
 
     def site(self, target: str | Target) -> Exit:
-        """Reads one target. Changes count as delivered when the next ones are requested, so they are written before
-        that.
-        """
+        """Reads one target, and writes changes before the next ones are requested, which counts as their delivery."""
         found = find_target(target, self.reading["base"])
         site = utf8(found.name) if self.names_sites else None
 
@@ -94,16 +90,15 @@ class _Sync:
             finally:
                 summary = stream.summary
                 self.total = self.total + summary if self.total else summary
-                self.counts = self.counts + stream.counts
+                self.counts += stream.counts
                 if stream.removals_suspended:
-                    self._report_suspended(site, summary)
+                    count = summary.failed + summary.incomplete
+                    rest = "the rest of the site" if summary.stopped else "robots.txt"
+                    what = f"{count_of(count, 'sitemap') if count else rest} could not be read"
+                    of_site = f" for {site}" if site else ""
+                    whole = " whole" if summary.incomplete else ""
+                    self.console.note(f"removals suspended{of_site}: {what}{whole}")
         return Exit.COMPLETE if summary.complete and not stream.counts.held_back else Exit.PARTIAL
-
-    def _report_suspended(self, site: str | None, summary: Summary) -> None:
-        count = summary.failed + summary.incomplete
-        what = count_of(count, "sitemap") if count else "the rest of the site" if summary.stopped else "robots.txt"
-        whole = " whole" if summary.incomplete else ""
-        self.console.note(f"removals suspended{f' for {site}' if site else ''}: {what} could not be read{whole}")
 
     def missing(self) -> str | None:
         held_back = self.counts.held_back

@@ -1,7 +1,6 @@
 """Tables and changes as lines: aligned for a terminal, TSV or CSV with a header, JSON lines.
 
-In: a header and rows of values, None for an empty cell; changes as JSON objects. Out: encoded lines. Only on a terminal
-the widest columns of a table are shortened until it fits. East Asian characters take two columns.
+Only on a terminal the widest columns of a table are shortened until it fits. East Asian characters take two columns.
 """
 
 from __future__ import annotations
@@ -41,7 +40,6 @@ def width(text: str) -> int:
 
 
 def padded(text: str, columns: int, *, right: bool = False) -> str:
-    """The text padded with blanks to a width; flush right with `right`."""
     blanks = " " * (columns - width(text))
     return blanks + text if right else text + blanks
 
@@ -64,7 +62,6 @@ def shortened(text: str, columns: int, ellipsis: str = "…") -> str:
 
 
 def _start(text: str, columns: int) -> str:
-    """As many characters as fit into so many columns."""
     return text[: sum(end <= columns for end in accumulate(map(width, text)))]
 
 
@@ -86,7 +83,6 @@ def _text(cell: object, empty: str) -> str:
 
 
 def separated(format: str, header: Sequence[str], rows: Sequence[Sequence[object]], guard: bool) -> Iterator[bytes]:
-    """The lines of a table in a format of SEPARATED, the header first."""
     return (separated_line(format, row, guard) for row in (header, *rows))
 
 
@@ -108,7 +104,10 @@ def aligned(
     if screen.is_terminal:
         lines = _fitting(lines, screen)
     header = lines[0]
-    widths = [max(_width_to_align(cell, screen) for cell in column) for column in zip(*lines, strict=True)]
+    widths = []
+    for column in zip(*lines, strict=True):
+        sizes = map(width, column)
+        widths.append(max(each if each <= MAX_ALIGNED or screen.is_terminal else 0 for each in sizes))
     for number, line in enumerate(lines):
         columns = [*zip(header, line, widths, strict=True)]
         cells = [padded(cell, columns, right=name in right) for name, cell, columns in columns]
@@ -116,11 +115,6 @@ def aligned(
         styles = [_style(name, cell) if number else "heading" for name, cell, _ in columns]
         styled = [screen.styled(*cell) for cell in zip(cells, styles, strict=True)]
         yield f"{_GAP.join(styled)}\n".encode(screen.encoding)
-
-
-def _width_to_align(cell: str, screen: Screen) -> int:
-    columns = width(cell)
-    return columns if columns <= MAX_ALIGNED or screen.is_terminal else 0
 
 
 def _fitting(lines: list[list[str]], screen: Screen) -> list[list[str]]:
@@ -146,7 +140,6 @@ def _fitting(lines: list[list[str]], screen: Screen) -> list[list[str]]:
 
 
 def _style(name: str, cell: str) -> str | None:
-    """The style of a cell: what failed is in that of errors."""
     failed = {"status": cell.startswith(("4", "5")), "complete": cell == "no"}
     return "error" if failed.get(name) else None
 
@@ -179,19 +172,15 @@ def change_lines(
 
 
 def change_header(format: str, *, names_sites: bool) -> bytes:
-    return separated_line(format, (*_front(names_sites), *HEADER), guard=False) if format in SEPARATED else b""
+    return separated_line(format, ("site",) * names_sites + HEADER, guard=False) if format in SEPARATED else b""
 
 
 def _separated(format: str, changes: Iterable[JsonObject], names_sites: bool, guard: bool) -> Iterator[bytes]:
-    front = _front(names_sites)
+    front = ("site",) * names_sites
     for change in changes:
         cells = [change["change"], change["loc"], change.get("lastmod"), change.get("previous_lastmod")]
         row = [*map(change.get, front), *cells, ",".join(_changed(change))]
         yield separated_line(format, row, guard)
-
-
-def _front(names_sites: bool) -> tuple[str, ...]:
-    return ("site",) if names_sites else ()
 
 
 def _table(changes: Iterable[JsonObject], screen: Screen) -> Iterator[bytes]:

@@ -91,7 +91,7 @@ class _Lines:
         return len(text)
 
     def flush(self) -> None:
-        """Does nothing: each line is written at once."""
+        """Each line is written at once."""
 
     def put(self, line: str | None) -> bool:
         """Whether the line waits from now on: not while stderr is full. None ends pass_on()."""
