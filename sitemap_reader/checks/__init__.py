@@ -1,9 +1,4 @@
-"""The audit: what a crawl yields or a dump holds goes in, a Report of findings with explanations comes out.
-
-audit.py has audit(); runner.py passes every item to the checks (urls, documents, dates, extensions, crawled, baseline),
-which report to findings.py; policy.py has a site's own severities and ignores; report.py, html/, ci_formats.py and
-sarif.py render the result. May import all folders but analysis and cli.
-"""
+"""The audit: what a crawl yields or a dump holds goes in, a Report of findings with explanations comes out."""
 
 import lazy_loader
 

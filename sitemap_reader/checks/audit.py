@@ -1,8 +1,4 @@
-"""audit(): a site or a dump in, a Report out.
-
-Reads the site with the client, or the lines of a dump, and adds the checks that compare with a crawl file, an earlier
-dump or a state. AuditRunner passes the items, in their order, to the checks that take them.
-"""
+"""audit(): the Report of a site or a dump. AuditRunner passes each item, in their order, to the checks that take it."""
 
 from __future__ import annotations
 
@@ -202,7 +198,6 @@ class AuditFilter:
             )
 
     def takes(self, item: object) -> bool:
-        """False for a URL that does not match, and for a problem of such a URL."""
         loc = item.loc if isinstance(item, UrlRecord) else item.url if isinstance(item, Problem) else None
         return loc is None or self.selection.takes(loc)
 
@@ -249,16 +244,14 @@ class DumpItems:
                 continue
             if isinstance(item, UrlRecord):
                 yield from self._record(item, number)
-            elif isinstance(item, SitemapRef | Problem | Outcome):
-                self._note(item)
+                continue
+            self._has_refs = self._has_refs or isinstance(item, SitemapRef)
+            self._has_outcomes = self._has_outcomes or isinstance(item, Problem | Outcome)
+            if isinstance(item, Outcome):
+                self._complete = self._complete and item.complete
+                self._is_filtered = self._is_filtered or has_filter_drops(item)
+            if isinstance(item, SitemapRef | Problem | Outcome):
                 yield item
-
-    def _note(self, item: SitemapRef | Problem | Outcome) -> None:
-        self._has_refs = self._has_refs or isinstance(item, SitemapRef)
-        self._has_outcomes = self._has_outcomes or not isinstance(item, SitemapRef)
-        if isinstance(item, Outcome):
-            self._complete = self._complete and item.complete
-            self._is_filtered = self._is_filtered or has_filter_drops(item)
 
     def _record(self, record: UrlRecord, number: int) -> Iterator[UrlRecord]:
         place: dict[str, Any] = {"sitemap": record.sitemap, "line": record.line}
@@ -279,7 +272,6 @@ class DumpItems:
         yield record
 
     def end(self) -> None:
-        """Called after the last line."""
         if not self._has_outcomes:
             self._findings.merge(self._record_problems)
 
@@ -289,7 +281,6 @@ class DumpItems:
         return self._complete if self._has_outcomes else None
 
     def unchecked(self) -> dict[str, str]:
-        """Codes that cannot be checked on this dump -> why."""
         fetched = {} if self._has_outcomes else {code: "outcomes of documents" for code in CATALOGUE if code[0] == "F"}
         return {code: f"needs {what}, which the dump lacks" for code, what in (fetched | self._unknown()).items()}
 
@@ -400,7 +391,7 @@ def _unrecorded_notes(target: Target, outcomes: Iterable[Outcome]) -> Iterator[s
 
 
 class _Stopped(Exception):
-    """stop() returned True, or the time for the site is over."""
+    """By stop(), or because the time for the site is over."""
 
 
 _STAGING_ROBOTS = (
@@ -425,11 +416,10 @@ def _audit_site(target: Target, request: AuditRequest, options: AuditOptions) ->
     extra_checks = [*compared_with.checks(findings, target.name, seeds=site_name(target.seeds))]
     url_checks = compared_with.url_checks(findings, extra_checks)
     extra_checks += [] if url_checks is None else [url_checks]
-    reader_options = part_of(ReaderOptions, options)
     # With private addresses allowed, U14 does not report those that the caller named.
     named = [each for seed in target.seeds for each in seed.origins] if options.get("allow_private") else []
-    progress: dict[str, Any] = {**part_of(ProgressOptions, options), "on_wait": check}
-    with batches(target, **progress, **reader_options, **chosen.keywords) as stream:
+    reading: dict[str, Any] = {**part_of(ProgressOptions, options), **part_of(ReaderOptions, options)}
+    with batches(target, on_wait=check, **reading, **chosen.keywords) as stream:
         runner = AuditRunner(
             target.name,
             findings,
@@ -478,7 +468,6 @@ def _check_pages(
     """Fetches the sample; a note if it was stopped."""
     from ..client.sync_api import page_responses
 
-    reader_options = part_of(ReaderOptions, options)
     bar = check_bar() if options.get("show_progress") else None
 
     def fetch(urls: Sequence[str], report_progress: Callable[[], None]) -> Iterator[PageResponse]:
@@ -486,7 +475,8 @@ def _check_pages(
             check()
             report_progress()
 
-        with closing(page_responses(target, urls, rules_of, on_wait=wait, **reader_options)) as responses:
+        reading = part_of(ReaderOptions, options)
+        with closing(page_responses(target, urls, rules_of, on_wait=wait, **reading)) as responses:
             for response in responses:
                 yield response
                 check()
@@ -513,16 +503,16 @@ def audit_lines(numbered: Iterable[tuple[int, JsonObject]], name: str, request: 
     extra_checks = [*compared_with.checks(findings, None)]
     runner = AuditRunner(name, findings, as_of=request.as_of, extra_checks=extra_checks)
     dumped = DumpItems(name, findings, chosen)
+    is_stopped = False
     for batch in in_batches(dumped.items(numbered)):
         runner.add(batch)
-        if request.stop():
+        if is_stopped := request.stop():
             runner.abort()
-            dumped.end()
-            rules = compared_with.rules(findings, dumped.unchecked())
-            return runner.report(complete=False, notes=[*notes, _STOPPED], rules=rules)
+            break
     dumped.end()
     rules = compared_with.rules(findings, dumped.unchecked())
-    return runner.report(complete=dumped.complete, notes=[*notes, *dumped.notes()], rules=rules)
+    notes += [_STOPPED] if is_stopped else dumped.notes()
+    return runner.report(complete=False if is_stopped else dumped.complete, notes=notes, rules=rules)
 
 
 CHECKS = (*documents.CHECKS, *dates.CHECKS, *extensions.CHECKS, *urls.CHECKS)
@@ -550,7 +540,6 @@ class SiteOverview(Check):
         self._sections.add(batch)
 
     def facts(self, outcomes: Iterable[Outcome]) -> Iterator[Fact]:
-        """The counts as Report.facts."""
         urls = self._urls
         counts: Counter[tuple[int, int]] = Counter()
         for day, count in self._days.items():
@@ -572,8 +561,7 @@ class AuditRunner:
     """Runs all checks over what add() receives; report() then returns the Report.
 
     Ages are computed from `as_of`, or else from `fetched()`, the time of the fetch; None if it is unknown.
-    `extra_checks` need more than an AuditContext, of which `rules_of`, `has_headers` and `allowed_hosts` are. `site` is
-    that of the Report.
+    `extra_checks` need more than an AuditContext, of which `rules_of`, `has_headers` and `allowed_hosts` are.
     """
 
     def __init__(
@@ -668,7 +656,7 @@ class AuditRunner:
     def report(
         self, *, complete: bool | None, notes: Iterable[str] = (), rules: Mapping[str, str] | None = None
     ) -> Report:
-        """The Report; ends all checks, so it is called once. `rules` are those of the Report."""
+        """The Report; ends all checks, so it is called once."""
         for problem in chain.from_iterable(self._cuts.values()):
             self.findings.add(problem)
         for check in self._checks:

@@ -1,7 +1,6 @@
 """Compares the sitemaps with an earlier dump or a state of `sync`: URLs and sitemaps that vanished (X01, X02).
 
-Reads the baseline before the sitemaps, and once more for a sample if URLs are missing. Keeps some 100 bytes for each
-URL, not its text.
+Reads the baseline before the sitemaps, and once more if URLs are missing. Keeps some 100 bytes for each URL.
 """
 
 from __future__ import annotations
@@ -87,15 +86,10 @@ def open_baseline(
     if isinstance(source, State):
         return StateBaseline(source.name, seeds or site, source)
     if must_be_state:
-        raise UsageError(
-            keyword="state",
-            value=source,
-            allowed="the name of a file or a State",
-            remedy="an earlier dump is a baseline",
-        )
-    raise UsageError(
-        keyword="baseline", value=source, allowed="an earlier dump or a state: a file, a Snapshot or a State"
-    )
+        allowed, remedy = "the name of a file or a State", "an earlier dump is a baseline"
+        raise UsageError(keyword="state", value=source, allowed=allowed, remedy=remedy)
+    allowed = "an earlier dump or a state: a file, a Snapshot or a State"
+    raise UsageError(keyword="baseline", value=source, allowed=allowed)
 
 
 @attrs.define
@@ -151,7 +145,6 @@ class StateBaseline(Baseline):
     state: str | State
 
     def listings(self) -> Generator[UrlRecord, None, None]:
-        """All URLs; StateError for the file, UsageError for the site."""
         with State(self.state) if isinstance(self.state, str) else nullcontext(self.state) as state:
             for document in state.documents(self.site):
                 is_gone = document.gone_since is not None
@@ -160,8 +153,6 @@ class StateBaseline(Baseline):
 
 
 class BaselineCheck(WholeSiteCheck):
-    """X01 and X02."""
-
     codes: ClassVar[tuple[str, ...]] = ("X01", "X02")
 
     def __init__(self, baseline: Baseline) -> None:
@@ -228,21 +219,25 @@ class BaselineCheck(WholeSiteCheck):
     def on_end(self, findings: Findings) -> None:
         """X01 and X02, unless a part of what is listed now is unknown."""
         name = self._baseline.name
+        before, now = ({_host(each) for each in names} - {""} for names in (self._counts, self._listed))
         if not (self._counts or self._listed_before or self._baseline.sitemaps):
-            self.leave_out(self.codes, f"{name} lists no URL: X01 and X02 not checked")
+            reason = f"{name} lists no URL: X01 and X02 not checked"
         elif self.is_filtered or not self.is_complete:
-            self.leave_out(self.codes, f"{INCOMPLETE}: X01 and X02 not checked against {name}")
+            reason = f"{INCOMPLETE}: X01 and X02 not checked against {name}"
         elif self._has_other_sitemaps():
-            reason = f"only given sitemaps were read, and {name} may have others"
-            self.leave_out(self.codes, f"{reason}: X01 and X02 not checked")
-        elif self._is_of_another_site():
-            self.leave_out(self.codes, f"{name} names none of the hosts of this site's sitemaps: is it of this site?")
+            reason = f"only given sitemaps were read, and {name} may have others: X01 and X02 not checked"
+        elif before and now and before.isdisjoint(now):
+            reason = f"{name} names none of the hosts of this site's sitemaps: is it of this site?"
         elif self._hides_sitemaps and self._vanished():
-            reason = "robots.txt is an HTML page or treated as missing, so the sitemaps that it names are unknown"
-            self.leave_out(self.codes, f"{reason}: X01 and X02 not checked against {name}")
+            reason = (
+                "robots.txt is an HTML page or treated as missing, so the sitemaps that it names are unknown: "
+                f"X01 and X02 not checked against {name}"
+            )
         else:
             self._report_sitemaps(findings)
             self._report_urls(findings)
+            return
+        self.leave_out(self.codes, reason)
 
     def _has_other_sitemaps(self) -> bool:
         """Whether the baseline has sitemaps that were not to be read now, as the target is not the whole site.
@@ -254,10 +249,6 @@ class BaselineCheck(WholeSiteCheck):
         if self._baseline.roots:
             return not self._baseline.roots <= self._roots
         return not (self._has_index or self._sitemaps_before <= self._roots)
-
-    def _is_of_another_site(self) -> bool:
-        before, now = ({_host(each) for each in names} - {""} for names in (self._counts, self._listed))
-        return bool(before and now) and before.isdisjoint(now)
 
     def _report_sitemaps(self, findings: Findings) -> None:
         if self._counts and not self._has_documents and self._listed.isdisjoint(self._counts):
@@ -274,7 +265,6 @@ class BaselineCheck(WholeSiteCheck):
         return {self._numbers[url] for url in empty | (by_index - self._listed) if url in self._numbers}
 
     def _vanished(self) -> list[str]:
-        """Sitemaps of the baseline that are no longer listed."""
         # A dump of URLs alone does not name indexes and empty sitemaps.
         known = [*self._counts, *sorted(self._baseline.sitemaps)] if self._has_documents else [*self._counts]
         return [sitemap for sitemap in dict.fromkeys(known) if sitemap not in self._listed]

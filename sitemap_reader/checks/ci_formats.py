@@ -1,4 +1,4 @@
-"""The report for CI systems: a result and its occurrences in; annotations for GitHub, JUnit XML, Markdown or SARIF out.
+"""The report for CI systems: annotations for GitHub, JUnit XML, Markdown or SARIF.
 
 Text of a site is data in each of them: it forms no command, element, link or mention. Passwords are masked. `file_of`
 gives the file of the repository in which a URL is, None for other URLs.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
 import orjson
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     Json = dict[str, Any]
 
 
+Coded = TypeVar("Coded", Occurrence, "Finding")
+
 _MAX_SAMPLE_CHARS = 400
 
 
@@ -45,9 +47,10 @@ def shown(text: str) -> str:
     return printable(masked(text))
 
 
-def samples_of(result: AuditResult) -> list[Occurrence]:
-    """The samples of all findings as occurrences, where no others are given."""
-    return [Occurrence.of(sample) for finding in result.findings for sample in finding.samples]
+def _ranked(result: AuditResult, given: Iterable[Occurrence] | None, limit: int | None = None) -> list[Occurrence]:
+    """The given occurrences, or else the samples of all findings, the most severe first."""
+    samples = (Occurrence.of(sample) for finding in result.findings for sample in finding.samples)
+    return most_severe(samples if given is None else given, limit)
 
 
 def message_of(found: Occurrence) -> str:
@@ -63,15 +66,19 @@ def place_of(found: Occurrence, file_of: FileOf = no_file) -> str:
     return place if found.line is None else f"{place}:{found.line}"
 
 
-def _by_code(occurrences: Iterable[Occurrence]) -> Mapping[str, list[Occurrence]]:
-    by_code: dict[str, list[Occurrence]] = defaultdict(list)
-    for each in most_severe(occurrences):
+def _by_code(found: Iterable[Coded]) -> Mapping[str, list[Coded]]:
+    by_code: dict[str, list[Coded]] = defaultdict(list)
+    for each in found:
         by_code[each.code].append(each)
     return by_code
 
 
-def _more(count: int, samples: int) -> list[str]:
-    return [f"and {count - samples:,} more"] if count > samples else []
+def _lines_of(listed: list[Occurrence], count: int, file_of: FileOf, most: int | None = None) -> list[str]:
+    """A line for each of the listed ones, cut at `most` characters, and how many more of `count` there are."""
+    lines = [f"{place_of(each, file_of)}: {message_of(each)}{' (known)' * (each.new is False)}" for each in listed]
+    lines = [each if most is None or len(each) <= most else f"{each[: most - 1]}…" for each in lines]
+    more = count - sum(each.count for each in listed)
+    return [*lines, f"and {more:,} more"] if more > 0 else lines
 
 
 # --- GitHub annotations ---------------------------------------------------------------------------------------------
@@ -87,11 +94,7 @@ def to_github(result: AuditResult, occurrences: Iterable[Occurrence] | None, fil
 
     Source: GitHub Docs, "Workflow commands for GitHub Actions".
     """
-    found = [
-        each
-        for each in most_severe(samples_of(result) if occurrences is None else occurrences)
-        if each.new is not False
-    ]
+    found = [each for each in _ranked(result, occurrences) if each.new is not False]
     findings = {(finding.code, finding.severity): finding for finding in result.findings}
     annotated = [
         each for severity in SEVERITIES for each in [one for one in found if one.severity == severity][:MAX_ANNOTATIONS]
@@ -111,9 +114,14 @@ def _annotation(found: Occurrence, finding: Finding | None, file_of: FileOf) -> 
     name = file and without_commands(shown(file))
     properties = {"file": name, "line": file and found.line and str(found.line), "title": title}
     given = ",".join(f"{key}={_encoded(value, _IN_PROPERTIES)}" for key, value in properties.items() if value)
-    message = message_of(found) if file else f"{place_of(found)}: {message_of(found)}"
+    message = _message_at(found, file)
     text = _encoded(f"{without_commands(message)}\nHow to fix: {plain(explain(found.code).fix)}", _IN_DATA)
     return f"::{SEVERITY_NAMES[found.severity]} {given}::{text}"
+
+
+def _message_at(found: Occurrence, file: str | None) -> str:
+    """The message, with its place unless a file states it."""
+    return message_of(found) if file else f"{place_of(found)}: {message_of(found)}"
 
 
 def _encoded(text: str, codes: Mapping[str, str]) -> str:
@@ -147,66 +155,48 @@ def to_junit(
     Other findings are the output of a test case that passed. Valid by Jenkins' junit-10.xsd, but for the attributes
     `file` and `line` of test cases, which GitLab and some reporters read: they occur only where `file_of` has a file.
     """
-    by_code = _by_code(samples_of(result) if occurrences is None else occurrences)
+    by_code = _by_code(_ranked(result, occurrences))
     found = {finding.code for finding in result.findings}
     codes = [code for code in CATALOGUE if code in found or code in (result.rules or CATALOGUE)]
-    cases = [_Case(result, code, by_code.get(code, []), failing) for code in codes]
+    failed = _by_code(result.failing(failing))
+    cases = [_test_case(result, code, by_code.get(code, []), failed.get(code, []), file_of) for code in codes]
     counts = {
-        "tests": len(cases),
-        "failures": sum(bool(case.failed) for case in cases),
+        "tests": len(codes),
+        "failures": len(failed),
         "errors": 0,
-        "skipped": sum(case.is_skipped for case in cases),
+        "skipped": sum(bool(result.rules.get(code)) and code not in found for code in codes),
     }
     suite = {"name": shown(result.target), **counts, "timestamp": f"{result.at:%Y-%m-%dT%H:%M:%S}"}
     notes = [shown(note) for note in ([result.headline, *result.notes])]
     partial = [f"partial: {result.partial}"] if result.complete is False else []
-    children = [*(case.element(file_of) for case in cases), _element("system-out", {}, _lines([*notes, *partial]))]
+    children = [*cases, _element("system-out", {}, _lines([*notes, *partial]))]
     suites = _element("testsuites", {}, _element("testsuite", suite, "\n", *children))
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{markup_without_commands(suites)}'
 
 
-class _Case:
-    """The test case of one rule."""
-
-    def __init__(
-        self, result: AuditResult, code: str, occurrences: list[Occurrence], failing: Collection[Severity]
-    ) -> None:
-        self.code = code
-        self.occurrences = occurrences
-        self.findings = [finding for finding in result.findings if finding.code == code]
-        self.failed = [each for each in result.failing(failing) if each.code == code]
-        self.reason = result.rules.get(code, "")
-
-    @property
-    def is_skipped(self) -> bool:
-        return bool(self.reason) and not self.findings
-
-    def element(self, file_of: FileOf) -> str:
-        rule = CATALOGUE[self.code]
-        attributes: dict[str, object] = {
-            "name": f"{self.code} {rule.title}",
-            "classname": f"sitemap-reader.{self.code[0]}",
-        }
-        first = self.occurrences[0] if self.occurrences else None
-        file = None if first is None or first.sitemap is None else file_of(first.sitemap)
-        if first is not None and file is not None:
-            attributes |= {"file": shown(file)} | ({} if first.line is None else {"line": first.line})
-        if self.is_skipped:
-            return _element("testcase", attributes, _element("skipped", {}, escape(shown(self.reason))))
-        if not self.findings:
-            return _element("testcase", attributes)
-        if not self.failed:
-            return _element("testcase", attributes, "\n", _element("system-out", {}, self._text(file_of)))
-        message = "; ".join(f"{SEVERITY_NAMES[each.severity]}: {each.occurrences}" for each in self.failed)
-        failure = {"type": SEVERITY_NAMES[self.failed[0].severity], "message": message}
-        return _element("testcase", attributes, "\n", _element("failure", failure, self._text(file_of)))
-
-    def _text(self, file_of: FileOf) -> str:
-        explanation, listed = explain(self.code), self.occurrences[:MAX_IN_TEST_CASE]
-        more = _more(sum(each.count for each in self.findings), sum(each.count for each in listed))
-        lines = [f"{place_of(each, file_of)}: {message_of(each)}{' (known)' * (each.new is False)}" for each in listed]
-        texts = [f"Expected: {plain(explanation.rule)}", f"How to fix: {plain(explanation.fix)}"]
-        return _lines([*lines, *more, *texts])
+def _test_case(
+    result: AuditResult, code: str, occurrences: list[Occurrence], failed: list[Finding], file_of: FileOf
+) -> str:
+    attributes: dict[str, object] = {
+        "name": f"{code} {CATALOGUE[code].title}",
+        "classname": f"sitemap-reader.{code[0]}",
+    }
+    first = occurrences[0] if occurrences else None
+    file = None if first is None or first.sitemap is None else file_of(first.sitemap)
+    if first is not None and file is not None:
+        attributes |= {"file": shown(file)} | ({} if first.line is None else {"line": first.line})
+    count = sum(each.count for each in result.findings if each.code == code)
+    if not count:
+        reason = result.rules.get(code, "")
+        return _element("testcase", attributes, *[_element("skipped", {}, escape(shown(reason)))] * bool(reason))
+    explanation = explain(code)
+    texts = [f"Expected: {plain(explanation.rule)}", f"How to fix: {plain(explanation.fix)}"]
+    text = _lines([*_lines_of(occurrences[:MAX_IN_TEST_CASE], count, file_of), *texts])
+    if not failed:
+        return _element("testcase", attributes, "\n", _element("system-out", {}, text))
+    message = "; ".join(f"{SEVERITY_NAMES[each.severity]}: {each.occurrences}" for each in failed)
+    failure = {"type": SEVERITY_NAMES[failed[0].severity], "message": message}
+    return _element("testcase", attributes, "\n", _element("failure", failure, text))
 
 
 def _lines(lines: Iterable[str]) -> str:
@@ -214,7 +204,6 @@ def _lines(lines: Iterable[str]) -> str:
 
 
 def _element(name: str, attributes: Mapping[str, object], *children: str) -> str:
-    """An element and a line feed; `children` are XML."""
     given = "".join(f' {key}="{escape(str(value))}"' for key, value in attributes.items())
     return f"<{name}{given}>{''.join(children)}</{name}>\n" if children else f"<{name}{given}/>\n"
 
@@ -240,19 +229,16 @@ def to_markdown(
     Text of a site stands in code only, where it is no markup, link or mention. Findings that do not fit into
     `max_bytes` are left out, which the last line states.
     """
-    by_code = _by_code(samples_of(result) if occurrences is None else occurrences)
+    by_code = _by_code(_ranked(result, occurrences))
     head = _head(result)
     parts, room = [head], max_bytes - len(head.encode()) - _LEFT_OUT_BYTES
     for number, finding in enumerate(result.findings):
-        part = _details(
-            finding, [each for each in by_code[finding.code] if each.severity == finding.severity][:samples], file_of
-        )
+        listed = [each for each in by_code[finding.code] if each.severity == finding.severity][:samples]
+        part = _details(finding, listed, file_of)
         room -= len(part.encode())
         if room < 0:
-            left_out = len(result.findings) - number
-            parts.append(
-                f"\nThe details of {count_of(left_out, 'finding')} are left out: the limit is {max_bytes:,} bytes.\n"
-            )
+            left_out = count_of(len(result.findings) - number, "finding")
+            parts.append(f"\nThe details of {left_out} are left out: the limit is {max_bytes:,} bytes.\n")
             break
         parts.append(part)
     return "".join(parts)
@@ -280,9 +266,7 @@ def _table(result: AuditResult) -> Iterator[str]:
 
 def _details(finding: Finding, listed: list[Occurrence], file_of: FileOf) -> str:
     explanation = explain(finding.code)
-    lines = [f"{place_of(each, file_of)}: {message_of(each)}{' (known)' * (each.new is False)}" for each in listed]
-    lines = [each if len(each) <= _MAX_SAMPLE_CHARS else f"{each[: _MAX_SAMPLE_CHARS - 1]}…" for each in lines]
-    lines += _more(finding.count, sum(each.count for each in listed))
+    lines = _lines_of(listed, finding.count, file_of, _MAX_SAMPLE_CHARS)
     text = "\n".join(map(without_commands, lines))  # each begins with its place, so that none can end the block
     return (
         f"\n<details><summary><b>{finding.code}</b> {SEVERITY_NAMES[finding.severity]}: {escape(finding.title)} "
@@ -326,7 +310,7 @@ def to_sarif(
     The file of a result is relative to the root of the repository. Of a URL that is no such file it is host and path,
     as GitHub refuses a whole upload for one artifact with the scheme https.
     """
-    found = most_severe(samples_of(result) if occurrences is None else occurrences, max_results)
+    found = _ranked(result, occurrences, max_results)
     codes = [code for code in CATALOGUE if code in {each.code for each in found} or code in result.rules]
     indexes = {code: index for index, code in enumerate(codes)}
     repeats: Counter[str] = Counter()
@@ -349,8 +333,7 @@ def to_sarif(
         "properties": {"target": shown(result.target), "headline": result.headline},
     }
     log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
-    text = orjson.dumps(log, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-    return text.decode()
+    return orjson.dumps(log, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
 
 
 def _rule(code: str) -> Json:
@@ -373,7 +356,7 @@ def _rule(code: str) -> Json:
 def _result(found: Occurrence, rule_index: int, repeat: int, file_of: FileOf) -> Json:
     file = None if found.sitemap is None else file_of(found.sitemap)
     fingerprint = f"{found.fingerprint}:{repeat}"
-    message = message_of(found) if file else f"{place_of(found)}: {message_of(found)}"
+    message = _message_at(found, file)
     result: Json = {
         "ruleId": found.code,
         "ruleIndex": rule_index,

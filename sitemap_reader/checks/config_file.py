@@ -1,8 +1,7 @@
 """A TOML file of settings: the search for it, and the line of each of its keys.
 
-In: the path of a `sitemap-reader.toml`, or of a `pyproject.toml`, of which only [tool.sitemap-reader] is used. Out: a
-ConfigFile, or UsageError with file and line. What the settings mean is the concern of policy.py and of the command
-line, which alone searches: the library reads what it is given.
+It is a `sitemap-reader.toml`, or a `pyproject.toml`, of which only [tool.sitemap-reader] is used. Only the command line
+searches: the library reads what it is given.
 """
 
 from __future__ import annotations
@@ -84,7 +83,10 @@ class ConfigFile:
 
 def read_config_file(path: str | os.PathLike[str]) -> ConfigFile:
     """Reads a file; UsageError if it cannot be read, is no TOML, or has no settings at all (a pyproject.toml)."""
-    name = _shown(path)
+    try:
+        name = str(Path(path).relative_to(Path.cwd()))
+    except (ValueError, OSError):  # it is not below the working folder
+        name = os.fspath(path)
     try:
         with open(path, "rb") as file:
             content = file.read(MAX_BYTES + 1)
@@ -172,15 +174,6 @@ def _tool_settings(document: Mapping[str, Any]) -> Mapping[str, Any] | None:
     tools = document.get(TOOL[0])
     settings = tools.get(TOOL[1]) if isinstance(tools, dict) else None
     return settings if isinstance(settings, dict) else None
-
-
-def _shown(path: str | os.PathLike[str]) -> str:
-    """The path as given, or from the working folder if it is below that."""
-    given = os.fspath(path)
-    try:
-        return str(Path(given).relative_to(Path.cwd()))
-    except (ValueError, OSError):
-        return given
 
 
 # Texts, comments, brackets, what keys are made of, and ends of lines. A text without an end goes on to that of the line

@@ -1,7 +1,6 @@
-"""Reads the export of a crawler: a CSV table or JSON lines, plain or gzipped, in; CrawledPages, one by one, out.
+"""Reads the export of a crawler: a CSV table or JSON lines, plain or gzipped, whose columns have any usual names.
 
-Columns are recognised by the names that common crawlers give them. Keeps no row. Anything but a crawl file is a
-UsageError with file, line and advice.
+Anything but a crawl file is a UsageError with file, line and advice.
 """
 
 from __future__ import annotations
@@ -106,7 +105,6 @@ class Columns:
 
 
 def columns_of(names: Iterable[str]) -> Columns:
-    """The columns of a table's header, or of a JSON object's keys."""
     names = tuple(names)
     found: dict[str, int] = {}
     for place, name in enumerate(names):
@@ -141,7 +139,13 @@ class Lines:
     def __init__(self, stream: BinaryIO, name: str) -> None:
         self._name = name
         self._number = 0
-        self._text = self._begin(stream)
+        source = cast("io.BufferedReader", stream)
+        try:
+            if source.peek(_HEAD_BYTES).startswith(MAGIC["gzip"]):
+                source = decompressed(stream, "gzip", name)
+            self._text = io.TextIOWrapper(source, _encoding(source.peek(_HEAD_BYTES), name), newline="")
+        except (EOFError, zlib.error, OSError) as exc:
+            raise self._unreadable(exc) from exc
 
     def __iter__(self) -> Lines:
         return self
@@ -161,15 +165,6 @@ class Lines:
 
     def close(self) -> None:
         self._text.close()
-
-    def _begin(self, stream: BinaryIO) -> io.TextIOWrapper:
-        source = cast("io.BufferedReader", stream)
-        try:
-            if source.peek(_HEAD_BYTES).startswith(MAGIC["gzip"]):
-                source = decompressed(stream, "gzip", self._name)
-            return io.TextIOWrapper(source, _encoding(source.peek(_HEAD_BYTES), self._name), newline="")
-        except (EOFError, zlib.error, OSError) as exc:
-            raise self._unreadable(exc) from exc
 
     def _unreadable(self, exc: Exception) -> UsageError:
         place = f"{self._name}:{self._number + 1}"
@@ -214,9 +209,8 @@ def open_crawl_file(name: str) -> BinaryIO:
         if stat.S_ISREG(mode):
             return open(name, "rb")
     except FileNotFoundError:
-        raise UsageError(
-            f"there is no file {name}", remedy="export one from the crawler, as CSV or JSON lines"
-        ) from None
+        remedy = "export one from the crawler, as CSV or JSON lines"
+        raise UsageError(f"there is no file {name}", remedy=remedy) from None
     except (OSError, ValueError) as exc:  # ValueError: the name holds a NUL
         reason = getattr(exc, "strerror", None) or exc
         raise UsageError(f"cannot read {name}: {reason}", remedy="give a file that you may read") from exc
@@ -313,7 +307,13 @@ class CrawlFile:
                     self.first_unusable = self.first_unusable or number
                 self.fields |= columns.fields
         if not rows:
-            raise self._empty(last)
+            if last is None:
+                raise UsageError(f"{self.name} has no row of a page: export the crawl again")
+            number, text = last
+            raise UsageError(
+                f"{self.name} has no row with a URL of a page; {shown(text)} in line {number} is not one: "
+                "give absolute URLs, with https://"
+            )
 
     def _shared_values(self, number: int, columns: Columns, values: Sequence[Any]) -> _SharedValues:
         """Status, noindex and indexable, cached by their raw values: few different ones occur."""
@@ -348,15 +348,6 @@ class CrawlFile:
             except ValueError:
                 place = f"{self.name}:{number}: {shown(text)} in the column {column}"
                 raise UsageError(f"{place} is {_EXPECTED[field]}") from None
-
-    def _empty(self, last: tuple[int, str] | None) -> UsageError:
-        if last is None:
-            return UsageError(f"{self.name} has no row of a page: export the crawl again")
-        number, text = last
-        return UsageError(
-            f"{self.name} has no row with a URL of a page; {shown(text)} in line {number} is not one: "
-            "give absolute URLs, with https://"
-        )
 
 
 # Limits of the cache: a column with one of these names may hold long texts instead.
@@ -433,7 +424,7 @@ def _is_html(content_type: str) -> bool:
 
 
 def _records(lines: Lines, name: str) -> Iterator[tuple[int, Columns, Sequence[Any]]]:
-    """The line of each record, its columns, and its values."""
+    """Line, columns and values of each record."""
     first = list(islice(lines, HEADER_LINES))
     start = next((line.lstrip() for line in first if line.strip()), "")
     if not start:
@@ -463,8 +454,7 @@ def _json_records(lines: Iterable[str], name: str) -> Iterator[tuple[int, Column
         if columns is None:
             columns = columns_of(names)
             if "url" not in columns.fields:
-                reason = f"{name}:{number}: no url in this line, which has {_names(names)}"
-                raise UsageError(f"{reason}: call it url")
+                raise UsageError(f"{name}:{number}: no url in this line, which has {_names(names)}: call it url")
             if len(cache) < _MAX_HEADERS:
                 cache[names] = columns
         yield number, columns, list(record.values())

@@ -1,7 +1,7 @@
 """Compares the sitemaps with a crawl of the site (C01 to C08) and with an earlier dump and its crawl (X03).
 
-Reads the crawl file before the sitemaps, and once more if indexable pages are in no sitemap. Keeps some 130 bytes for
-each row, not its texts.
+Reads the crawl file before the sitemaps, and once more if indexable pages are in no sitemap. Keeps some 130 bytes a
+row.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .documents import INCOMPLETE, CountedUrls, WholeSiteCheck
 from .findings import Check, location_of, place_of, url_key, url_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection
     from datetime import datetime
 
     from ..model.records import Precision
@@ -89,17 +89,14 @@ _NOINDEX_FIELDS = frozenset({"noindex", "robots", "robots_header", "reason"})
 
 @attrs.frozen
 class _PageFaults:
-    """The faults of a page. Its canonical URL is the first `shared` characters of its loc, then `rest`.
-
-    `error` is why it did not respond.
-    """
+    """The faults of a page. Its canonical URL is the first `shared` characters of its loc, then `rest`."""
 
     status: int | None = None
     noindex: bool = False
     shared: int | None = None
     rest: str = ""
     soft_404: bool = False
-    error: str | None = None
+    error: str | None = None  # why it did not respond
 
     @property
     def codes(self) -> tuple[str, ...]:
@@ -162,10 +159,17 @@ class CrawlCheck(WholeSiteCheck):
             check._faults[key] = None if faults is None else same.setdefault(faults, faults)
             if faults is None and row.status == 200 and row.indexable:
                 check._unlisted.add(key)
-        missing = _missing_columns(file)
-        check.notes += _column_notes(file, missing)
+        missing = {field: codes for field, codes in _CODES_BY_FIELD.items() if field not in file.fields}
+        if _NOINDEX_FIELDS.isdisjoint(file.fields):
+            missing["noindex"] = ("C03",)
         for field, codes in missing.items():
             check.unchecked |= dict.fromkeys(codes, f"needs a column of {field}, which {file.name} lacks")
+        if missing:
+            unchecked = ", ".join(sorted(check.unchecked))
+            check.notes.append(f"{file.name} has no column of {', '.join(missing)}: {unchecked} not checked")
+        if file.unusable:
+            rows = f"{count_of(file.unusable, 'row')} without a URL of a page"
+            check.notes.append(f"{file.name}: {rows}, the first in line {file.first_unusable}; skipped")
         return check
 
     @property
@@ -209,7 +213,6 @@ class CrawlCheck(WholeSiteCheck):
         findings.report("C05", f"{at['raw']} is listed, and not in {self._file.name}", **at, count=number)
 
     def _report_missing(self, findings: Findings) -> None:
-        """Reports the URLs received before the first one that is in the crawl."""
         for missing in self._uncrawled.values():
             for at in missing.places:
                 self._report_uncrawled(at, 1 if findings.needs_each else missing.count, findings)
@@ -255,13 +258,11 @@ class CrawlCheck(WholeSiteCheck):
 
 
 def codes_of(row: CrawledPage) -> tuple[str, ...]:
-    """The code of each fault of a page."""
     faults = _faults_of(row)
     return () if faults is None else faults.codes
 
 
 def _faults_of(row: CrawledPage) -> _PageFaults | None:
-    """The faults of a page; None without any."""
     has_other_canonical = row.canonical is not None and row.canonical != row.url
     is_plain = not (has_other_canonical or row.noindex or row.soft_404 or row.error)
     if is_plain and _is_page_status(row.status):
@@ -273,24 +274,6 @@ def _faults_of(row: CrawledPage) -> _PageFaults | None:
         shared = next((index for index, (one, other) in pairs if one != other), min(len(row.url), len(row.canonical)))
         rest = row.canonical[shared:]
     return _PageFaults(row.status, row.noindex, shared, rest, row.soft_404, row.error)
-
-
-def _missing_columns(file: CrawlFile) -> dict[str, tuple[str, ...]]:
-    """Columns that the file lacks, with the codes that need them."""
-    missing = {field: codes for field, codes in _CODES_BY_FIELD.items() if field not in file.fields}
-    if _NOINDEX_FIELDS.isdisjoint(file.fields):
-        missing["noindex"] = ("C03",)
-    return missing
-
-
-def _column_notes(file: CrawlFile, missing: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
-    """Sentences on columns and URLs that the file lacks."""
-    if missing:
-        codes = sorted(code for each in missing.values() for code in each)
-        yield f"{file.name} has no column of {', '.join(missing)}: {', '.join(codes)} not checked"
-    if file.unusable:
-        rows = f"{count_of(file.unusable, 'row')} without a URL of a page"
-        yield f"{file.name}: {rows}, the first in line {file.first_unusable}; skipped"
 
 
 class UnchangedContentCheck(Check):

@@ -88,12 +88,10 @@ class SitemapLastmods(PerSitemapCheck[_LastmodStats]):
         self.histories: dict[str, History] = {}  # by sitemap
 
     def on_ref(self, ref: SitemapRef, findings: Findings) -> None:
-        """Remembers the lastmod that an index states, and when it was read; of several the first."""
         if ref.lastmod is not None:
-            self._refs.setdefault(ref.loc, (ref, self._clock and self._clock()))
+            self._refs.setdefault(ref.loc, (ref, self._clock and self._clock()))  # of several the first
 
     def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
-        """Counts the lastmods, and remembers sitemaps with news, to which D03 and D07 do not apply."""
         stats = self.stats[batch.sitemap or ""]
         stats.evidence.add(batch.lastmods, batch.precisions, self._clock and self._clock().timestamp())
         stats.has_news = stats.has_news or any(batch.counts("news"))
@@ -153,7 +151,6 @@ class StaleSite(WholeSiteCheck):
         self._newest: tuple[datetime, str, Place] | None = None
 
     def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
-        """Finds the newest lastmod; stops looking once one is new enough."""
         if self._newest is not None and self._now - self._newest[0] <= _YEAR:
             return
         for index, lastmod, precision in batch.newest:
@@ -162,16 +159,13 @@ class StaleSite(WholeSiteCheck):
                 self._newest = end, format_date(lastmod, precision), place_of(batch, index)
 
     def on_end(self, findings: Findings) -> None:
-        """Checks the newest lastmod; a sitemap that was not read completely may have a newer one."""
-        if self._newest is None:
+        if self._newest is None or self._now - self._newest[0] <= _YEAR:
             return
-        end, date, place = self._newest
-        if self._now - end <= _YEAR:
-            return
-        if not self.has_whole_site:
-            self.leave_out(self.codes, f"{INCOMPLETE}: D08 not checked")
-        else:
+        _, date, place = self._newest
+        if self.has_whole_site:
             findings.report("D08", f"the newest lastmod of all is {date}", **place, field="lastmod", raw=date)
+        else:  # what was not read may have a newer one
+            self.leave_out(self.codes, f"{INCOMPLETE}: D08 not checked")
 
 
 class EqualPriorities(PerSitemapCheck[Counter[float]]):

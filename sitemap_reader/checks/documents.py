@@ -1,8 +1,6 @@
 """Checks of whole sitemaps (F10, S06), and of URLs that are listed again or in two variants (U06, U07, U11).
 
-Also what the checks of other modules build on: AuditContext, and base classes of checks that need whole sitemaps.
-
-Keeps the hash of each URL and the sitemap that listed it first: some 100 bytes a URL.
+Also what other checks build on. Keeps the hash of each URL and the sitemap that listed it first: some 100 bytes a URL.
 """
 
 from __future__ import annotations
@@ -100,8 +98,6 @@ class WholeSiteCheck(Check):
 
 
 class MissingValidators(Check):
-    """Sitemaps sent with neither ETag nor Last-Modified (F10)."""
-
     codes = ("F10",)
 
     def __init__(self, has_headers: Callable[[str], bool] = lambda url: True) -> None:
@@ -116,8 +112,6 @@ class MissingValidators(Check):
 
 
 class EmptySitemaps(Check):
-    """Sitemaps that list nothing (S06)."""
-
     codes = ("S06",)
 
     def on_outcome(self, outcome: Outcome, findings: Findings) -> None:
@@ -125,9 +119,8 @@ class EmptySitemaps(Check):
         is_known = outcome.complete or outcome.entries  # else reading stopped before the first entry
         is_filtered = has_filter_drops(outcome)  # a filtered dump
         if is_sitemap and is_known and not is_filtered and not outcome.kept:
-            message = (
-                "it has no entry" if not outcome.entries else f"none of its {outcome.entries:,} entries can be kept"
-            )
+            entries = outcome.entries
+            message = f"none of its {entries:,} entries can be kept" if entries else "it has no entry"
             findings.report("S06", message, sitemap=outcome.url)
 
 
@@ -147,8 +140,6 @@ class _SitemapKeys:
 
 @attrs.define
 class CountedUrls:
-    """A number of URLs, and the first of them, or all."""
-
     places: list[Location] = attrs.field(factory=list)
     count: int = 0
 
@@ -178,7 +169,6 @@ class DuplicateUrls(Check):
         self._news_and_feeds: set[str] = set()  # they repeat new URLs of other sitemaps
 
     def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
-        """Enters the URLs; in most batches all are new."""
         sitemap, keys = batch.sitemap or "", url_keys(batch.locs)
         self.listings += len(keys)
         here = self._open.setdefault(sitemap, _SitemapKeys())
@@ -186,7 +176,7 @@ class DuplicateUrls(Check):
         here.keys += keys
         here.lines += batch.lines
         new_keys = dict.fromkeys(keys, sitemap)
-        if len(new_keys) == len(keys) and self.first.keys().isdisjoint(keys):
+        if len(new_keys) == len(keys) and self.first.keys().isdisjoint(keys):  # as in most batches
             self.first.update(new_keys)
         else:
             self._find_repeated(batch, here, known, findings)
@@ -214,9 +204,8 @@ class DuplicateUrls(Check):
                 pair = first, sitemap
                 if pair not in self._shared and len(self._shared) >= _MAX_PAIRS:
                     pair = first, ""  # beyond the limit: by the first sitemap only
-                self._shared.setdefault(pair, CountedUrls()).add(
-                    location_of(batch, index), keeps_each=findings.needs_each
-                )
+                shared = self._shared.setdefault(pair, CountedUrls())
+                shared.add(location_of(batch, index), keeps_each=findings.needs_each)
 
     def _report_repeated(self, batch: UrlBatch, index: int, key: int, here: _SitemapKeys, findings: Findings) -> None:
         def message() -> str:  # which searches all keys
@@ -236,8 +225,8 @@ class DuplicateUrls(Check):
         for pair, shared in self._shared.items():
             if not self._news_and_feeds.isdisjoint(pair):
                 continue
+            here = 1 if findings.needs_each else shared.count
             for at in shared.places:
-                here = 1 if findings.needs_each else shared.count
                 others = f" and {here - 1:,} more are" if here > 1 else " is"
                 findings.report("U07", f"{at['url']}{others} in {pair[0]} too", **at, count=here)
 
@@ -300,9 +289,13 @@ class UrlVariants(Check):
             main, *others = sorted(origins, key=lambda origin: (-self._origins[origin].urls, origin))
             for origin in others:
                 here, there = self._origins[origin], self._origins[main]
+                kinds = []
+                if origin.partition("://")[0] != main.partition("://")[0]:
+                    kinds.append("http and https")
+                if host(f"{origin}/") != host(f"{main}/"):
+                    kinds.append("www and the bare host")
                 message = f"{count_of(here.urls, 'URL')} on {origin}, {there.urls:,} on {main}"
-                message += f": {_how_they_differ(origin, main)} are mixed"
-                findings.report("U11", message, **here.first, count=here.urls)
+                findings.report("U11", f"{message}: {', '.join(kinds)} are mixed", **here.first, count=here.urls)
 
 
 def _host_and_port(origin: str) -> tuple[str, str]:
@@ -310,15 +303,6 @@ def _host_and_port(origin: str) -> tuple[str, str]:
     _, _, authority = origin.partition("://")
     name = host(f"{origin}/")
     return name.removeprefix("www."), authority[len(name) :]
-
-
-def _how_they_differ(one: str, other: str) -> str:
-    kinds = []
-    if one.partition("://")[0] != other.partition("://")[0]:
-        kinds.append("http and https")
-    if host(f"{one}/") != host(f"{other}/"):
-        kinds.append("www and the bare host")
-    return ", ".join(kinds)
 
 
 # --- what checks are made of ---

@@ -1,7 +1,4 @@
-"""Checks of the extensions by Google's documentation: hreflang (L codes), news (N), videos (V) and images (I).
-
-hreflang codes are compared with BCP 47, return tags in a temporary database.
-"""
+"""Checks of the extensions by Google's documentation: hreflang (L codes), news (N), videos (V) and images (I)."""
 
 from __future__ import annotations
 
@@ -138,8 +135,8 @@ def hreflang_fault(code: str) -> str | None:
     if _TAG.fullmatch(hyphened):
         return f"it is written with a hyphen, {hyphened}"
     if long := _LONG_REGION.fullmatch(code):
-        language, region = long["language"].lower(), long["region"].lower()
-        scripts = _SCRIPTS_OF_CHINESE if language == "zh" else {}
+        region = long["region"].lower()
+        scripts = _SCRIPTS_OF_CHINESE if long["language"].lower() == "zh" else {}
         return f"{region} is no region" + _hint(scripts.get(region) or SHORT_REGIONS.get(region))
     return "no language code"
 
@@ -194,9 +191,8 @@ class HreflangAttributes(Check):
             loc = batch.locs[index]
             if are_pages and loc in hrefs and _are_faultless(tuple(codes)):
                 continue
-            for code, message, field, raw in _certain(
-                _faults(loc, [*map(Alternate, codes, hrefs, media)]), batch, index
-            ):
+            faults = _faults(loc, [*map(Alternate, codes, hrefs, media)])
+            for code, message, field, raw in _certain(faults, batch, index):
                 findings.report(code, message, **place_of(batch, index), field=field, raw=raw)
 
 
@@ -324,7 +320,6 @@ class HreflangReturnTags(WholeSiteCheck):
             self._db.execute("INSERT INTO block VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
     def on_outcome(self, outcome: Outcome, findings: Findings) -> None:
-
         super().on_outcome(outcome, findings)
         if outcome.complete:
             self._whole.add(outcome.url)
@@ -459,7 +454,9 @@ class NewsItems(Check):
         findings.report_urls("N02", batch, old, _describe_old)
         languages = {index: each.language for index, each in news.items() if each.language}
         strange = {index: each for index, each in languages.items() if not is_publication_language(each)}
-        findings.report_urls("N04", batch, strange, _describe_language)
+        findings.report_urls(
+            "N04", batch, strange, lambda loc, code: (f'{loc}: "{code}" is no ISO 639 code', "news:language", code)
+        )
 
     def _is_old(self, news: News) -> bool:
         date, precision = news.publication_date, news.publication_date_precision or "second"
@@ -478,10 +475,6 @@ def _missing_of_news(news: News, problems: Iterable[Problem]) -> str:
 def _describe_old(loc: str, news: News) -> Description:
     day = format_date(news.publication_date or EPOCH, news.publication_date_precision or "second")
     return f"{loc}: published {day}, over 48 hours ago", "news:publication_date", day
-
-
-def _describe_language(loc: str, language: str) -> Description:
-    return f'{loc}: "{language}" is no ISO 639 code', "news:language", language
 
 
 def is_publication_language(code: str) -> bool:
@@ -525,11 +518,8 @@ class Images(Check):
     def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
         counts = enumerate(batch.counts("images"))
         faults = {index: number for index, number in counts if number > MAX_IMAGES}
-        findings.report_urls("I01", batch, faults, _describe_images)
-
-
-def _describe_images(loc: str, number: int) -> Description:
-    return f"{loc}: {number:,} images; Google reads {MAX_IMAGES:,}", "image:image", None
+        words = f"images; Google reads {MAX_IMAGES:,}"
+        findings.report_urls("I01", batch, faults, lambda loc, each: (f"{loc}: {each:,} {words}", "image:image", None))
 
 
 CHECKS: CheckFactories = (

@@ -1,8 +1,7 @@
-"""What an audit collects, and what a check is: problems in, Findings out; checks receive URLs and report problems.
+"""Findings, which counts the problems of an audit; Check, the base class of its rules; AuditResult, which is rendered.
 
 `Findings` counts problems exactly and keeps a few samples of each code, spread over the documents that have it; its
-memory grows with codes and documents, not with URLs. `Check` is the base class of all audit rules, `AuditResult` what
-Report and html/ render.
+memory grows with codes and documents, not with URLs.
 """
 
 from __future__ import annotations
@@ -212,7 +211,7 @@ class Findings:
     def _severity(
         self, code: str, severity: Severity | None, url: str | None, sitemap: str | None, count: int = 1
     ) -> Severity | None:
-        """The severity of a problem by the policy; None if it is ignored."""
+        """None if the policy ignores it."""
         ignore = None if self.policy is None else self.policy.ignore_of(code, url, sitemap)
         if ignore is not None:
             self.ignored[ignore, code] += count
@@ -269,7 +268,12 @@ class Findings:
         for (code, severity, kind), collected in self._by_code.items():
             kinds.setdefault((code, severity), {})[kind] = collected
         findings = [self._finding(code, severity, each) for (code, severity), each in kinds.items()]
-        return tuple(sorted(findings, key=_rank))
+        impacts = [*IMPACTS]
+
+        def rank(each: Finding) -> tuple[int, int, int, str]:
+            return impacts.index(each.impact), SEVERITIES.index(each.severity), -each.count, each.code
+
+        return tuple(sorted(findings, key=rank))
 
     def _finding(self, code: str, severity: Severity, by_kind: dict[str, _Collected]) -> Finding:
         ranked = sorted(by_kind.items(), key=lambda pair: (-pair[1].documents.total(), pair[0]))
@@ -282,12 +286,7 @@ class Findings:
         return Finding(code, severity, documents.total(), len(documents), samples, new, tuple(kinds))
 
     def _collected(self, code: str, severity: Severity, kind: str | None = None) -> _Collected:
-        """Where the problems of the same code, severity and kind are collected."""
         return self._by_code[code, severity, kind or ""]
-
-
-def _rank(finding: Finding) -> tuple[int, int, int, str]:
-    return [*IMPACTS].index(finding.impact), SEVERITIES.index(finding.severity), -finding.count, finding.code
 
 
 @attrs.define
@@ -364,7 +363,6 @@ def place_of(batch: UrlBatch, index: int) -> Place:
 
 
 def location_of(batch: UrlBatch, index: int) -> Location:
-    """The listing of a URL that is the problem itself."""
     return {**place_of(batch, index), "field": "loc", "raw": batch.locs[index]}
 
 
@@ -436,8 +434,7 @@ class AuditResult:
 
     def count_new(self, severity: Severity) -> int:
         """The number of problems of a severity that the known findings lack; all, without known findings."""
-        found = [finding for finding in self.findings if finding.severity == severity]
-        return sum(finding.counted for finding in found)
+        return sum(finding.counted for finding in self.findings if finding.severity == severity)
 
     def failing(self, severities: Collection[Severity]) -> tuple[Finding, ...]:
         """The findings of these severities that are new, if there are known ones, and more than the policy allows.
@@ -448,10 +445,9 @@ class AuditResult:
         counts: Counter[str] = Counter()
         for finding in found:  # S01 may have two
             counts[finding.code] += finding.counted
-        policy = self.policy
-        return tuple(
-            each for each in found if policy is None or not policy.allows(each.code, counts[each.code], self.urls)
-        )
+        if self.policy is not None:
+            found = [each for each in found if not self.policy.allows(each.code, counts[each.code], self.urls)]
+        return tuple(found)
 
     @property
     def headline(self) -> str:
@@ -464,25 +460,20 @@ class AuditResult:
         urls = count_of(self.urls, "URL") + dropped
         if not any(counts.values()):
             return f"nothing found in {urls}"
-        errors, warnings, notices = (self._counted(count, severity) for severity, count in counts.items())
-        return f"{errors}, {warnings} and {notices} in {urls}"
-
-    def _counted(self, count: int, severity: Severity) -> str:
-        words = count_of(count, SEVERITY_NAMES[severity])
         has_known = any(finding.new is not None for finding in self.findings)
-        return f"{words} ({self.count_new(severity):,} new)" if has_known and count else words
+        words = []
+        for severity, count in counts.items():
+            new = f" ({self.count_new(severity):,} new)" if has_known and count else ""
+            words.append(count_of(count, SEVERITY_NAMES[severity]) + new)
+        return f"{words[0]}, {words[1]} and {words[2]} in {urls}"
 
     @property
     def missing(self) -> str:
         """How many documents could not be read, or only in part, in words; empty if all were read."""
         incomplete = [row for row in self.sitemaps if row.complete == "no"] + [*self.unnamed]
         failed = sum(not each.entries for each in incomplete)
-        parts = []
-        if failed:
-            parts.append(f"{count_of(failed, 'document')} could not be read")
-        if len(incomplete) > failed:
-            parts.append(f"{count_of(len(incomplete) - failed, 'document')} could be read in part only")
-        return ", ".join(parts)
+        counts = ((failed, "could not be read"), (len(incomplete) - failed, "could be read in part only"))
+        return ", ".join(f"{count_of(count, 'document')} {what}" for count, what in counts if count)
 
     @property
     def partial(self) -> str:

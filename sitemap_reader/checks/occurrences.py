@@ -1,7 +1,4 @@
-"""Occurrences of findings as rows: a Problem in; its row, and whether an earlier audit has found it, out.
-
-A row has one form in CSV, JSON lines and Parquet. KnownFindings reads JSON lines back.
-"""
+"""Occurrences of findings as rows, in CSV, JSON lines and Parquet alike; KnownFindings reads JSON lines back."""
 
 from __future__ import annotations
 
@@ -94,16 +91,15 @@ class KnownFindings:
         name = os.fspath(file)
         if not os.path.exists(name):
             raise UsageError(f"there is no file {name}; an empty one means that nothing is known yet")
-        return cls(_key_of_row(row, f"{name}:{number}") for number, row in DumpFile(Path(name)).numbered())
+        keys = []
+        for number, row in DumpFile(Path(name)).numbered():
+            if row.get("type") != "finding" or not {"code", "url", "value"} <= row.keys():
+                raise UsageError(f"{name}:{number}: not a finding, as an audit writes them as JSON lines")
+            keys.append(hash(identity(str(row["code"]), row["url"], row["value"])))
+        return cls(keys)
 
     def __contains__(self, problem: Problem) -> bool:
         return hash(identity(problem.code, problem.url or problem.sitemap, problem.raw)) in self._keys
-
-
-def _key_of_row(row: JsonObject, place: str) -> int:
-    if row.get("type") != "finding" or not {"code", "url", "value"} <= row.keys():
-        raise UsageError(f"{place}: not a finding, as an audit writes them as JSON lines")
-    return hash(identity(str(row["code"]), row["url"], row["value"]))
 
 
 def identity(code: str, url: Any, value: Any) -> tuple[str, Any, Any]:
@@ -146,7 +142,6 @@ class OccurrenceBuffer:
         self._kept: dict[Severity, list[Occurrence]] = {severity: [] for severity in _RANKS}
 
     def add(self, found: Occurrence) -> None:
-        """Adds one; from time to time drops what is over the limit."""
         kept = self._kept[found.severity]
         kept.append(found)
         if len(kept) >= 2 * self.limit + _SPARE:

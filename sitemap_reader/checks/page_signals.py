@@ -1,9 +1,7 @@
-"""What a page states to search engines: headers and HTML in, robots directives, canonical URL and words out.
+"""What headers and HTML state to search engines; soft 404s; robots directives, also as crawlers' exports write them.
 
-Also decides whether a page with status 200 is an error page (a soft 404), and whether robots directives, as pages,
-servers and crawlers' exports write them, forbid indexing. Never raises for any bytes, and fetches nothing. HTML is read
-by selectolax (Lexbor), which builds the tree that a browser would, also of cut documents: a canonical link counts in
-the head only, as search engines ignore it elsewhere.
+HTML is read by selectolax (Lexbor), which builds the tree that a browser would, also of cut documents: a canonical link
+counts in the head only, as search engines ignore it elsewhere.
 """
 
 from __future__ import annotations
@@ -59,7 +57,6 @@ class PageSignals:
 
 
 def require_selectolax() -> None:
-    """UsageError, with the extra to install, where selectolax is missing."""
     try:
         import selectolax.lexbor  # noqa: F401
     except ImportError as exc:
@@ -75,18 +72,20 @@ def read_signals(headers: Mapping[str, str], body: bytes) -> PageSignals:
         return PageSignals(header_directives=header[:_MAX_TEXT] or None, noindex=noindex, canonical=canonical)
     from selectolax.lexbor import LexborHTMLParser  # here: only checks of pages need it
 
-    tree = LexborHTMLParser(_decode(headers, body))
+    charset = _META_CHARSET.search(body[:_META_CHARSET_BYTES])
+    in_meta = charset and charset[1].decode("latin-1")
+    tree = LexborHTMLParser(decode_body(body, declared_charset(headers.get("content-type", "")), in_meta))
     named = [(meta.attributes.get("name") or "", meta.attributes.get("content") or "") for meta in tree.css(_METAS)]
     metas = [content for name, content in named if name.strip().lower() in AGENTS]
-    link = next(_canonicals(tree), None)
+    base = tree.css_first("base[href]")  # others do not count
     return PageSignals(
         title=_text(tree, "head title"),
         heading=_text(tree, "h1"),
         directives=", ".join(metas)[:_MAX_TEXT] or None,
         header_directives=header[:_MAX_TEXT] or None,
         noindex=noindex or any(map(forbids_indexing, metas)),
-        canonical=canonical or link,
-        base=None if canonical else _base(tree),
+        canonical=canonical or next(_canonicals(tree), None),
+        base=base.attributes.get("href") if base and not canonical else None,
         has_whole_head=tree.body is not None and tree.body.first_child is not None,
         words=_words(tree),
     )
@@ -102,12 +101,6 @@ def _canonicals(tree: LexborHTMLParser) -> Iterator[str]:
             yield href
 
 
-def _base(tree: LexborHTMLParser) -> str | None:
-    """The `href` of the first base element that has one; others do not count."""
-    first = tree.css_first("base[href]")
-    return first.attributes.get("href") if first else None
-
-
 def _link_canonicals(header: str) -> Iterator[str]:
     """RFC 8288; RFC 6596 for the relation."""
     for link in _LINK.finditer(header):
@@ -119,13 +112,7 @@ def _link_canonicals(header: str) -> Iterator[str]:
 # --- text ---
 
 
-def _decode(headers: Mapping[str, str], body: bytes) -> str:
-    meta = _META_CHARSET.search(body[:_META_CHARSET_BYTES])
-    return decode_body(body, declared_charset(headers.get("content-type", "")), meta and meta[1].decode("latin-1"))
-
-
 def _text(tree: LexborHTMLParser, selector: str) -> str | None:
-    """The text of the first such element on one line; None if it is empty, or there is none."""
     node = tree.css_first(selector)
     return (" ".join(node.text().split())[:_MAX_TEXT] or None) if node else None
 

@@ -1,8 +1,6 @@
-"""A site's own rules for its audit: other severities, ignored problems, and how many problems are allowed.
+"""A site's own rules for its audit: [audit.severity], [[audit.ignore]] and [audit.thresholds] of a ConfigFile.
 
-In: the tables [audit.severity], [[audit.ignore]] and [audit.thresholds] of a ConfigFile. Out: a Policy, which states
-the severity of each problem, or that it is ignored. Severities are looked up by code; patterns are only searched for in
-URLs of codes that an ignore names, so that other problems cost one look-up.
+Patterns are only searched for in URLs of codes that an ignore names, so that other problems cost one look-up.
 """
 
 from __future__ import annotations
@@ -225,12 +223,8 @@ def make_policy(
         tuple(expired.values()),
         file.name,
     )
-    old = [
-        Fault(
-            (AUDIT, IGNORE, index, "expires"), f"this ignore expired on {each.expires}: remove it, or give a later date"
-        )
-        for index, each in expired.items()
-    ]
+    words = "this ignore expired on {}: remove it, or give a later date"
+    old = [Fault((AUDIT, IGNORE, index, "expires"), words.format(each.expires)) for index, each in expired.items()]
     return policy, reader.faults, old
 
 
@@ -241,8 +235,6 @@ def is_ignore_list(value: object) -> bool:
 
 @attrs.define
 class _TableReader:
-    """Reads the tables of [audit], and collects what is wrong with them."""
-
     tables: Any
     pattern: type[str] = str
     faults: list[Fault] = attrs.field(factory=list)

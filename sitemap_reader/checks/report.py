@@ -223,7 +223,6 @@ def _wrapped(text: str, indent: str, screen: Screen) -> list[str]:
 
 
 def json_text(report: dict[str, Any]) -> str:
-    """The object, indented, with a line feed."""
     options = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
     try:
         return orjson.dumps(report, option=options).decode()

@@ -1,4 +1,4 @@
-"""The rows of the table of problem codes: model/codes.toml in, Explanations out, which print as text for a terminal."""
+"""Explanations: the rows of model/codes.toml, the table of problem codes; they print as text for a terminal."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import tomllib
 from difflib import get_close_matches
 from functools import cache
 from textwrap import fill, indent
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -150,14 +150,13 @@ def comparing(what: str) -> tuple[str, ...]:
 
 @cache
 def _explanations() -> dict[str, Explanation]:
-    return {code: _explanation(code, row) for code, row in tomllib.loads(CODES.read_text("utf-8")).items()}
-
-
-def _explanation(code: str, row: dict[str, Any]) -> Explanation:
-    examples = tuple(Example(**{**each, "snippet": each["snippet"].strip("\n")}) for each in row.pop("examples"))
-    # The line breaks of the file are not those of the output.
-    texts = {name: " ".join(each.split()) for name, each in row.items() if isinstance(each, str)}
-    return Explanation(code, **{**row, **texts}, examples=examples)
+    found = {}
+    for code, row in tomllib.loads(CODES.read_text("utf-8")).items():
+        examples = tuple(Example(**{**each, "snippet": each["snippet"].strip("\n")}) for each in row.pop("examples"))
+        # The line breaks of the file are not those of the output.
+        texts = {name: " ".join(each.split()) for name, each in row.items() if isinstance(each, str)}
+        found[code] = Explanation(code, **{**row, **texts}, examples=examples)
+    return found
 
 
 def plain(text: str) -> str:

@@ -1,8 +1,7 @@
 """Checks listed URLs themselves (C01 to C04, C07, C08): a sample of them is fetched, and judged as a crawl would be.
 
-In: the URLs of all sitemaps, then the responses for those that were drawn. Out: problems where the URLs are listed,
-estimates for all URLs, and a line of JSON for each result, in the form that crawl_file.py reads. Sends no request: the
-responses come from an iterator.
+Gives problems where the URLs are listed, estimates for all URLs, and a line of JSON for each result, which
+crawl_file.py reads. Sends no request: the responses come from an iterator.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from hashlib import blake2b, sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Literal
 
 import attrs
 import orjson
@@ -79,12 +78,12 @@ class CheckProgress:
 
 def check_bar() -> ProgressBar:
     """A progress bar for CheckProgress, with the time left."""
-    return ProgressBar("URLs checked", _bar_state)
 
+    def state(progress: CheckProgress) -> BarState:
+        left = "" if progress.seconds_left is None else f"{duration_of(progress.seconds_left)} left"
+        return BarState(progress.done, progress.total, left)
 
-def _bar_state(progress: CheckProgress) -> BarState:
-    left = "" if progress.seconds_left is None else f"{duration_of(progress.seconds_left)} left"
-    return BarState(progress.done, progress.total, left)
+    return ProgressBar("URLs checked", state)
 
 
 @attrs.frozen
@@ -281,28 +280,23 @@ class UrlChecks(Check):
             if not check.robots_allowed:
                 self._disallowed += 1
                 self._codes[check.url] = ()  # search engines cannot see what it is, either: U12 reports it
-            elif check.not_checked is None:
-                self._keep_result(check)
-            elif check.status is None:
-                self._reasons[f"not checked: {check.not_checked}"] += 1
-            else:
-                self._keep_result(check)
+                continue
+            if check.not_checked is not None:
+                what = "" if check.status is None else f" for {', '.join(_CONTENT_CODES)}"
+                self._reasons[f"not checked{what}: {check.not_checked}"] += 1
+                if check.status is None:
+                    continue
                 self._undecodable.add(check.url)
-                self._reasons[f"not checked for {', '.join(_CONTENT_CODES)}: {check.not_checked}"] += 1
-
-    def _keep_result(self, check: UrlCheck) -> None:
-        self._codes[check.url] = codes = check.codes
-        self._statuses[check.status] += 1
-        if codes:
-            self._faulty.append(check)
+            self._codes[check.url] = codes = check.codes
+            self._statuses[check.status] += 1
+            if codes:
+                self._faulty.append(check)
 
     def on_end(self, findings: Findings) -> None:
-        """Reports the problems at the places that list the URLs."""
         for check in sorted(self._faulty, key=lambda each: (each.sitemap or "", each.line or 0, each.url)):
+            at: Any = {"sitemap": check.sitemap, "line": check.line, "field": "loc", "raw": check.url}
             for code in check.codes:
-                findings.report(
-                    code, check.message(code), sitemap=check.sitemap, line=check.line, field="loc", raw=check.url
-                )
+                findings.report(code, check.message(code), **at)
         self.notes += self._final_notes()
         known = {code for code in PAGE_CODES if any(self._is_known(url, code) for url in self._codes)}
         self.unchecked = {code: "no page could be checked" for code in PAGE_CODES if code not in known}
@@ -432,18 +426,14 @@ class CheckWriter:
         self._path = path
         self._adds = crawl_name is not None and path.exists() and path.samefile(crawl_name)
         if self._adds and not is_check_file(os.fspath(path)):
-            raise UsageError(
-                f"{path} is the crawl of another program", keyword="save_checks", remedy="name another file"
-            )
+            what, remedy = f"{path} is the crawl of another program", "name another file"
+            raise UsageError(what, keyword="save_checks", remedy=remedy)
         self.error: str | None = None  # why writing ended early; the check goes on
         self._file: BinaryIO | None = None
         folder = path.parent
         if path.is_dir() or not folder.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
-            raise UsageError(
-                f"{path} cannot be written",
-                keyword="save_checks",
-                remedy="name a file in a folder that you may write to",
-            )
+            what, remedy = f"{path} cannot be written", "name a file in a folder that you may write to"
+            raise UsageError(what, keyword="save_checks", remedy=remedy)
 
     def close(self) -> None:
         if self._file is not None:

@@ -46,8 +46,6 @@ _rank = attrgetter("rank")
 
 @attrs.frozen
 class ListedUrl:
-    """A URL, and where it is listed."""
-
     rank: float
     loc: str
     sitemap: str
@@ -320,7 +318,7 @@ class UrlCheckSummary:
         return "; ".join([*parts, *(f"{count:,} {what}" for count, what in counts if count)])
 
     def lines(self) -> list[str]:
-        """The estimates as lines of text, the greatest share first."""
+        """The estimates, the greatest share first."""
         found = sorted((each for each in self.estimates if each.found), key=lambda each: (-each.share, each.code))
         none = [each for each in self.estimates if not each.found]
         lines = [self._line(each) for each in found]

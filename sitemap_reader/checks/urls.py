@@ -1,6 +1,6 @@
 """Checks of single URLs: session parameters (U09), files (U13), private hosts (U14), robots.txt (U12).
 
-U12 asks Protego, which is slow for a robots.txt with many rules: it has a time budget and samples the rest.
+For U12 Protego is slow where a robots.txt has many rules: the check has a time budget, and samples the rest.
 """
 
 from __future__ import annotations
@@ -85,7 +85,6 @@ class PrivateHosts(Check):
         self._allowed_hosts = allowed_hosts
 
     def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
-        """Checks each origin once."""
         for origin, places in batch.origins:
             name = host(f"{origin}/")
             if _is_private(name) and name not in self._allowed_hosts:
@@ -137,15 +136,12 @@ class _HostRules:
         if self._has_suspect_prefix(loc):
             return True
         head, escape, _ = loc.partition("%")
-        if not escape or not ("/." in loc or "%2" in loc or self._may_begin_one(head)):
+        index = bisect_left(self._suspects, head)
+        begins_one = index < len(self._suspects) and self._suspects[index].startswith(head)
+        if not escape or not ("/." in loc or "%2" in loc or begins_one):
             return False
         plain = unquote(loc)
         return self._has_suspect_prefix(plain) or "/." in plain  # escaped dots may lead to another path
-
-    def _may_begin_one(self, head: str) -> bool:
-        """Whether a prefix begins with these characters."""
-        index = bisect_left(self._suspects, head)
-        return index < len(self._suspects) and self._suspects[index].startswith(head)
 
     def _has_suspect_prefix(self, loc: str) -> bool:
         # No prefix begins with another one, so only the last prefix that sorts before the URL can match.
@@ -162,7 +158,7 @@ class _DeferredUrls:
     _step: int = 1
 
     def add(self, origin: str, batch: UrlBatch, places: Sequence[int]) -> None:
-        """Adds URLs; halves the sample when it becomes too large."""
+        """Halves the sample when it becomes too large."""
         first = -self.urls % self._step
         self.urls += len(places)
         self.sample += [(origin, location_of(batch, index)) for index in places[first :: self._step]]
@@ -193,7 +189,6 @@ class DisallowedUrls(Check):
         self._out_of_time, self._unknown = _DeferredUrls(), _DeferredUrls()
 
     def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
-        """Checks URLs that may be disallowed, within the time budget."""
         for origin, places in batch.origins:
             self._urls += len(places)
             host = self._host(origin)

@@ -1,7 +1,7 @@
-"""The charts of an audit: an AuditResult in, Figures of a bounded number of bars out; Figures in, SVG out.
+"""The charts of an audit: Figures of a bounded number of bars, and their SVG by Altair and vl-convert.
 
-Draws with Altair and vl-convert, which are imported on first use. The SVG is rebuilt from known elements and attributes
-only, with classes in place of colours: the page's style sheet sets them for light, dark and print.
+The SVG is rebuilt from known elements and attributes only, with classes in place of colours: the page's style sheet
+sets them for light, dark and print.
 """
 
 from __future__ import annotations
@@ -70,17 +70,11 @@ class Figure:
 
 def figures(result: AuditResult) -> tuple[Figure, ...]:
     """The figures that are not empty."""
-    drawn = (
-        _months(result),
-        _times(result.sitemaps),
-        _most_frequent(result, "sections"),
-        _most_frequent(result, "formats"),
-    )
-    return tuple(figure for figure in drawn if figure.total)
+    frequent = (_most_frequent(result, group) for group in _TITLES)
+    return tuple(figure for figure in (_months(result), _times(result.sitemaps), *frequent) if figure.total)
 
 
 def width_in_bars(bars: Iterable[Bar]) -> int:
-    """The width of vertical bars with their gaps, in bars."""
     return sum(GAP_WIDTH_UNITS if bar.count is None else 1 for bar in bars)
 
 
@@ -210,7 +204,11 @@ def _svg(altair: Any, vl_convert: Any, figure: Figure) -> Html:
     chart = chart.configure(background="transparent", padding=5).configure_view(stroke=None)
     # Validation would take a third of the time; Altair validates the parts of a chart when they are built.
     version = altair.SCHEMA_VERSION.rpartition(".")[0]  # v6.4: Altair's own, where vl-convert has newer ones too
-    return sanitise_svg(vl_convert.vegalite_to_svg(chart.to_dict(validate=False), vl_version=version), _summary(figure))
+    svg = vl_convert.vegalite_to_svg(chart.to_dict(validate=False), vl_version=version)
+    # For screen readers; the table below it has all numbers.
+    most = max(figure.bars, key=lambda bar: bar.count or 0)
+    summary = f"{figure.title}: a bar chart; {most.count or 0:,} of {figure.total:,} are {printable(most.name)}."
+    return sanitise_svg(svg, summary)
 
 
 def _vertical(altair: Any, figure: Figure) -> Any:
@@ -278,7 +276,6 @@ def _labelled_positions(figure: Figure) -> set[int]:
 
 
 def _horizontal(altair: Any, figure: Figure) -> Any:
-    """Horizontal bars with names at the left and numbers at their ends."""
     rows = [{"place": place, "count": bar.count, "text": f"{bar.count:,}"} for place, bar in enumerate(figure.bars)]
     # JSON is a literal in a Vega expression, too, so a name from a site can only be text there.
     names = orjson.dumps([shorten(printable(bar.name), LABEL_CHARS) for bar in figure.bars]).decode()
@@ -315,12 +312,6 @@ def _abbreviated(count: int | None) -> str:
     if not count:
         return ""
     return f"{count:,}" if count < 10_000 else f"{count / 1_000:,.0f}k" if count < 1_000_000 else f"{count / 1e6:,.1f}M"
-
-
-def _summary(figure: Figure) -> str:
-    """The chart in a sentence for screen readers; the table below it has all numbers."""
-    most = max(figure.bars, key=lambda bar: bar.count or 0)
-    return f"{figure.title}: a bar chart; {most.count or 0:,} of {figure.total:,} are {printable(most.name)}."
 
 
 # --- SVG ---

@@ -1,4 +1,4 @@
-"""Builds HTML: names, text and attributes in, escaped markup out; and a self-contained document, which loads nothing.
+"""Builds HTML: elements with escaped text and attributes; and a self-contained document, which loads nothing.
 
 Text that a site wrote can neither open a tag nor change the writing direction around it, and invisible characters in it
 are shown by their numbers. The Content-Security-Policy of a document permits only its own style and script, by their
@@ -48,7 +48,6 @@ def element(name: str, /, *inside: str | None, **attributes: str | bool | None) 
 
 
 def join(*inside: str | None) -> Html:
-    """The parts in a row; None is left out."""
     return Html("".join(each if isinstance(each, Html) else text(each) for each in inside if each is not None))
 
 
@@ -180,7 +179,6 @@ def labelled_count(name: str, count: int | None, css_class: str | None = None) -
 
 
 def notes_section(notes: Sequence[str]) -> Html | None:
-    """The notes as a list under a heading; None without any."""
     if not notes:
         return None
     items = element("ul", *(element("li", site_text(note)) for note in notes))

@@ -1,8 +1,4 @@
-"""Renders the result of an audit as a self-contained HTML page, or as a short fragment for a notebook.
-
-A page has an overview, a card for each finding with samples and explain()'s texts, filters above them, and the sitemap
-tree and the figures as tables of a bounded number of rows, which state what is left out.
-"""
+"""Renders the result of an audit as a self-contained HTML page, or as a short fragment for a notebook."""
 
 from __future__ import annotations
 
@@ -39,7 +35,7 @@ from .elements import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from ...client.sitemap_tree import TreeRow
     from ...model.problems import Problem, Severity
@@ -66,7 +62,7 @@ def render_page(result: AuditResult, occurrences: Sequence[Occurrence] = (), fil
     figures = figures_part(result)
     main = element(
         "main",
-        _head(result, _contents(has_figures=figures is not None)),
+        _head(result, ["findings", "sitemaps"] + ["figures"] * (figures is not None)),
         _score(result),
         overview(result),
         _url_checks(result),
@@ -84,13 +80,11 @@ def render_page(result: AuditResult, occurrences: Sequence[Occurrence] = (), fil
 def render_fragment(result: AuditResult) -> str:
     """A short report to embed in another page: no script, and styles for its own elements only."""
     title = element("p", element("strong", "Sitemap audit"), " of ", link(result.name), ", as of ", _time(result))
-    return _fragment(
-        result, title, element("style", resource(__package__, "fragment.css")), more_in="to_html() has all"
-    )
+    style = element("style", resource(__package__, "fragment.css"))
+    return _fragment(result, title, style, more_in="to_html() has all")
 
 
 def render_several(results: Sequence[AuditResult], headline: str) -> str:
-    """Short reports one after the other behind a list of their targets, as an HTML document."""
     rows = [
         element("li", element("a", result.name, href=f"#target-{number}"), f": {result.headline}")
         for number, result in enumerate(results, 1)
@@ -130,7 +124,9 @@ def _fragment(result: AuditResult, *head: Html, more_in: str) -> Html:
 # --- summary and notes ---
 
 
-def _head(result: AuditResult, contents: Html) -> Html:
+def _head(result: AuditResult, parts: list[str]) -> Html:
+    links = [element("a", name.capitalize(), href=f"#{name}") for name in parts]
+    contents = element("nav", *links, aria_label="Parts of this page")
     return element(
         "header",
         element("div", element("p", "Sitemap audit", class_="eyebrow"), contents, class_="bar"),
@@ -165,7 +161,6 @@ def _time(result: AuditResult) -> Html:
 
 
 def _score(result: AuditResult) -> Html:
-    """Problems by severity, and the numbers of URLs and sitemaps, in one row."""
     problems = [
         (mark(severity, WORDS[severity][result.count(severity) != 1]), result.count(severity), severity)
         for severity in SEVERITIES
@@ -186,14 +181,7 @@ def _score(result: AuditResult) -> Html:
     )
 
 
-def _contents(*, has_figures: bool) -> Html:
-    names = ["findings", "sitemaps"] + ["figures"] * has_figures
-    links = [element("a", name.capitalize(), href=f"#{name}") for name in names]
-    return element("nav", *links, aria_label="Parts of this page")
-
-
 def _item(finding: Finding) -> Html:
-    """A finding with one sample, and how to fix it."""
     sample = next(iter(finding.samples), None)
     where = None if sample is None else element("p", place(sample), ": ", words(sample), class_="sample")
     title = element("strong", sentence(finding.title))
@@ -279,7 +267,6 @@ def sitemaps(result: AuditResult) -> int:
 
 
 def mark(severity: Severity, word: str | None = None) -> Html:
-    """A shape and a word for a severity."""
     shape = element("span", _SHAPES[severity], class_="shape", aria_hidden="true")
     return element("span", shape, " ", word or WORDS[severity][0], class_=f"severity {severity}")
 
@@ -296,7 +283,6 @@ def place(sample: Problem) -> Html:
 
 
 def words(sample: Problem) -> Html:
-    """The URL and the message of a sample, and the text at fault unless these have it."""
     text = with_url(sample.message, sample.url)
     message = element("span", site_text(text), class_="message")
     if not sample.raw or sample.raw in text:
@@ -306,7 +292,6 @@ def words(sample: Problem) -> Html:
 
 
 def sentence(title: str) -> str:
-    """A title as a heading: with a capital at its start."""
     return title[:1].upper() + title[1:]
 
 
@@ -464,10 +449,18 @@ def sitemaps_part(result: AuditResult) -> Html:
         return element("section", title, element("p", none, class_="nothing"), id="sitemaps")
     shown = _chosen(result.sitemaps)
     unread = _UNKNOWN_MARK if result.complete is None else _MARKS["unread"]
-    rows = [_row(row, root, unread) for row, root in _with_roots(shown)]
+    rows, root = [], ""
+    for row in shown:
+        root = row.url if row.depth == 0 else root
+        rows.append(_row(row, root, unread))
     hint = element("p", "The table scrolls sideways.", class_="hint")
     box = scrolling_table("The sitemaps, each below the one that lists it", _COLUMNS, rows)
-    return element("section", title, hint, box, _left_out(len(result.sitemaps), len(shown)), id="sitemaps")
+    left_out = None
+    if more := len(result.sitemaps) - len(shown):
+        of_all = f"{more:,} of {count_of(len(result.sitemaps), 'sitemap')} are not shown: "
+        which = "indexes, incomplete sitemaps and those with problems came first. The JSON report has all."
+        left_out = element("p", of_all + which, class_="more")
+    return element("section", title, hint, box, left_out, id="sitemaps")
 
 
 def _chosen(rows: Sequence[TreeRow]) -> list[TreeRow]:
@@ -481,25 +474,6 @@ def _chosen(rows: Sequence[TreeRow]) -> list[TreeRow]:
         return not lists, row.complete != "no", not row.problems, place
 
     return [rows[place] for place in sorted(sorted(range(len(rows)), key=rank)[:MAX_ROWS])]
-
-
-def _left_out(all_rows: int, shown: int) -> Html | None:
-    if all_rows == shown:
-        return None
-    return element(
-        "p",
-        f"{all_rows - shown:,} of {count_of(all_rows, 'sitemap')} are not shown: "
-        "indexes, incomplete sitemaps and those with problems came first. The JSON report has all.",
-        class_="more",
-    )
-
-
-def _with_roots(rows: Sequence[TreeRow]) -> Iterator[tuple[TreeRow, str]]:
-    """Each row with the URL of the root of its tree."""
-    root = ""
-    for row in rows:
-        root = row.url if row.depth == 0 else root
-        yield row, root
 
 
 def _row(row: TreeRow, root: str, unread: tuple[str, str]) -> list[Html]:
@@ -549,13 +523,10 @@ def _count_text(count: int | None) -> str:
 
 def _date(lastmod: str | None, precision: str | None) -> Html | str:
     """A lastmod as it was stated; day and time may stand on two lines."""
-    if lastmod is None:
-        return _NONE
-    if precision is None or precision not in get_args(Precision):
-        return site_text(lastmod)
-    day, *time = (
-        element("span", site_text(part), class_="moment") for part in as_stated(lastmod, precision).split("T", 1)
-    )
+    if lastmod is None or precision is None or precision not in get_args(Precision):
+        return _NONE if lastmod is None else site_text(lastmod)
+    parts = as_stated(lastmod, precision).split("T", 1)
+    day, *time = (element("span", site_text(part), class_="moment") for part in parts)
     return join(day, *(join(" ", each) for each in time))
 
 
@@ -581,8 +552,7 @@ def figures_part(result: AuditResult) -> Html | None:
     shown = figures(result)
     if not shown:
         return None
-    drawn = draw(shown)
-    charts: Sequence[Html | None] = drawn or [None] * len(shown)
+    charts: Sequence[Html | None] = draw(shown) or [None] * len(shown)
     parts = [_figure(figure, chart) for figure, chart in zip(shown, charts, strict=True)]
     grid = element("div", *parts, class_="figures")
     return element("section", element("h2", "Figures"), grid, _slowest(result), id="figures")
@@ -625,9 +595,6 @@ def _slowest(result: AuditResult) -> Html | None:
     title = f"The {MAX_SLOWEST} slowest sitemaps" if len(pairs) == MAX_SLOWEST else "Sitemaps, the slowest first"
     box = scrolling_table(title, (("Sitemap", False), ("Seconds", True)), rows)
     return element("details", element("summary", title), box, class_="slowest")
-
-
-# --- tables ---
 
 
 def _number(inside: str) -> Html:
