@@ -62,12 +62,9 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class ComparisonSources:
-    """What an audit compares with: a crawl file; an earlier dump or a state, and the crawl file of its time.
+    """What an audit compares with: a crawl file; an earlier dump or a state, and the crawl file of its time."""
 
-    `given` has all keywords of ComparisonOptions.
-    """
-
-    given: ComparisonOptions
+    given: ComparisonOptions  # all of them
 
     def validate(self, selected: Iterable[str] = ()) -> None:
         """Raises UsageError for sources that exclude each other, and for selected codes whose source is missing."""
@@ -218,10 +215,9 @@ class AuditFilter:
 
 @attrs.define
 class DumpItems:
-    """Converts the lines of a dump to the items of a crawl: items(), then end().
+    """Converts the lines of a dump to the items of a crawl: items(), then end(), which adds the problems of records.
 
-    A dump with outcomes has a line for each problem. A dump of URLs alone has the problems in its records: end() adds
-    them, and what became of the sitemaps is unknown.
+    A dump with outcomes has a line for each problem; one of URLs alone has them in its records only.
     """
 
     name: str
@@ -561,7 +557,6 @@ class AuditRunner:
     """Runs all checks over what add() receives; report() then returns the Report.
 
     Ages are computed from `as_of`, or else from `fetched()`, the time of the fetch; None if it is unknown.
-    `extra_checks` need more than an AuditContext, of which `rules_of`, `has_headers` and `allowed_hosts` are.
     """
 
     def __init__(

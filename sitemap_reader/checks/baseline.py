@@ -41,19 +41,16 @@ if TYPE_CHECKING:
 
 @attrs.define
 class Baseline:
-    """An earlier dump or state. `sitemaps` and `feeds` are complete once listings() is exhausted.
-
-    `sitemaps` are those that were read, each with the URLs that listed it; those of listings() may be left out. `roots`
-    are those of them that no index lists, empty if unknown. URLs leave `feeds` (feeds and news sitemaps) all the time.
-    """
+    """An earlier dump or state. The sets of documents are complete once listings() is exhausted."""
 
     is_of_target: ClassVar[bool] = False  # whether it has the URLs of the same target, and no others
 
     name: str
     site: str | None
+    # Those that were read -> the URLs that listed them; those of listings() may be left out.
     sitemaps: dict[str, Collection[str]] = attrs.field(factory=dict, init=False)
-    roots: set[str] = attrs.field(factory=set, init=False)
-    feeds: set[str] = attrs.field(factory=set, init=False)
+    roots: set[str] = attrs.field(factory=set, init=False)  # those of them that no index lists; empty if unknown
+    feeds: set[str] = attrs.field(factory=set, init=False)  # and news sitemaps: URLs leave them all the time
 
     def listings(self) -> Generator[UrlRecord, None, None]:
         """All URLs, each with its line in the dump; None in a state. Each call starts from the beginning."""
@@ -71,10 +68,9 @@ class Baseline:
 def open_baseline(
     source: Source, site: str | None = None, *, seeds: str | None = None, must_be_state: bool = False
 ) -> Baseline:
-    """The baseline in a file, or in the result of load() or State().
+    """The baseline in a file, or in the result of load() or State(); UsageError for anything else.
 
-    `site` selects a site of a dump of several by its target; a state names it by its `seeds`. UsageError for anything
-    else, and for a dump with `must_be_state`.
+    `site` selects a site of a dump of several by its target; a state names it by its `seeds`.
     """
     if isinstance(source, Dump) and not must_be_state:
         return DumpBaseline(source.name, None if source.is_of_one_site else site, source)
@@ -135,14 +131,11 @@ class DumpBaseline(Baseline):
 
 @attrs.define
 class StateBaseline(Baseline):
-    """A site of a state: each URL once, in no order. A state does not record news.
-
-    `state` is a file, which is open until listings() is exhausted, or a State that stays open.
-    """
+    """A site of a state: each URL once, in no order. A state does not record news."""
 
     is_of_target = True
 
-    state: str | State
+    state: str | State  # a file is open until listings() is exhausted
 
     def listings(self) -> Generator[UrlRecord, None, None]:
         with State(self.state) if isinstance(self.state, str) else nullcontext(self.state) as state:

@@ -152,8 +152,7 @@ def to_junit(
 ) -> str:
     """A test suite with a test case for each rule: failed if it has new findings of the severities in `failing`.
 
-    Other findings are the output of a test case that passed. Valid by Jenkins' junit-10.xsd, but for the attributes
-    `file` and `line` of test cases, which GitLab and some reporters read: they occur only where `file_of` has a file.
+    Valid by Jenkins' junit-10.xsd, but for the attributes `file` and `line` of test cases, which GitLab reads.
     """
     by_code = _by_code(_ranked(result, occurrences))
     found = {finding.code for finding in result.findings}
@@ -224,10 +223,9 @@ def to_markdown(
     samples: int = 5,
     max_bytes: int = MAX_MARKDOWN_BYTES,
 ) -> str:
-    """The headline, a table of the findings, and each finding with its first occurrences, as GitHub's Markdown.
+    """The headline, a table of the findings, and each finding that fits into `max_bytes` with its first occurrences.
 
-    Text of a site stands in code only, where it is no markup, link or mention. Findings that do not fit into
-    `max_bytes` are left out, which the last line states.
+    Text of a site stands in code only, where it is no markup, link or mention.
     """
     by_code = _by_code(_ranked(result, occurrences))
     head = _head(result)
@@ -305,11 +303,7 @@ def to_sarif(
     *,
     max_results: int = MAX_RESULTS,
 ) -> str:
-    """A log with one run: rules, results, and what could not be read.
-
-    The file of a result is relative to the root of the repository. Of a URL that is no such file it is host and path,
-    as GitHub refuses a whole upload for one artifact with the scheme https.
-    """
+    """A log with one run: rules, results, and what could not be read."""
     found = _ranked(result, occurrences, max_results)
     codes = [code for code in CATALOGUE if code in {each.code for each in found} or code in result.rules]
     indexes = {code: index for index, code in enumerate(codes)}
@@ -377,7 +371,8 @@ def _result(found: Occurrence, rule_index: int, repeat: int, file_of: FileOf) ->
 
 def _location(found: Occurrence, file: str | None) -> Json:
     document = found.sitemap or found.url or "-"
-    # A URL without its scheme is a relative reference: no colon is left that could end a scheme.
+    # GitHub refuses a whole upload for one artifact with the scheme https. A URL without its scheme is a relative
+    # reference: no colon is left that could end a scheme.
     host_and_path = quote(shown(document).partition("://")[2] or shown(document), safe="/%?=&~+,;@!$()*'")
     artifact = {"uri": quote(shown(file)), "uriBaseId": _ROOT} if file else {"uri": host_and_path}
     physical: Json = {"artifactLocation": artifact}

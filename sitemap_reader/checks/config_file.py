@@ -115,10 +115,7 @@ def read_config_file(path: str | os.PathLike[str]) -> ConfigFile:
 
 
 def find_config(folder: Path) -> tuple[Path | None, list[Path]]:
-    """The nearest config file of a folder, and files that were left out, as other users may have put them there.
-
-    Parents are searched only inside a repository, up to its root: what lies above belongs to something else.
-    """
+    """The nearest config file of a folder, and files that were left out, as other users may have put them there."""
     left_out: list[Path] = []
     for each in _searched(folder):
         for file in (each / FILE_NAME, each / PYPROJECT):
@@ -136,7 +133,7 @@ def config_of(path: str | None) -> tuple[Path | None, list[Path]]:
 
 
 def _searched(folder: Path) -> list[Path]:
-    """The folder, and those above it up to the root of its repository."""
+    """The folder, and those above it up to the root of its repository: what lies above belongs to something else."""
     try:
         folder = folder.absolute()
     except OSError:  # the working folder was removed

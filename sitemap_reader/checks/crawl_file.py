@@ -75,16 +75,13 @@ SHARED_FIELDS = ("status", "noindex", "robots", "robots_header", "reason", "cont
 
 @attrs.frozen
 class Columns:
-    """The columns of each field by preference, as indexes into a row; `fields` are those with a column.
-
-    `shared` returns the raw values of SHARED_FIELDS in a row; `cache` maps them to their parsed values.
-    """
+    """The columns of each field by preference, as indexes into a row; `fields` are those with a column."""
 
     names: tuple[str, ...]
     places: dict[str, tuple[int, ...]]
     fields: frozenset[str]
-    shared: Callable[[Sequence[Any]], Any]
-    cache: dict[Any, Any] = attrs.field(factory=dict)
+    shared: Callable[[Sequence[Any]], Any]  # returns the raw values of SHARED_FIELDS in a row
+    cache: dict[Any, Any] = attrs.field(factory=dict)  # these -> their parsed values
 
     def text(self, field: str, values: Sequence[Any]) -> str:
         """The first value that is not empty among the columns of a field; empty if there is none."""
@@ -246,37 +243,27 @@ HEADER_LINES = 5
 
 @attrs.frozen
 class CrawledPage:
-    """A row of a crawl file. `line` is the first of its record; URLs are normalised like those of records.
-
-    `status` is None if the page was not fetched, or there is no column. `canonical` is None if there is none, and the
-    URL itself if it is only written differently. `indexable` is False for other content than HTML, and where the
-    crawler states that the page cannot be indexed. `hash` is the crawler's hash of the content. `soft_404`: it is an
-    error page with a status of 200. `error` is why there was no response, where that is a fault of the page.
-    """
+    """A row of a crawl file. `line` is the first of its record; URLs are normalised like those of records."""
 
     line: int
     url: str
-    status: int | None = None
-    canonical: str | None = None
+    status: int | None = None  # None: it was not fetched, or there is no column
+    canonical: str | None = None  # the URL itself if it is only written differently
     noindex: bool = False
-    hash: str | None = None
-    indexable: bool = True
-    soft_404: bool = False
-    error: str | None = None
+    hash: str | None = None  # the crawler's, of the content
+    indexable: bool = True  # False for other content than HTML, and where the crawler states that it cannot be indexed
+    soft_404: bool = False  # an error page with a status of 200
+    error: str | None = None  # why there was no response, where that is a fault of the page
 
 
 @attrs.define
 class CrawlFile:
-    """A crawl file on disk; iterating over it yields its rows, each time from the beginning.
-
-    After the last row: `fields` are those with a column; `unusable` is the number of rows that were skipped, as they
-    have no URL of a page; `first_unusable` is the line of the first of them.
-    """
+    """A crawl file on disk; iterating over it yields its rows, each time from the beginning, and sets its counts."""
 
     name: str
-    fields: set[str] = attrs.field(factory=set)
-    unusable: int = 0
-    first_unusable: int | None = None
+    fields: set[str] = attrs.field(factory=set)  # those with a column
+    unusable: int = 0  # rows that were skipped, as they have no URL of a page
+    first_unusable: int | None = None  # the line of the first of them
 
     def __iter__(self) -> Iterator[CrawledPage]:
         self.fields, self.unusable, self.first_unusable = set(), 0, None
@@ -378,10 +365,7 @@ _FOUND = 302  # a redirect of unknown kind
 
 
 def resolved_canonical(text: str, url: str, base: str | None = None) -> str | None:
-    """A canonical URL as a page writes it, absolute; the page's own if it is only written differently.
-
-    `base` is the URL of the page's `<base>`, as written.
-    """
+    """A canonical URL, absolute; the page's own if it is only written differently. `base`: of `<base>`, as written."""
     base = clean_url(base, url).url if base else None
     canonical = text if text == url or is_clean(text) else clean_url(text, base or url).url
     if canonical is None or canonical == url:
@@ -517,10 +501,7 @@ def _table_records(first: list[str], lines: Lines, name: str) -> Iterator[tuple[
 
 
 def _header(first: list[str], name: str) -> tuple[int, str, list[str]]:
-    """The number of lines above the header, the delimiter, and the names: the reading with the most columns.
-
-    UsageError if no line has a column of URLs.
-    """
+    """The number of lines above the header, the delimiter, and the names: the reading with the most columns."""
     readings = []
     for above, line in enumerate(first):
         for delimiter in DELIMITERS:

@@ -43,14 +43,11 @@ _BITS = 3  # for the index of a precision
 
 
 class FormerLastmods:
-    """The lastmods that pages had, by key, some 64 bits each; all that are stated, if several sitemaps list a page.
-
-    A lastmod is the period that it states: `2026-11-01` and `2026-11-01T10:00Z` do not differ.
-    """
+    """The lastmods that pages had, by key, some 64 bits each: periods, so that 2026-11-01 is 2026-11-01T10:00Z, too."""
 
     def __init__(self) -> None:
         self._first: dict[int, int] = {}
-        self._more: dict[int, set[int]] = {}
+        self._more: dict[int, set[int]] = {}  # if several sitemaps list a page
 
     def __contains__(self, key: object) -> bool:
         return key in self._first
@@ -127,11 +124,6 @@ _ABSENT = _PageFaults()
 
 
 class CrawlCheck(WholeSiteCheck):
-    """C01 to C08.
-
-    A file of checked URLs has a sample of those that sitemaps list: C05 and C06 are not reported from it.
-    """
-
     codes: ClassVar[tuple[str, ...]] = (*PAGE_CODES, "C05", "C06")
 
     def __init__(self, file: CrawlFile) -> None:
@@ -144,7 +136,7 @@ class CrawlCheck(WholeSiteCheck):
         self._listed = 0
         self._has_uncrawled = False
         self._uncrawled: dict[str, CountedUrls] = {}  # by sitemap; until a common URL is found
-        self._is_sample = is_check_file(file.name)
+        self._is_sample = is_check_file(file.name)  # of the listed URLs: C05 and C06 are not reported from it
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:

@@ -75,7 +75,7 @@ class _LastmodStats:
 class SitemapLastmods(PerSitemapCheck[_LastmodStats]):
     """The lastmods of a sitemap together (D03, D04, D05, D07), and how far they can be trusted.
 
-    `clock` is the time of the fetch, None if unknown; lastmods after `as_of` are in the future, None: after the fetch.
+    `clock` is the time of the fetch, None if unknown. After `as_of`, by default the fetch, lastmods are in the future.
     """
 
     codes = ("D03", "D04", "D05", "D07")

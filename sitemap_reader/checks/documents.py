@@ -30,10 +30,7 @@ Stats = TypeVar("Stats")
 
 
 class PerSitemapCheck(Check, Generic[Stats]):
-    """Base class of checks that collect statistics of each sitemap while it is read, and check them at its end.
-
-    A dump without outcomes does not state where a sitemap ends: these sitemaps are checked after the last item.
-    """
+    """Base class of checks that collect statistics of each sitemap while it is read, and check them at its end."""
 
     is_by_sitemap = True
 
@@ -50,7 +47,7 @@ class PerSitemapCheck(Check, Generic[Stats]):
             self.check_sitemap(outcome.url or "", stats, outcome, findings)
 
     def on_end(self, findings: Findings) -> None:
-        for sitemap, stats in self.stats.items():
+        for sitemap, stats in self.stats.items():  # a dump without outcomes does not state where a sitemap ends
             self.check_sitemap(sitemap, stats, None, findings)
         self.stats.clear()
 
@@ -59,17 +56,13 @@ INCOMPLETE = "not all sitemaps were read completely"
 
 
 class WholeSiteCheck(Check):
-    """Base class of checks that conclude from what no sitemap lists, or from all URLs together.
-
-    `is_complete` is False if a document was not read completely, `is_filtered` is True if a filter left out URLs.
-    `notes` are sentences on what was not checked, complete after on_end().
-    """
+    """Base class of checks that conclude from what no sitemap lists, or from all URLs together."""
 
     def __init__(self) -> None:
-        self.notes: list[str] = []
+        self.notes: list[str] = []  # sentences on what was not checked, complete after on_end()
         self.unchecked: dict[str, str] = {}
-        self.is_complete = True
-        self.is_filtered = False
+        self.is_complete = True  # each document was read completely
+        self.is_filtered = False  # a filter left out URLs
         self._named: set[str] = set()
         self._read: set[str | None] = set()
 
@@ -84,8 +77,7 @@ class WholeSiteCheck(Check):
         return self.has_all_sitemaps and not self.is_filtered
 
     def on_ref(self, ref: SitemapRef, findings: Findings) -> None:
-        """Remembers a sitemap that an index or robots.txt names: a target may be only one of them."""
-        self._named.add(ref.loc)
+        self._named.add(ref.loc)  # a target may be only one of them
 
     def on_outcome(self, outcome: Outcome, findings: Findings) -> None:
         self._read.add(outcome.url)
@@ -150,20 +142,15 @@ class CountedUrls:
 
 
 class DuplicateUrls(Check):
-    """URLs listed twice in a sitemap (U06) or in several sitemaps (U07).
-
-    `first` maps the key of each URL to the sitemap that listed it first; `repeated` has the keys of URLs listed again;
-    `listings` counts all listings. It runs before checks that need these. URLs that a dump lists without their sitemap
-    have `unnamed` in its place.
-    """
+    """URLs listed twice in a sitemap (U06) or in several (U07). It runs before checks that need its sets."""
 
     codes = ("U06", "U07")
 
     def __init__(self) -> None:
-        self.first: dict[int, str] = {}
-        self.repeated: set[int] = set()
+        self.first: dict[int, str] = {}  # key of a URL -> the sitemap that listed it first
+        self.repeated: set[int] = set()  # keys of URLs listed again
         self.listings = 0
-        self.unnamed: str | None = None
+        self.unnamed: str | None = None  # in place of the sitemap of URLs that a dump lists without one
         self._open: dict[str, _SitemapKeys] = {}
         self._shared: dict[tuple[str, str], CountedUrls] = {}  # of two sitemaps
         self._news_and_feeds: set[str] = set()  # they repeat new URLs of other sitemaps
@@ -310,19 +297,14 @@ def _host_and_port(origin: str) -> tuple[str, str]:
 
 @attrs.frozen
 class AuditContext:
-    """What checks may use beside the items that they receive.
+    """What checks may use beside the items that they receive."""
 
-    Ages are computed from `now`; the `clock` goes on while a site is read. `listings` has seen each batch before other
-    checks. `rules_of` returns the rules of a URL's host, None while unknown; it is None for a dump. `has_headers`
-    returns whether the headers that came for a URL are known. Private addresses in `allowed_hosts` are not reported.
-    """
-
-    now: datetime
-    clock: Callable[[], datetime]
-    listings: DuplicateUrls
-    rules_of: Callable[[str], Rules | None] | None
-    has_headers: Callable[[str], bool]
-    allowed_hosts: Container[str]
+    now: datetime  # from which ages are computed
+    clock: Callable[[], datetime]  # goes on while a site is read
+    listings: DuplicateUrls  # has seen each batch before other checks
+    rules_of: Callable[[str], Rules | None] | None  # of a URL's host, None while unknown; None for a dump
+    has_headers: Callable[[str], bool]  # whether the headers that came for a URL are known
+    allowed_hosts: Container[str]  # private addresses that are not reported
 
 
 # The audit rules of a module: functions that make a check; None where it has nothing to check with.

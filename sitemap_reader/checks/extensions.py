@@ -265,10 +265,9 @@ class HreflangReturnTags(WholeSiteCheck):
     """Pages that do not link back to a page that names them as an alternate (L03).
 
     Usually all pages of a set state the same set: then counting them is enough. Entries are kept in a temporary
-    database, where the links of incomplete sets are compared at the end.
-
-    A sitemap that was not read completely may state the alternates of a page that another lists without any. Where
-    there is one, only pages count whose alternates are in a sitemap that was read completely.
+    database, where the links of incomplete sets are compared at the end. A sitemap that was not read completely may
+    state the alternates of a page that another lists without any: then only pages count that have theirs in one that
+    was.
     """
 
     codes = ("L03",)
@@ -378,17 +377,14 @@ class HreflangReturnTags(WholeSiteCheck):
 def _entries(
     db: sqlite3.Connection, listed: KeysView[int], unlinked: set[int]
 ) -> Iterator[tuple[int, int, int, int, dict[int, int]]]:
-    """The entries with links to other listed pages: block, place in it, keys of set and page, key -> place of links.
-
-    Blocks without any are noted in `unlinked`.
-    """
+    """The entries with links to other listed pages: block, place in it, keys of set and page, key -> place of links."""
     for block, sets, pages, ends, links, own in db.execute("SELECT rowid, sets, pages, ends, links, own FROM block"):
         if block in unlinked:
             continue
         keys, stop = array("q", links), 0
         are_listed = bytes(map(listed.__contains__, keys))
         if sum(are_listed) == own:
-            unlinked.add(block)
+            unlinked.add(block)  # of the next calls
             continue
         entries = zip(array("q", sets), array("q", pages), array("I", ends), strict=True)
         for entry, (pages_key, page, end) in enumerate(entries):

@@ -105,9 +105,8 @@ class Finding:
 class Findings:
     """Collects problems by code and severity: add() or report() each, then ranked().
 
-    With `select` only those codes count; codes in `ignore` never do. Both take codes or their first letters. `samples`
-    is the number of samples kept for each code. `on_occurrence` is called with each problem; `known` are the findings
-    of an earlier audit. The `policy` may change the severity of a problem, or ignore it: `ignored` counts those.
+    With `select` only those codes count; codes in `ignore` never do. Both take codes or their first letters. The
+    `policy` may change the severity of a problem, or ignore it: `ignored` counts those.
     """
 
     def __init__(
@@ -164,10 +163,7 @@ class Findings:
         url: str | None = None,
         count: int = 1,
     ) -> None:
-        """Adds a problem that the audit found; with `count`, so many of them, of which this is the first.
-
-        A message that is expensive to build is a function: it is called only if the problem is kept as a sample.
-        """
+        """Adds a problem that the audit found, or the first of `count`. A `message` is made of a kept one only."""
         if code not in self._codes:
             return
         severity: Severity | None = CATALOGUE[code].severity
@@ -367,10 +363,7 @@ def location_of(batch: UrlBatch, index: int) -> Location:
 
 
 class Check:
-    """Base class of audit rules: each method receives one kind of item, and reports problems to `findings`.
-
-    The runner makes those in the CHECKS of the modules, and calls only the methods that a subclass overrides.
-    """
+    """Base class of audit rules, in the CHECKS of the modules; only methods that a subclass overrides are called."""
 
     codes: ClassVar[tuple[str, ...]]
     unchecked: Mapping[str, str] = MappingProxyType({})  # code -> why it was not checked; complete after on_end()

@@ -152,14 +152,11 @@ class OccurrenceBuffer:
             yield from most_severe(kept, self.limit)
 
 
-_SPOOLED_BYTES = 1 << 20
+_SPOOLED_BYTES = 1 << 20  # from here on on the disk
 
 
 class RowSpool:
-    """Rows in the order of a report: add() each as it is found, then take() all.
-
-    The rows of each code and severity are in a temporary file, on the disk from 1 MiB on.
-    """
+    """Rows in the order of a report: add() each as it is found, then take() all. Keeps them in temporary files."""
 
     def __init__(self) -> None:
         self._files: dict[tuple[str, Severity], SpooledTemporaryFile[bytes]] = {}

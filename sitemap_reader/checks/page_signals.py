@@ -36,24 +36,17 @@ _WORD = re.compile(r"\w+")
 
 @attrs.frozen
 class PageSignals:
-    """What a page states; `words` is None unless it is HTML.
-
-    `heading` is the first h1. `directives` are those of robots metas, `header_directives` those of X-Robots-Tag, as
-    written. `noindex`: one of them forbids indexing. `canonical` is as written, of the Link header or else of the head.
-    `base` is the URL of `<base>` as written, against which `canonical` is resolved; None for one of the Link header
-    (RFC 8288 3.1). `has_whole_head`: the body of HTML has begun. `words` are those of the visible text, with their
-    numbers.
-    """
+    """What a page states, as written."""
 
     title: str | None = None
-    heading: str | None = None
-    directives: str | None = None
-    header_directives: str | None = None
-    noindex: bool = False
-    canonical: str | None = None
-    base: str | None = None
-    has_whole_head: bool = False
-    words: Counter[str] | None = attrs.field(default=None, repr=False)
+    heading: str | None = None  # the first h1
+    directives: str | None = None  # of robots metas
+    header_directives: str | None = None  # of X-Robots-Tag
+    noindex: bool = False  # one of them forbids indexing
+    canonical: str | None = None  # of the Link header, or else of the head
+    base: str | None = None  # of `<base>`, for `canonical`; None for one of the Link header (RFC 8288 3.1)
+    has_whole_head: bool = False  # the body of HTML has begun
+    words: Counter[str] | None = attrs.field(default=None, repr=False)  # of the visible text; None unless it is HTML
 
 
 def require_selectolax() -> None:

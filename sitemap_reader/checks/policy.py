@@ -47,17 +47,13 @@ _SHARE = re.compile(r"(\d{1,3}(?:\.\d{1,6})?) ?%")
 
 @attrs.frozen(cache_hash=True)
 class Ignore:
-    """Problems that are not reported: of these codes, or beginnings of codes, where both URLs match.
-
-    `urls` is matched with the listed URL, or with that of the document if the problem is not of one URL; `sitemaps` is
-    matched with that of the document. Without patterns all match. `expires` is the last day on which it applies.
-    """
+    """Problems that are not reported: of these codes, or beginnings of codes, where both URLs match."""
 
     codes: tuple[str, ...]
     reason: str
-    urls: Patterns = attrs.field(factory=Patterns)
-    sitemaps: Patterns = attrs.field(factory=Patterns)
-    expires: date | None = None
+    urls: Patterns = attrs.field(factory=Patterns)  # of the listed URL, or of the document if it is not of one URL
+    sitemaps: Patterns = attrs.field(factory=Patterns)  # of the document
+    expires: date | None = None  # the last day on which it applies
 
     def names(self, code: str) -> bool:
         return not self.codes or code.startswith(self.codes)
@@ -209,8 +205,7 @@ def make_policy(
 ) -> tuple[Policy, list[Fault], list[Fault]]:
     """The Policy of the valid settings of a file, what is wrong with others, and the ignores that have expired.
 
-    An ignore expires after its day has ended: `today`, by default that of UTC, is later. The patterns of a file that
-    is not trusted are LimitedPatterns.
+    `today` is by default that of UTC. The patterns of a file that is not trusted are LimitedPatterns.
     """
     reader = _TableReader(file.settings.get(AUDIT, {}), str if is_trusted else LimitedPattern)
     numbered = dict(reader.ignores())

@@ -23,16 +23,13 @@ _WIDTH = 80
 
 @attrs.frozen
 class Example:
-    """A part of a file with the problem, and the line that is reported; `file` is a path in the repository.
-
-    `note` describes the file, such as the name of the test in it that gives the line.
-    """
+    """A part of a file with the problem, and the line that is reported."""
 
     snippet: str
-    file: str
+    file: str  # a path in the repository
     line: str
     language: str = ""
-    note: str = ""
+    note: str = ""  # on the file, such as the name of the test in it that gives the line
 
 
 @attrs.frozen

@@ -88,17 +88,12 @@ def check_bar() -> ProgressBar:
 
 @attrs.frozen
 class UrlCheck:
-    """The result for one URL, in the order of its JSON line; None where it is unknown or does not apply.
-
-    `robots_allowed`: robots.txt permits the request. `fetch_error` is why the page did not respond, `not_checked` why
-    its status, or with a status its content, is not known for another reason. `redirect_url` is the first target,
-    `final_url` and `final_status` the end of the redirects. `hash` is that of a whole HTML page.
-    """
+    """The result for one URL, in the order of its JSON line; None where it is unknown or does not apply."""
 
     url: str
     status: int | None = None
-    redirect_url: str | None = None
-    final_url: str | None = None
+    redirect_url: str | None = None  # the first target
+    final_url: str | None = None  # the end of the redirects
     final_status: int | None = None
     content_type: str | None = None
     canonical: str | None = None
@@ -108,11 +103,11 @@ class UrlCheck:
     robots_allowed: bool = True
     soft_404: bool = False
     title: str | None = None
-    hash: str | None = None
+    hash: str | None = None  # of a whole HTML page
     body_bytes: int | None = None
     seconds: float | None = None
-    fetch_error: str | None = None
-    not_checked: str | None = None
+    fetch_error: str | None = None  # why the page did not respond
+    not_checked: str | None = None  # why its status, or with a status its content, is not known for another reason
     checked_at: str | None = None
     sitemap: str | None = None
     line: int | None = None
@@ -162,10 +157,7 @@ _MESSAGES: dict[str, Callable[[UrlCheck], str]] = {
 
 
 class UrlChecks(Check):
-    """Collects the sample while sitemaps are read; then run() checks it, and on_end() reports the problems.
-
-    What `crawl` has is not requested again. `notes` and summary() are complete after run().
-    """
+    """Collects the sample while sitemaps are read; then run() checks what `crawl` lacks; on_end() reports problems."""
 
     codes: ClassVar[tuple[str, ...]] = PAGE_CODES
 
@@ -197,10 +189,7 @@ class UrlChecks(Check):
         fetch: Callable[[Sequence[str], Callable[[], None]], Iterable[PageResponse]],
         on_progress: Callable[[CheckProgress], None],
     ) -> None:
-        """Checks the sample; an exception of `fetch` ends it, and what is known by then counts.
-
-        `fetch` gets the URLs, and a function to call while it waits.
-        """
+        """Checks the sample; `fetch` gets the URLs, and a function to call while it waits. Its exceptions end it."""
         self._strata = self._sample.draw()
         self._listed = {url.loc: url for stratum in self._strata for url in stratum.urls}
         urls = [*self._without_known(sorted(self._listed.values(), key=lambda url: url.rank))]
@@ -353,8 +342,8 @@ class UrlChecks(Check):
 class _Soft404s:
     """Judges which pages are soft 404s, by their titles and by the answer of each host for a path that does not exist.
 
-    A page waits for that answer. One that is the same as it is returned at the end only: if most pages of a host are,
-    they are drawn by a script from one HTML file, and what they show is unknown.
+    A page that is as this answer waits for the end: if most pages of a host are, a script draws them from one HTML
+    file, and what they show is unknown.
     """
 
     def __init__(self) -> None:
@@ -416,10 +405,7 @@ class _Soft404s:
 
 
 class CheckWriter:
-    """Writes each result to a file when it is known: write(), and close() at the end.
-
-    A file of another run is replaced when the first result comes; if it is the crawl file, results are added to it.
-    """
+    """Writes each result to a file, which it replaces when the first one comes; to the crawl file, it adds them."""
 
     def __init__(self, path: Path, crawl_name: str | None = None) -> None:
         """UsageError for a file that cannot be written, and for the crawl file of another program."""

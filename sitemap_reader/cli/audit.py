@@ -172,15 +172,12 @@ _REPORT_ENDINGS = ".sarif, .xml, .md, .html, .json or .txt; --findings takes .cs
 
 @attrs.frozen
 class Shown:
-    """What a report shows beside its findings. `failing`: the severities that make the command fail.
-
-    `file_of` is the file of a URL in the repository; `file` has the occurrences that an HTML page lacks.
-    """
+    """What a report shows beside its findings."""
 
     occurrences: list[Occurrence]
-    failing: tuple[Severity, ...]
+    failing: tuple[Severity, ...]  # the severities that make the command fail
     file_of: FileOf = no_file
-    file: str | None = None
+    file: str | None = None  # has the occurrences that an HTML page lacks
     screen: Screen = FILE
 
 
@@ -205,23 +202,19 @@ _KEPT_ROWS = {
 
 @attrs.define
 class AuditOutputs:
-    """The open outputs: the format and the stream of each report, and the sinks of rows.
+    """The open outputs: the format and the stream of each report, and the sinks of rows."""
 
-    `main` is that of -o. `site` is the target that is read; rows name it if there are several (`names_sites`).
-    `_beside` is the sink of a file for what an HTML page lacks, called `_file`.
-    """
-
-    main: Outputs
+    main: Outputs  # of -o
     reports: list[tuple[str, Outputs]]
     sinks: list[Sink]
     _output: str | None
     _kept: OccurrenceBuffer
-    _file: str | None = None
-    _beside: Sink | None = None
+    _file: str | None = None  # for what an HTML page lacks
+    _beside: Sink | None = None  # its sink
     _found: int = 0
     _rows: RowSpool = attrs.field(factory=RowSpool)
-    site: str = ""
-    names_sites: bool = False
+    site: str = ""  # the target that is read
+    names_sites: bool = False  # rows have it
 
     @property
     def on_occurrence(self) -> Callable[[Occurrence], None] | None:
@@ -287,10 +280,7 @@ def open_audit_outputs(
 def _open_rows(
     to: OutputOptions, format: str, findings: str | None, page: str | None, fields: Fields, kept: OccurrenceBuffer
 ) -> Iterator[AuditOutputs]:
-    """Opens -o and --findings; an HTML page has a file of its name beside it, unless --findings names one.
-
-    `fields` are the columns of rows; a JSON line has the whole object.
-    """
+    """Opens -o and --findings; an HTML page has a file of its name beside it, unless --findings names one."""
     file, file_format = findings, None
     if findings is not None:
         endings = ", ".join(f".{name}" for name in OCCURRENCE_FORMATS)

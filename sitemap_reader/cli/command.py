@@ -66,10 +66,7 @@ _NEAREST = "sitemap-reader.toml or [tool.sitemap-reader] of pyproject.toml"
 
 
 class Command(click.Command):
-    """A command whose function returns an Exit, with options under headings, and defaults from a config file.
-
-    `has_settings=False`: it reads no config file.
-    """
+    """A command whose function returns an Exit; options are under headings, and have defaults from a config file."""
 
     context_class = Context
 

@@ -51,17 +51,12 @@ def run(*, file: str, unique: bool, to: OutputOptions) -> Exit:
 
 @attrs.define
 class _Conversion:
-    """Writes the lines of one file. With `seen`, each URL is written once.
-
-    `keeps_types`: lines that are not URLs are written too. `keeps_keys`: the format, or --fields, loses no unknown key.
-    """
-
     name: str
     outputs: Outputs
     console: Console
-    keeps_types: bool
-    keeps_keys: bool
-    seen: UrlSet | None
+    keeps_types: bool  # lines that are not URLs are written too
+    keeps_keys: bool  # the format, or --fields, loses no unknown key
+    seen: UrlSet | None  # with it, each URL is written once
     urls: int = 0
     repeated: int = 0
     others: int = 0

@@ -85,11 +85,10 @@ GRACE_SECONDS = 0.7
 
 
 class Interrupts:
-    """Handles the signals while it is entered; deferred() delays one until check() or the end of its block.
+    """Handles the signals while it is entered; deferred() delays one, but no second one, until check() or its end.
 
-    A second signal is not delayed. A signal that was ignored from the start (a background job of a script, nohup) stays
-    ignored. A write to a full pipe would delay it until the pipe is read, which may be never: from the first signal on
-    pipes do not block, and the writer asks is_stalled() whether to give up.
+    A signal that was ignored from the start (a background job of a script, nohup) stays ignored. From the first signal
+    on pipes do not block, as they may never be read, and the writer calls is_stalled().
     """
 
     def __init__(self) -> None:
@@ -151,11 +150,8 @@ class Interrupts:
         self._raise()
 
     def _unblock(self) -> None:
-        """Makes pipes non-blocking; a write that waits now is retried by Python (PEP 475), and no longer waits.
-
-        Not on Windows, where select() takes no pipe.
-        """
-        if sys.platform == "win32":
+        """Makes pipes non-blocking; a write that waits now is retried by Python (PEP 475), and no longer waits."""
+        if sys.platform == "win32":  # where select() takes no pipe
             return
         with suppress(OSError, ValueError, AttributeError):  # stderr is closed, or not a file
             self.pipes.append(sys.stderr.fileno())

@@ -46,7 +46,7 @@ _FAR_LONGER = 4.0
 class Console:
     """Stderr of one command. `quiet` shows errors only; `verbose` adds notices and a line for each document.
 
-    `document` is the name of a document without a URL; `bar` a progress bar that counts something else than sitemaps.
+    `document` is the name of a document without a URL.
     """
 
     def __init__(
@@ -83,10 +83,7 @@ class Console:
             self.line(text)
 
     def progress(self, *, beside_lines: bool = False) -> Callable[[Any], None] | None:
-        """A callback for the progress of a stream, which shows a bar until flush(); None with `quiet`.
-
-        `beside_lines`: stdout is the same terminal, and its lines would be mixed with the bar, so there is none.
-        """
+        """A callback that shows a bar until flush(); None with `quiet`, and beside lines of stdout on the terminal."""
         return None if self._quiet or beside_lines else self._show_progress
 
     def progress_on(self, bar: ProgressBar) -> Callable[[Any], None] | None:

@@ -44,18 +44,12 @@ class Kind(Enum):
 
 @attrs.define(slots=False, eq=False, repr=False)
 class Text(click.types.StringParamType):
-    """A text of a kind. `toml` are its types in a config file, which `form` describes.
-
-    `has_url`: it may be a URL with a login, which does not belong into a file. `instead` of a secret in a file is what
-    to give on the command line. `metavar` stands for the value in the help.
-    """
-
     kind: Kind
     metavar: str | None = None
-    toml: tuple[type, ...] = attrs.field(default=(str,), kw_only=True)
-    form: str = attrs.field(default="a text", kw_only=True)
-    has_url: bool = attrs.field(default=False, kw_only=True)
-    instead: str = attrs.field(default="", kw_only=True)
+    toml: tuple[type, ...] = attrs.field(default=(str,), kw_only=True)  # its types in a config file
+    form: str = attrs.field(default="a text", kw_only=True)  # these, in words
+    has_url: bool = attrs.field(default=False, kw_only=True)  # perhaps with a login, which does not belong into a file
+    instead: str = attrs.field(default="", kw_only=True)  # of a secret in a file, what to give on the command line
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """A text as it is: click's own type would make a plain text of a LimitedPattern."""

@@ -184,10 +184,7 @@ def number(heading: str, *names: str, least: int = 1, most: int | None = None, *
 
 
 def keyword(heading: str, options: type, name: str, **changes: Any) -> Callable[[Any], Any]:
-    """The option of a keyword of the library; `changes` are what click needs besides its declaration.
-
-    A switch that is on by default has an option that turns it off, and is named after that.
-    """
+    """The option of a keyword of the library, or one that turns it off; `changes` are what click needs besides."""
     declared = options_of(options)[name]
     if declared.choices:
         changes = {"type": click.Choice(declared.choices), "default": declared.option.default, **changes}

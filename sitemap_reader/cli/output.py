@@ -74,10 +74,7 @@ def suffix_formats(output: str | None) -> tuple[str, ...]:
 
 
 def format_for(output: str | None, format: str | None, formats: Collection[str]) -> str | None:
-    """`format`, else the one of `formats` that the suffix of -o stands for, else None.
-
-    UsageError for the suffix of a format that the command does not write.
-    """
+    """`format`, else the one of `formats` that the suffix of -o stands for, else None."""
     if format is not None:
         return format
     by_suffix = [each for each in suffix_formats(output) if each in formats]
@@ -123,10 +120,7 @@ _OPEN_FILES = ("/dev/std", "/dev/fd/", "/proc/")
 
 
 def open_output_file(name: str, interrupts: Interrupts, *, in_place: bool = False) -> OutputStream:
-    """Opens a file for writing; OSError, with the name, if that fails.
-
-    Writes a new file beside the named one if the folder allows it; else, or with `in_place`, the named file itself.
-    """
+    """Opens a new file beside the named one if its folder allows it; else, or with `in_place`, the named one itself."""
     place = None if in_place else _replaceable(name)
     if place is not None:
         with suppress(OSError):  # the folder is not writable; the file in it may be
@@ -146,10 +140,7 @@ def _replaceable(name: str) -> str | None:
 
 
 class OutputStream(FileIO):
-    """An open file or pipe; write() may take a part of the data.
-
-    Raises KeyboardInterrupt if, after a signal, a full pipe is not read any more.
-    """
+    """An open file or pipe; write() may take a part of the data, and is interrupted if a full pipe is not read."""
 
     def __init__(self, number: int, interrupts: Interrupts, *, closefd: bool = True) -> None:
         super().__init__(number, "w", closefd=closefd)
@@ -289,16 +280,12 @@ class _Output:
 
 @attrs.define
 class Outputs:
-    """`sink` takes URLs as JSON objects; `records` is its stream, for lines that are not URLs.
-
-    `report` takes problems and outcomes as JSON lines; None without --report; it may be the same as `records`.
-    `interrupts` handles the signals until the outputs are closed.
-    """
+    """`sink` takes URLs as JSON objects; `records` is its stream, for lines that are not URLs."""
 
     records: Blocks
-    report: Blocks | None
+    report: Blocks | None  # for problems and outcomes; it may be the same as `records`
     sink: Sink
-    interrupts: Interrupts
+    interrupts: Interrupts  # handles the signals until the outputs are closed
     _outputs: tuple[_Output, ...] = ()
     _may_lack_report: bool = False
     _keep: bool | None = None
@@ -309,11 +296,7 @@ class Outputs:
         self._keep = True
 
     def decide(self, codes: Sequence[Exit], urls: int = 0) -> None:
-        """Decides by the targets' exit codes and the number of written URLs whether the output replaces the file.
-
-        If nothing was read, the file stays as it was. After an interrupt, what was written replaces it, if there is
-        any.
-        """
+        """Decides whether the output replaces the file: if something was read or, after an interrupt, written."""
         self._has_tried = set(codes) != {Exit.USAGE}
         if any_read(codes) or urls:
             self._keep = True
@@ -371,12 +354,10 @@ def open_outputs(
 ) -> Iterator[Outputs]:
     """Opens -o and --report. A path that cannot be written fails here, before any request.
 
-    `format`, `fields` and `guard` are those of make_sink(). `report_format` is that of `report`, if it is not the JSONL
-    of --report; with `may_lack_report` a file is made only if something is written to it. With `in_place`, -o is the
-    named file itself from the first record on, so that what was written stays however the command ends.
-
-    `is_json`: what is written to -o is JSON, by default if the format is; then no runner of a CI system finds a command
-    in it, and a terminal no control character. Other text is escaped by who writes it, but for tables of URLs.
+    `report_format` is that of `report`, if it is not the JSONL of --report; with `may_lack_report` a file is made only
+    if something is written to it. With `in_place`, -o is the named file itself from the first record on, so that what
+    was written stays. `is_json`: -o gets JSON, by default if the format is; then no runner of a CI system finds a
+    command in it, and a terminal no control character. Other text is escaped where it is made, but for tables of URLs.
     """
     output = output or STDOUT
     _refuse(output, report, format, report_format)

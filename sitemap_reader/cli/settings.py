@@ -53,18 +53,12 @@ class Setting:
 
 @attrs.define
 class Settings:
-    """The settings of a file: `by_command` has those of each command, by name of their param.
-
-    `is_named`: the file was given by --config, not found. `faults` are those of the file itself, without those that
-    the options find in their values: check().
-    """
-
     file: ConfigFile
-    is_named: bool
+    is_named: bool  # by --config, not found
     commands: Commands
     policy: Policy = attrs.field(factory=Policy)
-    by_command: dict[str, dict[str, Setting]] = attrs.field(factory=dict)
-    faults: list[Fault] = attrs.field(factory=list)
+    by_command: dict[str, dict[str, Setting]] = attrs.field(factory=dict)  # those of each, by name of their param
+    faults: list[Fault] = attrs.field(factory=list)  # without those that options find in their values: check()
     expired: list[Fault] = attrs.field(factory=list)  # ignores of the policy that apply no longer
 
     def check(self, names: Iterable[str], *, with_expired: bool = False) -> list[Fault]:

@@ -91,10 +91,7 @@ HEADER = ("group", "name", "count", "share")
 
 
 def run(*, target: str, to: OutputOptions, **reading: Any) -> Exit:
-    """Writes the facts of a TARGET or a FILE; `reading` are keywords of sitemap_reader.urls().
-
-    For a FILE only dates and URL patterns of these apply.
-    """
+    """Writes the facts of a TARGET or a FILE; `reading` are keywords of sitemap_reader.urls()."""
     console = Console(quiet=to.quiet, verbose=to.verbose)
     format = rows_format_for(to)
     is_dump = reading["base"] is None and is_dump_name(target)

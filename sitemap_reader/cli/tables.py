@@ -118,8 +118,8 @@ def aligned(
 
 
 def _fitting(lines: list[list[str]], screen: Screen) -> list[list[str]]:
-    """The lines, the header first, as wide as a terminal: of a wider table, columns that are the same in all rows are
-    left out, the last one first; then the widest are shortened, those of URLs last.
+    """The lines, header first: where they are too wide, columns that are the same in all rows are left out, from the
+    last one; then the widest are shortened, those of URLs last.
     """
     columns = [*zip(*lines, strict=True)]
     widths = [max(map(width, column)) for column in columns]

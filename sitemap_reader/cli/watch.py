@@ -68,10 +68,7 @@ def unblocked_stderr() -> Iterator[None]:
 
 @attrs.define
 class _Lines:
-    """A text stream that takes lines without waiting; pass_on() writes them to `target`.
-
-    Lines that come while _MAX_WAITING_LINES wait are lost, and counted.
-    """
+    """A text stream that takes lines without waiting; more than _MAX_WAITING_LINES are lost, and counted."""
 
     _stderr: TextIO
     _target: FileIO  # of the same file: Python needs the lock of sys.stderr at its end, also while a write waits

@@ -125,10 +125,7 @@ def check_is_called(name: str, value: object) -> None:
 
 @attrs.frozen
 class CheckedCallback:
-    """A callback that looks like any other and may return what has to be awaited: UsageError at the first such call.
-
-    As `lambda ref: wanted(ref)` does if `wanted` is made by async def, and many decorators around such functions do.
-    """
+    """UsageError at the first call of what returns something to await, as `lambda ref: wanted(ref)` may do."""
 
     _name: str
     _function: Callable[..., Any]
@@ -246,15 +243,12 @@ class UrlQuery:
         return SummaryBuilder(on_outcome, on_item, seen=seen, limit=given["limit"])
 
     def guarded(self, callback: Callable[[Argument], None] | None) -> Callable[[Argument], None] | None:
-        """The callback, which is not called any more once it or another callback of the query has raised.
-
-        The run still records its last items then, and the caller sees the first exception.
-        """
+        """The callback, which is not called any more once it or another callback of the query has raised."""
         if callback is None:
             return None
 
         def call(argument: Argument) -> None:
-            if self._has_raised:
+            if self._has_raised:  # the run still records its last items, and the caller sees the first exception
                 return
             try:
                 callback(argument)

@@ -195,10 +195,7 @@ class SitemapReader:
         return self.run_sync(self.open_sync(target, state, options))
 
     def open_sync(self, target: str | Path | Target, state: State | str | Path, options: SyncOptions) -> OpenSync:
-        """Opens a state for the sync of a target; `options` may have all fields of SyncPlan.
-
-        It reads the state, and run_sync() does not: a caller with a thread for its state calls this one there.
-        """
+        """Opens and reads a state, perhaps in a thread for it; `options` may have all fields of SyncPlan."""
         from ..state.state import site_name  # here: reading alone needs no database
         from ..state.sync import StateSync
 
@@ -222,10 +219,9 @@ class SitemapReader:
         executor: ParseExecutor | None = None,
         keeps_pauses: bool = False,
     ) -> ChangeRun:
-        """The ChangeRun of a sync that was opened.
+        """The ChangeRun of a sync that was opened; `fetcher` and `stored` take the place of its own.
 
-        `fetcher` and `stored` take the place of fetcher_of() its target and of its cache; `executor` is one that the
-        caller closes. `keeps_pauses`: the caller has waited for the Retry-After of earlier runs, by a clock of its own.
+        The caller closes `executor`. `keeps_pauses`: it has waited for the Retry-After of earlier runs.
         """
         if keeps_pauses:
             self._pacing.end_pauses(each for seed in sync.target.seeds for each in seed.origins)
@@ -335,10 +331,7 @@ def _checked_fetcher(fetcher: Fetcher) -> Fetcher:
 
 
 class _CallersFetcher:
-    """A fetcher of the caller, whose exceptions, but FetchErrors, become CallbackErrors.
-
-    Unwrapped they would be taken for errors of this package, which end one document each (S17).
-    """
+    """Makes CallbackErrors of exceptions but FetchErrors: as they are, they would end one document each (S17)."""
 
     def __init__(self, fetcher: Fetcher) -> None:
         self._fetcher = fetcher

@@ -50,11 +50,9 @@ _TICK_SECONDS = 0.2
 
 @attrs.define(eq=False)
 class CrawlRun:
-    """What all streams do with a Crawl: take its batches, count the URLs, report progress, raise at the end.
+    """What all streams do with a Crawl: take its batches, count the URLs, report progress, raise at the end."""
 
-    It holds no reference to its stream, so that a stream is closed as soon as it is garbage.
-    """
-
+    # It holds no reference to its stream, so that a stream is closed as soon as it is garbage.
     target: str
     crawl: Crawl
     summary_builder: SummaryBuilder
@@ -377,13 +375,11 @@ async def _pump(crawl: Crawl, close: Callable[[], Awaitable[None]], put: Callabl
 
 @attrs.define(eq=False)
 class ChangeRun(CrawlRun):
-    """A CrawlRun whose batches are compared with a state, by SQLite in a thread beside an event loop.
-
-    In an AsyncStream `before_delivery` is awaited before the changes yielded so far count as delivered.
-    """
+    """A CrawlRun whose batches are compared with a state, by SQLite in a thread beside an event loop."""
 
     state_sync: StateSync = attrs.field(kw_only=True)
     on_document: Callable[[StoredDocument], None] | None = attrs.field(default=None, kw_only=True)
+    # In an AsyncStream it is awaited before the changes yielded so far count as delivered.
     before_delivery: Callable[[], Awaitable[None]] | None = attrs.field(default=None, kw_only=True)
     _thread: ThreadPool = attrs.field(factory=partial(ThreadPool, "sitemap-reader-state"), kw_only=True)
 

@@ -58,11 +58,8 @@ def page_responses(
     on_wait: Callable[[], None] = lambda: None,
     **options: Unpack[ReaderOptions],
 ) -> Generator[PageResponse]:
-    """The responses for pages of a target, as they come; closing the iterator cancels the pending requests.
-
-    A `fetcher` among the options is used on another event loop than that on which the sitemaps were read.
-    """
-    reader = SitemapReader(**options)
+    """The responses for pages of a target, as they come; closing the iterator cancels the pending requests."""
+    reader = SitemapReader(**options)  # a `fetcher` is used on another event loop than for the sitemaps
 
     async def fetch(put: Callable[[PageResponse], Awaitable[None]]) -> None:
         async with reader:

@@ -324,10 +324,7 @@ def open_folder(folder: Path, base: str) -> tuple[Seed, StaticFilesFetcher]:
 
 
 def open_file(file: Path, base: str) -> tuple[Seed, StaticFilesFetcher]:
-    """The document of a file, whose folder has its children and its robots.txt.
-
-    `base` is the URL of the folder, or that of the document.
-    """
+    """The document of a file, whose folder has its children and its robots.txt; `base` is the URL of one of the two."""
     url = _document_url(base, file.name)
     return _document_seed(url), StaticFilesFetcher(file.parent, directory(url), document=(url, file))
 
@@ -360,10 +357,7 @@ def clean_base(base: object) -> str:
 
 
 def likely_base(path: Path) -> tuple[str, Path] | None:
-    """The base that the robots.txt or the sitemaps of a folder name, or a file, and the file that names it.
-
-    None if they name no host, or several.
-    """
+    """The one base that the robots.txt or the sitemaps of a folder name, or a file, and the file that names it."""
     folder, files = path.parent, [path]
     if path.is_dir():
         folder, files = path, [path / name.removeprefix("/") for name in ("/robots.txt", *WELL_KNOWN)]

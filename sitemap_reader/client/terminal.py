@@ -58,9 +58,7 @@ class Screen:
         return text if text.isascii() else text.translate(_lacking(self.encoding))
 
     def shown(self, text: str) -> str:
-        """The text on one line, without control characters and commands of CI systems, and with `?` for other
-        characters that are lacking.
-        """
+        """The text on one line, without control characters, commands of CI systems and lacking characters."""
         line = self.substituted(without_commands(printable(text)))
         return line.encode(self.encoding, "replace").decode(self.encoding)
 

@@ -53,10 +53,7 @@ class TimedQueue(Generic[Result]):
 
 
 class Bridge(Generic[Result]):
-    """Passes batches from an event loop in a thread to a consumer; with 4 in the queue, the loop waits.
-
-    `stop` is called in the loop to end the pump in order; without it, its task is cancelled.
-    """
+    """Passes batches from an event loop in a thread to a consumer; with 4 in the queue, the loop waits."""
 
     def __init__(
         self,
@@ -64,7 +61,7 @@ class Bridge(Generic[Result]):
         stop: Callable[[], object] | None = None,
     ) -> None:
         self._pump = pump
-        self._stop = stop
+        self._stop = stop  # ends it in order; without it, its task is cancelled
         self._queue: TimedQueue[Result | BaseException | None] = TimedQueue()
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -98,13 +95,11 @@ class Bridge(Generic[Result]):
                 on_wait()
 
     def close(self) -> None:
-        """Ends the loop's task and joins the thread. May be called twice, and by the garbage collector.
-
-        The collector may run in any thread: in one of this package, for which the loop may wait, it does not join.
-        """
+        """Ends the loop's task and joins the thread. May be called twice, and by the garbage collector."""
         self._closing.set()
         if self._task is not None:
             self.call(self._stop or self._task.cancel)
+        # The collector may run in a thread of this package, for which the loop may wait.
         if self._thread is not None and not threading.current_thread().name.startswith(THREADS):
             self._thread.join()
 

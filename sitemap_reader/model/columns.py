@@ -54,16 +54,11 @@ _KINDS: dict[Any, ColumnKind] = {str: "text", int: "whole", float: "decimal", bo
 
 @attrs.frozen
 class ColumnType:
-    """The type of a column. `children`: of a list the column of its items, of an object one for each key.
-
-    `words` are those that a "word" is one of, `make` is the class of an "object", or dict.
-    """
-
     name: str
     kind: ColumnKind
-    children: tuple[ColumnType, ...] = ()
-    words: tuple[str, ...] = ()
-    make: Any = None
+    children: tuple[ColumnType, ...] = ()  # of a list the column of its items, of an object one for each key
+    words: tuple[str, ...] = ()  # that a "word" is one of
+    make: Any = None  # the class of an "object", or dict
 
 
 def column_type(name: str, hint: Any) -> ColumnType:
@@ -113,12 +108,9 @@ def lastmod_number(lastmod: datetime | None, precision: int | None) -> int | Non
 
 
 class UrlColumns(Protocol):
-    """A store of URLs; methods read those from `start` up to `stop`.
+    """A store of URLs; methods read those from `start` up to `stop`."""
 
-    `problems`: index -> the Problems of the URLs that have any.
-    """
-
-    problems: dict[int, tuple[Problem, ...]]
+    problems: dict[int, tuple[Problem, ...]]  # by index
 
     def __len__(self) -> int: ...
 

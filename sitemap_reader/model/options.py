@@ -30,20 +30,15 @@ _KEYWORD = re.compile(r"`(\w+)`")
 
 @attrs.frozen
 class Option:
-    """What a keyword means. In `help` the names of other keywords stand in backticks.
+    """What a keyword means."""
 
-    `in_python` follows it where values are not texts: what else may be given.
-    `default_as` is the default as Python text, if that is not its repr(). `flags` are the names of the option of the
-    command line, if that is not --keyword. A value of one with `is_called` may be a function, which is never awaited.
-    """
-
-    help: str
+    help: str  # the names of other keywords stand in backticks
     default: Any = None
-    in_python: str = ""
-    default_as: str = ""
-    flags: str = ""
+    in_python: str = ""  # follows the help where values are not texts: what else may be given
+    default_as: str = ""  # the default as Python text, if that is not its repr()
+    flags: str = ""  # the names of the option of the command line, if that is not --keyword
     check: Check = lambda name, value: None
-    is_called: bool = False
+    is_called: bool = False  # a value may be a function, which is never awaited
 
     def text(self, spell: Callable[[str], str]) -> str:
         """The help with each keyword as `spell` has it.

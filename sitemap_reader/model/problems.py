@@ -111,10 +111,7 @@ def report(
     kind: Kind | None = None,
     remedy: str | None = None,
 ) -> Problem:
-    """A Problem with the severity that the catalogue gives its code, unless another is given.
-
-    The message ends with the remedy.
-    """
+    """A Problem; `severity` is by default that of the catalogue. The message ends with the remedy."""
     if remedy:
         message = f"{message}; {remedy}"
     if raw is not None:

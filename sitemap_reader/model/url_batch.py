@@ -185,13 +185,10 @@ def _origin(loc: str) -> str:
 
 @attrs.frozen
 class OutOfScope:
-    """A URL that its document may not list, by what is known when that is read; a robots.txt may verify it later.
-
-    `problem`, one of the record's, says so; None where the entry has too many.
-    """
+    """A URL that its document may not list, by what is known when that is read; a robots.txt may verify it later."""
 
     record: UrlRecord
-    problem: Problem | None
+    problem: Problem | None  # one of the record's, which says so; None where the entry has too many
 
 
 BatchItem = UrlBatch | SitemapRef | Problem | Outcome

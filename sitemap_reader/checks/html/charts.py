@@ -51,14 +51,11 @@ class Bar:
 
 @attrs.frozen
 class Figure:
-    """A bar chart; its title ends with its unit. Vertical bars are in the order of their names.
-
-    `column` is the heading of the names, `unit` that of the counts.
-    """
+    """A bar chart; its title ends with its unit. Vertical bars are in the order of their names."""
 
     title: str
-    column: str
-    unit: str
+    column: str  # the heading of the names
+    unit: str  # that of the counts
     bars: tuple[Bar, ...]
     is_vertical: bool = False
     note: str = ""

@@ -55,10 +55,7 @@ FRAGMENT_FINDINGS = 50
 
 
 def render_page(result: AuditResult, occurrences: Sequence[Occurrence] = (), file: str | None = None) -> str:
-    """The whole report as an HTML document, to be written as UTF-8, with the data of these occurrences.
-
-    `file` is the name of the file that has those beyond them.
-    """
+    """The whole report, to be written as UTF-8, with the data of these occurrences; `file` has those beyond them."""
     figures = figures_part(result)
     main = element(
         "main",
@@ -213,10 +210,7 @@ _SHAPES: dict[Severity, str] = {"error": "◆", "warning": "▲", "info": "●"}
 
 
 def findings_part(result: AuditResult, occurrences: int = 0, file: str | None = None) -> Html:
-    """The cards of all findings by impact, those of errors open; a sentence if there are none.
-
-    The page has the data of so many `occurrences`, and `file` has those beyond them.
-    """
+    """The cards of all findings by impact, those of errors open; a sentence if there are none."""
     title = element("h2", "Findings")
     if not result.findings:
         return element("section", title, nothing(result), id="findings")
