@@ -660,6 +660,8 @@ class AuditRunner:
         check_notes = [note for check in self._checks for note in getattr(check, "notes", ())]
         policy, ignored = self.findings.policy, self.findings.ignored_by_rule()
         policy_notes = policy.notes(ignored) if policy is not None else ()
+        is_known = self._outcomes and not any(map(has_filter_drops, self._outcomes))  # a filter hides dropped entries
+        listing = [each for each in sitemaps_of(self._outcomes) if each.format != Format.INDEX]
         return Report(
             target=self.target,
             at=self._now,
@@ -677,14 +679,8 @@ class AuditRunner:
             ignored=ignored,
             rules={code: why or unchecked.get(code, "") for code, why in (rules or {}).items()},
             site=self.site,
-            dropped=self._dropped(),
+            dropped=sum(each.entries - each.kept for each in listing) if is_known else None,
         )
-
-    def _dropped(self) -> int | None:
-        """The number of entries without a record; None without outcomes, and with filters, which hide some of them."""
-        if not self._outcomes or any(map(has_filter_drops, self._outcomes)):
-            return None
-        return sum(each.entries - each.kept for each in sitemaps_of(self._outcomes) if each.format != Format.INDEX)
 
     def _rows(self) -> Iterator[TreeRow]:
         """The sitemap tree; each row counts the problems of all findings in its document."""

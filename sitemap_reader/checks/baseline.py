@@ -227,7 +227,12 @@ class BaselineCheck(WholeSiteCheck):
                 f"X01 and X02 not checked against {name}"
             )
         else:
-            self._report_sitemaps(findings)
+            if self._counts and not self._has_documents and self._listed.isdisjoint(self._counts):
+                self.notes.append(f"no URL states a sitemap of {name}: X02 not checked")
+            else:
+                for sitemap in self._vanished():
+                    message = f"no longer listed; URLs that it had in {name}: {self._counts[sitemap]:,}"
+                    findings.report("X02", message, sitemap=sitemap)
             self._report_urls(findings)
             return
         self.leave_out(self.codes, reason)
@@ -243,20 +248,6 @@ class BaselineCheck(WholeSiteCheck):
             return not self._baseline.roots <= self._roots
         return not (self._has_index or self._sitemaps_before <= self._roots)
 
-    def _report_sitemaps(self, findings: Findings) -> None:
-        if self._counts and not self._has_documents and self._listed.isdisjoint(self._counts):
-            self.notes.append(f"no URL states a sitemap of {self._baseline.name}: X02 not checked")
-            return
-        for sitemap in self._vanished():
-            message = f"no longer listed; URLs that it had in {self._baseline.name}: {self._counts[sitemap]:,}"
-            findings.report("X02", message, sitemap=sitemap)
-
-    def _emptied(self) -> set[int]:
-        """The numbers of sitemaps that list nothing now, or whose index does."""
-        empty = {*self._formats} - self._with_urls - self._parents
-        by_index = {url for url, parents in self._baseline.sitemaps.items() if not empty.isdisjoint(parents)}
-        return {self._numbers[url] for url in empty | (by_index - self._listed) if url in self._numbers}
-
     def _vanished(self) -> list[str]:
         # A dump of URLs alone does not name indexes and empty sitemaps.
         known = [*self._counts, *sorted(self._baseline.sitemaps)] if self._has_documents else [*self._counts]
@@ -268,7 +259,9 @@ class BaselineCheck(WholeSiteCheck):
         feeds = {url for url, format in self._formats.items() if expires(format)} | self._baseline.feeds
         left = len(self._with_urls - feeds)
         if not is_mass_removal(missing, missing / max(self._listed_before, 1), left):
-            emptied = self._emptied()
+            empty = {*self._formats} - self._with_urls - self._parents  # they list nothing now
+            by_index = {url for url, parents in self._baseline.sitemaps.items() if not empty.isdisjoint(parents)}
+            emptied = {self._numbers[url] for url in empty | (by_index - self._listed) if url in self._numbers}
             self._missing = {key: number for key, number in self._missing.items() if number in emptied}
         if not (self._missing and findings.includes(("X01",))):
             if missing:

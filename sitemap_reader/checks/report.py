@@ -1,7 +1,4 @@
-"""The public Report: an AuditResult that renders itself as text, JSON, HTML, and in the formats of CI systems.
-
-ReportSet is that of several targets: the total, then a part for each.
-"""
+"""The public Report: an AuditResult that renders itself. ReportSet has those of several targets, and their total."""
 
 from __future__ import annotations
 
@@ -276,10 +273,6 @@ class ReportSet:
         dropped = sum(each.dropped or 0 for each in self.reports)
         return attrs.evolve(self.reports[0], urls=urls, dropped=dropped, findings=findings)
 
-    def count(self, severity: Severity) -> int:
-        """The number of problems of a severity, over all targets."""
-        return self._total.count(severity)
-
     def failing(self, severities: Collection[Severity]) -> tuple[Finding, ...]:
         """Those of AuditResult.failing() of each target."""
         return tuple(chain.from_iterable(each.failing(severities) for each in self.reports))
@@ -308,11 +301,10 @@ class ReportSet:
 
     def to_dict(self) -> dict[str, Any]:
         """The object that to_json() writes: `version`, `problems` of all, and `targets`, the reports."""
-        problems = {severity: self.count(severity) for severity in SEVERITIES}
+        problems = {severity: self._total.count(severity) for severity in SEVERITIES}
         return {"version": __version__, "problems": problems, "targets": [each.to_dict() for each in self.reports]}
 
     def to_json(self) -> str:
-        """One JSON object, indented."""
         return json_text(self.to_dict())
 
     def to_html(self, occurrences: Sequence[Occurrence] = (), *, file: str | None = None) -> str:

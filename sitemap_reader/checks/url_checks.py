@@ -141,17 +141,12 @@ def _noindex_text(check: UrlCheck) -> str:
     return f"is noindex ({'; '.join(f'{name}: {text}' for name, text in sources if text)})"
 
 
-def _soft_404_text(check: UrlCheck) -> str:
-    title = f": {check.title}" if check.title else ""
-    return f"answers {check.status} with an error page{title}"
-
-
 _MESSAGES: dict[str, Callable[[UrlCheck], str]] = {
     "C01": lambda check: f"answers {check.status}",
     "C02": _redirect_text,
     "C03": _noindex_text,
     "C04": lambda check: f"has the canonical {check.canonical}",
-    "C07": _soft_404_text,
+    "C07": lambda check: f"answers {check.status} with an error page{(check.title and f': {check.title}') or ''}",
     "C08": lambda check: f"does not respond: {check.fetch_error}",
 }
 
@@ -192,7 +187,14 @@ class UrlChecks(Check):
         """Checks the sample; `fetch` gets the URLs, and a function to call while it waits. Its exceptions end it."""
         self._strata = self._sample.draw()
         self._listed = {url.loc: url for stratum in self._strata for url in stratum.urls}
-        urls = [*self._without_known(sorted(self._listed.values(), key=lambda url: url.rank))]
+        urls = []
+        for url in sorted(self._listed.values(), key=lambda url: url.rank):
+            codes = None if self._crawl is None else self._crawl.codes_of(url_key(url.loc))
+            if codes is None:
+                urls.append(url.loc)
+            else:
+                self._codes[url.loc] = codes
+                self._reused += 1
         probes = self._soft_404s.add_probes(urls, self._options.seed)
         started, total = time.monotonic(), len(urls)
 
@@ -214,16 +216,6 @@ class UrlChecks(Check):
                 self._keep_all(self._soft_404s.judge(*self._judged(response)))
                 report_progress()
             self._is_stopped = False
-
-    def _without_known(self, listed: Iterable[ListedUrl]) -> Iterator[str]:
-        """The URLs that the crawl file does not have; the codes of the others are kept."""
-        for url in listed:
-            codes = None if self._crawl is None else self._crawl.codes_of(url_key(url.loc))
-            if codes is None:
-                yield url.loc
-            else:
-                self._codes[url.loc] = codes
-                self._reused += 1
 
     def _judged(self, response: PageResponse) -> tuple[UrlCheck, PageSignals]:
         signals = read_signals(response.headers, response.body)
@@ -322,15 +314,14 @@ class UrlChecks(Check):
         left_out = {code for url in self._undecodable for code in self._codes[url]}
         left_out |= set() if judges_soft_404 else {"C07"}
         for code in (each for each in PAGE_CODES if each not in left_out):
-            counts = [self._counts(stratum, code) for stratum in self._strata]
+            counts = []
+            for stratum in self._strata:
+                codes = [self._codes[url.loc] for url in stratum.urls if self._is_known(url.loc, code)]
+                counts.append(StratumCounts(stratum.size, len(codes), sum(code in each for each in codes)))
             share = estimate(counts)
             if share is not None:
                 found, urls = sum(each.faulty for each in counts), round(share.share * self._sample.urls)
                 yield FaultEstimate(code, found, share.share, share.low, share.high, urls)
-
-    def _counts(self, stratum: SampledStratum, code: str) -> StratumCounts:
-        codes = [self._codes[url.loc] for url in stratum.urls if self._is_known(url.loc, code)]
-        return StratumCounts(stratum.size, len(codes), sum(code in each for each in codes))
 
     def _is_known(self, url: str, code: str) -> bool:
         """Whether a page has the fault, or surely not."""

@@ -217,19 +217,13 @@ def findings_part(result: AuditResult, occurrences: int = 0, file: str | None = 
     names = _names(result)
     by_impact = {impact: [each for each in result.findings if each.impact == impact] for impact in IMPACTS}
     groups = [_group(impact, found, names) for impact, found in by_impact.items() if found]
-    more = _more(result, occurrences, file) if occurrences else None
+    more = None
+    if occurrences and (total := sum(finding.count for finding in result.findings)) > occurrences:
+        here = f"This page has {occurrences:,} of {total:,} occurrences; "
+        more = element("p", f"{here}the CSV, JSONL and Parquet of an audit have all.", class_="more")
+        if file is not None:
+            more = element("p", f"{here}all are in ", element("a", file, href=quote(file)), ".", class_="more")
     return element("section", title, _filters(result), more, *groups, id="findings")
-
-
-def _more(result: AuditResult, occurrences: int, file: str | None) -> Html | None:
-    """A sentence on the occurrences that are not on the page."""
-    total = sum(finding.count for finding in result.findings)
-    if total <= occurrences:
-        return None
-    here = f"This page has {occurrences:,} of {total:,} occurrences; "
-    if file is None:
-        return element("p", f"{here}the CSV, JSONL and Parquet of an audit have all.", class_="more")
-    return element("p", f"{here}all are in ", element("a", file, href=quote(file)), ".", class_="more")
 
 
 def overview(result: AuditResult) -> Html | None:
@@ -475,7 +469,9 @@ def _row(row: TreeRow, root: str, unread: tuple[str, str]) -> list[Html]:
     name = element("span", level, link(row.url, _below(row, root)), class_=f"depth-{min(row.depth, _MAX_INDENT)}")
     states = {**_MARKS, "unread": unread, "no": _MARKS["no"] if row.entries else _FAILED_MARK}
     shape, word = states.get(row.complete, ("", row.complete))
-    if row.complete == "no" and (reason := _reason(row)):
+    is_refused = row.status is not None and row.status >= 400
+    reason = row.status if is_refused else (row.problem or "").partition(" ")[0]
+    if row.complete == "no" and reason:
         word = f"{word} ({reason})"
     read = join(element("span", shape, class_="shape", aria_hidden="true"), " ", word)
     return [
@@ -490,13 +486,6 @@ def _row(row: TreeRow, root: str, unread: tuple[str, str]) -> list[Html]:
         element("td", _date(row.lastmod, row.lastmod_precision)),
         element("td", _date(row.newest, row.newest_precision)),
     ]
-
-
-def _reason(row: TreeRow) -> str | None:
-    """The status of an incomplete sitemap if that is the reason, else the code of its problem."""
-    if row.status is not None and row.status >= 400:
-        return str(row.status)
-    return row.problem.partition(" ")[0] if row.problem else None
 
 
 def _below(row: TreeRow, root: str) -> str | None:
@@ -563,10 +552,15 @@ def _figure(figure: Figure, chart: Html | None) -> Html:
 
 def _numbers(figure: Figure, *, has_bars: bool = False) -> Html:
     most = max(bar.count or 0 for bar in figure.bars)
+
+    def drawn(share: float) -> Html:
+        length = element("rect", class_="bar", width=f"{share:.1%}", height="100%")
+        return element("svg", length, class_="chart share", aria_hidden="true")
+
     columns = ((figure.column.capitalize(), False), (figure.unit[:1].upper() + figure.unit[1:], True), ("Share", True))
     rows = [
         [
-            element("th", site_text(bar.name), _bar(count / most) if has_bars else None, scope="row"),
+            element("th", site_text(bar.name), drawn(count / most) if has_bars else None, scope="row"),
             _number(f"{count:,}"),
             _number(f"{count / figure.total:.1%}"),
         ]
@@ -574,11 +568,6 @@ def _numbers(figure: Figure, *, has_bars: bool = False) -> Html:
         if (count := bar.count)
     ]
     return scrolling_table(figure.title, columns, rows)
-
-
-def _bar(share: float) -> Html:
-    length = element("rect", class_="bar", width=f"{share:.1%}", height="100%")
-    return element("svg", length, class_="chart share", aria_hidden="true")
 
 
 def _slowest(result: AuditResult) -> Html | None:
