@@ -44,7 +44,7 @@ from .options import AuditOptions, ComparisonOptions, RequestOptions
 from .policy import parse_codes, read_policy
 from .report import Report
 from .rule_docs import comparing, needing
-from .url_checks import UrlCheckOptions, UrlChecks, check_bar
+from .url_checks import UrlChecks, check_bar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
@@ -124,13 +124,14 @@ class ComparisonSources:
         size, crawl_file = self.given["check_urls"], self.given["crawl"]
         if size is None:
             return None
-        options = UrlCheckOptions(size, self.given["save_checks"], self.given["seed"])
+        crawl = next((each for each in checks if isinstance(each, CrawlCheck)), None)
+        crawl_name = None if crawl_file is None else os.fspath(crawl_file)
+        url_checks = UrlChecks(size, self.given["save_checks"], self.given["seed"], crawl, crawl_name)
         if not findings.includes(UrlChecks.codes):
             raise UsageError.of(
                 "{check_urls=} finds {codes}: select one of them, and ignore not all", codes=", ".join(UrlChecks.codes)
             )
-        crawl = next((each for each in checks if isinstance(each, CrawlCheck)), None)
-        return UrlChecks(options, crawl, None if crawl_file is None else os.fspath(crawl_file))
+        return url_checks
 
     @property
     def _baseline_source(self) -> Source | None:

@@ -183,8 +183,11 @@ class CrawlCheck(WholeSiteCheck):
         faults = list(map(self._faults.get, keys, repeat(_ABSENT)))
         if not self._has_common_url:
             self._has_common_url = faults.count(_ABSENT) < len(faults)
-            if self._has_common_url:
-                self._report_missing(findings)
+            if self._has_common_url:  # the URLs received before the first one that is in the crawl
+                for missing in self._uncrawled.values():
+                    for at in missing.places:
+                        self._report_uncrawled(at, 1 if findings.needs_each else missing.count, findings)
+                self._uncrawled.clear()
         for index in compress(count(), faults):
             self._report(faults[index], batch, index, findings)
 
@@ -203,12 +206,6 @@ class CrawlCheck(WholeSiteCheck):
     def _report_uncrawled(self, at: Location, number: int, findings: Findings) -> None:
         self._has_uncrawled = True
         findings.report("C05", f"{at['raw']} is listed, and not in {self._file.name}", **at, count=number)
-
-    def _report_missing(self, findings: Findings) -> None:
-        for missing in self._uncrawled.values():
-            for at in missing.places:
-                self._report_uncrawled(at, 1 if findings.needs_each else missing.count, findings)
-        self._uncrawled.clear()
 
     def on_end(self, findings: Findings) -> None:
         """C06, unless the crawl is of another site."""

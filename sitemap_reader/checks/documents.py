@@ -218,12 +218,6 @@ class DuplicateUrls(Check):
                 findings.report("U07", f"{at['url']}{others} in {pair[0]} too", **at, count=here)
 
 
-@attrs.define
-class _Origin:
-    urls: int
-    first: Location
-
-
 class UrlVariants(Check):
     """Pages listed with and without a final slash, and hosts under http and https or with and without www (U11)."""
 
@@ -231,7 +225,7 @@ class UrlVariants(Check):
 
     def __init__(self, listings: DuplicateUrls) -> None:
         self._urls = listings
-        self._origins: dict[str, _Origin] = {}
+        self._origins: dict[str, CountedUrls] = {}
         self._has_slashes = self._has_bare = False
         self._reported: set[int] = set()
 
@@ -240,9 +234,9 @@ class UrlVariants(Check):
             origin = without_userinfo(f"{full}/")[:-1]
             known = self._origins.get(origin)
             if known is not None:
-                known.urls += len(here)
+                known.count += len(here)
             elif len(self._origins) < _MAX_ORIGINS:
-                self._origins[origin] = _Origin(len(here), location_of(batch, here[0]))
+                self._origins[origin] = CountedUrls([location_of(batch, here[0])], len(here))
         self._find_slash_variants(batch, findings)
 
     def _find_slash_variants(self, batch: UrlBatch, findings: Findings) -> None:
@@ -273,7 +267,7 @@ class UrlVariants(Check):
         for origin in self._origins:
             variants.setdefault(_host_and_port(origin), []).append(origin)
         for origins in variants.values():
-            main, *others = sorted(origins, key=lambda origin: (-self._origins[origin].urls, origin))
+            main, *others = sorted(origins, key=lambda origin: (-self._origins[origin].count, origin))
             for origin in others:
                 here, there = self._origins[origin], self._origins[main]
                 kinds = []
@@ -281,8 +275,8 @@ class UrlVariants(Check):
                     kinds.append("http and https")
                 if host(f"{origin}/") != host(f"{main}/"):
                     kinds.append("www and the bare host")
-                message = f"{count_of(here.urls, 'URL')} on {origin}, {there.urls:,} on {main}"
-                findings.report("U11", f"{message}: {', '.join(kinds)} are mixed", **here.first, count=here.urls)
+                message = f"{count_of(here.count, 'URL')} on {origin}, {there.count:,} on {main}"
+                findings.report("U11", f"{message}: {', '.join(kinds)} are mixed", **here.places[0], count=here.count)
 
 
 def _host_and_port(origin: str) -> tuple[str, str]:
@@ -290,9 +284,6 @@ def _host_and_port(origin: str) -> tuple[str, str]:
     _, _, authority = origin.partition("://")
     name = host(f"{origin}/")
     return name.removeprefix("www."), authority[len(name) :]
-
-
-# --- what checks are made of ---
 
 
 @attrs.frozen

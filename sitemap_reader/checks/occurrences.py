@@ -108,8 +108,6 @@ def identity(code: str, url: Any, value: Any) -> tuple[str, Any, Any]:
     return code, url, None if is_moving else value or None
 
 
-# --- a part of them ---
-
 # The most severe first.
 _RANKS: dict[Severity, int] = {"error": 0, "warning": 1, "info": 2}
 _SPARE = 1_000

@@ -84,9 +84,6 @@ def read_signals(headers: Mapping[str, str], body: bytes) -> PageSignals:
     )
 
 
-# --- canonical ---
-
-
 def _canonicals(tree: LexborHTMLParser) -> Iterator[str]:
     for link in tree.css("head link[rel][href]"):
         href = (link.attributes.get("href") or "").strip()
@@ -100,9 +97,6 @@ def _link_canonicals(header: str) -> Iterator[str]:
         rel = _REL.search(link[2])
         if rel and "canonical" in (rel[1] or rel[2] or "").lower().split():
             yield link[1].strip()
-
-
-# --- text ---
 
 
 def _text(tree: LexborHTMLParser, selector: str) -> str | None:

@@ -51,23 +51,6 @@ _SHELL_SHARE = 0.5
 
 
 @attrs.frozen
-class UrlCheckOptions:
-    """How many URLs to check, where to write the results, and the seed of the sample; UsageError for other values."""
-
-    size: CheckSize
-    save: str | os.PathLike[str] | None = None
-    seed: int = 0
-
-    def __attrs_post_init__(self) -> None:
-        is_number = type(self.size) is int and self.size > 0
-        if not is_number and self.size != "all":
-            raise UsageError(keyword="check_urls", value=self.size, allowed='a number of URLs, 1 or more, or "all"')
-        if type(self.seed) is not int:
-            raise UsageError(keyword="seed", value=self.seed, allowed="a whole number")
-        require_selectolax()
-
-
-@attrs.frozen
 class CheckProgress:
     """How far a check of URLs is; `seconds_left` is None before the first result."""
 
@@ -157,14 +140,25 @@ class UrlChecks(Check):
     codes: ClassVar[tuple[str, ...]] = PAGE_CODES
 
     def __init__(
-        self, options: UrlCheckOptions, crawl: CrawlCheck | None = None, crawl_name: str | None = None
+        self,
+        size: CheckSize,
+        save: str | os.PathLike[str] | None,
+        seed: int,
+        crawl: CrawlCheck | None,
+        crawl_name: str | None,
     ) -> None:
+        """UsageError for values that are not allowed. The results are saved to a file, if one is given."""
+        if size != "all" and (type(size) is not int or size < 1):
+            raise UsageError(keyword="check_urls", value=size, allowed='a number of URLs, 1 or more, or "all"')
+        if type(seed) is not int:
+            raise UsageError(keyword="seed", value=seed, allowed="a whole number")
+        require_selectolax()
         self.notes: list[str] = []
         self.is_local = False  # pages are read from the disk, which may not have all
-        self._options = options
+        self._seed = seed
         self._crawl = crawl
-        self._sample = UrlSample(None if options.size == "all" else options.size, options.seed)
-        self._writer = None if options.save is None else CheckWriter(Path(options.save), crawl_name)
+        self._sample = UrlSample(None if size == "all" else size, seed)
+        self._writer = None if save is None else CheckWriter(Path(save), crawl_name)
         self._strata: list[SampledStratum] = []
         self._listed: dict[str, ListedUrl] = {}
         self._codes: dict[str, tuple[str, ...]] = {}  # of the URLs that have a result
@@ -195,7 +189,7 @@ class UrlChecks(Check):
             else:
                 self._codes[url.loc] = codes
                 self._reused += 1
-        probes = self._soft_404s.add_probes(urls, self._options.seed)
+        probes = self._soft_404s.add_probes(urls, self._seed)
         started, total = time.monotonic(), len(urls)
 
         def report_progress() -> None:
@@ -303,7 +297,7 @@ class UrlChecks(Check):
             reused=self._reused,
             disallowed=self._disallowed,
             strata=len(self._strata),
-            seed=self._options.seed,
+            seed=self._seed,
             complete=not self._is_stopped,
             estimates=tuple(self._estimates()),
         )

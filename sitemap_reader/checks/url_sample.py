@@ -54,15 +54,7 @@ class ListedUrl:
 
 @attrs.define
 class SampledStratum:
-    """A stratum: the number of its URLs, and those of them that are in the sample, by rank."""
-
-    size: int
-    urls: list[ListedUrl] = attrs.field(factory=list)
-
-
-@attrs.define
-class _Kept:
-    """The URLs of a stratum whose rank is below `limit`, and the number of all its URLs."""
+    """A stratum: the number of its URLs, and those of them whose rank is below `limit`, in the end those to check."""
 
     size: int = 0
     limit: float = 1.0
@@ -89,7 +81,7 @@ class UrlSample:
         self._key = str(seed).encode()[:64]
         self._max_strata = max_strata
         self._seen: set[int] = set()
-        self._strata: dict[Stratum, _Kept] = {}
+        self._strata: dict[Stratum, SampledStratum] = {}
         self._has_sitemaps = self._has_sections = True
         self._limit = 1.0
         self._kept = 0
@@ -114,11 +106,11 @@ class UrlSample:
                     self._kept = sum(len(each.urls) for each in self._strata.values())
         self.urls = len(seen)
 
-    def _stratum(self, sitemap: str, loc: str) -> _Kept:
+    def _stratum(self, sitemap: str, loc: str) -> SampledStratum:
         name = (sitemap if self._has_sitemaps else "", first_folder(loc) if self._has_sections else "")
         stratum = self._strata.get(name)
         if stratum is None:
-            stratum = self._strata[name] = _Kept()
+            stratum = self._strata[name] = SampledStratum()
             if len(self._strata) > self._max_strata:
                 self._coarsen()
                 return self._stratum(sitemap, loc)
@@ -128,7 +120,7 @@ class UrlSample:
         """Merges the sitemaps of each section, then all sections."""
         self._has_sections = self._has_sitemaps
         self._has_sitemaps = False
-        groups: dict[Stratum, list[_Kept]] = {}
+        groups: dict[Stratum, list[SampledStratum]] = {}
         for (_, name), stratum in self._strata.items():
             groups.setdefault(("", name if self._has_sections else ""), []).append(stratum)
         self._strata = {name: _merge(strata) for name, strata in groups.items()}
@@ -147,18 +139,16 @@ class UrlSample:
             if len(kept) > most:
                 kept = [*kept[: most - 1], _merge(kept[most - 1 :])]
             numbers = allocate([each.size for each in kept], self._size)
-        return [
-            SampledStratum(each.size, sorted(each.urls, key=_rank)[:number])
-            for each, number in zip(kept, numbers, strict=True)
-        ]
+        drawn = zip(kept, numbers, strict=True)
+        return [attrs.evolve(each, urls=sorted(each.urls, key=_rank)[:number]) for each, number in drawn]
 
 
-def _merge(strata: Iterable[_Kept]) -> _Kept:
+def _merge(strata: Iterable[SampledStratum]) -> SampledStratum:
     """Strata as one: the ranks that all of them have kept."""
     strata = [*strata]
     limit = min(each.limit for each in strata)
     urls = [url for each in strata for url in each.urls if url.rank < limit]
-    return _Kept(sum(each.size for each in strata), limit, urls)
+    return SampledStratum(sum(each.size for each in strata), limit, urls)
 
 
 def allocate(sizes: Sequence[int], total: int) -> list[int]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
@@ -68,11 +69,10 @@ class Console:
         """Prints one line, above the progress bar."""
         if sys.stderr is None:
             return
-        with self._bar.hidden():
-            try:
-                print(_styled(without_commands(printable(text))), file=sys.stderr, flush=True)
-            except OSError:  # stderr is closed or full: the data matters more
-                return
+        screen = screen_of(sys.stderr)
+        first, space, rest = screen.substituted(without_commands(printable(text))).partition(" ")
+        with self._bar.hidden(), suppress(OSError):  # stderr is closed or full: the data matters more
+            print(screen.styled(first, _STYLES.get(first)) + space + rest, file=sys.stderr, flush=True)
 
     def note(self, text: str) -> None:
         if not self._quiet:
@@ -200,13 +200,6 @@ class Console:
 _STYLES = {
     "error": "error", "error:": "error", "partial:": "error", "warning": "warning", "info": "info", "note": "info",
 }  # fmt: skip
-
-
-def _styled(line: str) -> str:
-    """The line as stderr shows it, with the colour of its first word."""
-    screen = screen_of(sys.stderr)
-    first, space, rest = screen.substituted(line).partition(" ")
-    return screen.styled(first, _STYLES.get(first)) + space + rest
 
 
 def _with_hint(message: str, sample: Problem) -> str:

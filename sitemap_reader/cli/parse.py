@@ -12,7 +12,7 @@ from ..client.summary import SummaryBuilder, dropped_text
 from ..model.errors import UsageError
 from ..model.messages import Message
 from ..model.problems import Problem, count_of
-from ..model.records import Outcome, SitemapRef, UrlRecord
+from ..model.records import SitemapRef, UrlRecord
 from ..parser.documents import iter_parse
 from ..pipeline.feedparser_process import feedparser_fallback
 from ..serialize.dumps import is_warc_name
@@ -73,7 +73,12 @@ class _Parsing:
     def read(self, items: Iterator[Item]) -> Exit:
         try:
             for item in items:
-                self._write(item)
+                if self._takes_sitemaps and isinstance(item, UrlRecord | SitemapRef):
+                    self._outputs.records.write(json_line(item))
+                elif isinstance(item, UrlRecord):
+                    self._outputs.sink.write(to_dict(item))
+                else:
+                    self._outputs.report_on(item, None)
                 if isinstance(item, UrlRecord):
                     self.summary_builder.progress.urls += 1
                 else:
@@ -82,7 +87,14 @@ class _Parsing:
                 self._errors += isinstance(item, Problem) and item.severity == "error"
         except KeyboardInterrupt:
             return Exit.INTERRUPTED
-        return self._judge(self.summary_builder.outcomes[-1])
+        outcome = self.summary_builder.outcomes[-1]
+        if self.summary_builder.progress.urls or self.children or outcome.dropped:
+            return Exit.COMPLETE if outcome.complete else Exit.PARTIAL
+        if outcome.complete and not self._errors:
+            self._console.error(f"{self._name} lists no URL: it is empty; check that it is the right one")
+            return Exit.NOTHING
+        self._console.unreadable(self._name, outcome)
+        return Exit.UNREADABLE
 
     def summary(self) -> Message:
         numbers, dropped = self.summary_builder.progress, self.summary_builder.summary().dropped
@@ -97,23 +109,6 @@ class _Parsing:
         if self.summary_builder.problems.counts:
             texts.append(count_of(len(self.summary_builder.problems), "problem"))
         return Message.joined("; ", [*texts, self._console.elapsed])
-
-    def _write(self, item: Item) -> None:
-        if self._takes_sitemaps and isinstance(item, UrlRecord | SitemapRef):
-            self._outputs.records.write(json_line(item))
-        elif isinstance(item, UrlRecord):
-            self._outputs.sink.write(to_dict(item))
-        else:
-            self._outputs.report_on(item, None)
-
-    def _judge(self, outcome: Outcome) -> Exit:
-        if self.summary_builder.progress.urls or self.children or outcome.dropped:
-            return Exit.COMPLETE if outcome.complete else Exit.PARTIAL
-        if outcome.complete and not self._errors:
-            self._console.error(f"{self._name} lists no URL: it is empty; check that it is the right one")
-            return Exit.NOTHING
-        self._console.unreadable(self._name, outcome)
-        return Exit.UNREADABLE
 
 
 def _open_document(name: str) -> BinaryIO:

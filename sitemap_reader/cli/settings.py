@@ -30,9 +30,6 @@ _FROM_FILE = click.core.ParameterSource.DEFAULT_MAP
 _NOT_IN_FILES = ("help", "config", "no-config", "explain")
 
 
-# --- its options ---
-
-
 @attrs.frozen
 class Setting:
     """An option of a command in a file: its value there, and the value for click."""
@@ -105,10 +102,14 @@ class Settings:
             if not isinstance(table, dict):
                 self._fault((name,), f"{name} is a command: write its options into a table [{name}]")
                 continue
+            known, of_policy = keys_of(self.commands[name]), (*POLICY_TABLES, IGNORE) if name == AUDIT else ()
             for key, value in table.items():
-                is_policy = key in POLICY_TABLES or (key == IGNORE and is_ignore_list(value))
-                if not (name == AUDIT and is_policy):
-                    self._read_own(name, key, value)
+                if key in of_policy and (key != IGNORE or is_ignore_list(value)):
+                    continue
+                if key in known:
+                    self._add(name, known[key], (name, key), value)
+                else:
+                    self._fault((name, key), unknown_key(key, [*known, *of_policy], f"[{name}]"))
         self.policy, faults, self.expired = make_policy(self.file, is_trusted=self.is_named)
         self.faults += faults
 
@@ -125,14 +126,6 @@ class Settings:
                 if key == TARGETS and param.nargs == 1 and isinstance(value, list) and len(value) != 1:
                     continue  # the command takes one: that is given on its command line
                 self._add(name, param, (key,), value)
-
-    def _read_own(self, name: str, key: str, value: Any) -> None:
-        known = keys_of(self.commands[name])
-        if key in known:
-            self._add(name, known[key], (name, key), value)
-        else:
-            tables = (*POLICY_TABLES, IGNORE) if name == AUDIT else ()
-            self._fault((name, key), unknown_key(key, [*known, *tables], f"[{name}]"))
 
     def _add(self, name: str, param: click.Parameter, keys: Keys, stated: Any) -> None:
         try:

@@ -27,9 +27,7 @@ if TYPE_CHECKING:
 
     from ..client.summary import Summary
     from ..client.targets import Target
-    from ..serialize.dumps import JsonObject
     from ..state.documents import StoredDocument
-    from ..state.state import StoredRun
     from .options import OutputOptions
 
 
@@ -134,21 +132,15 @@ def _history(console: Console, targets: Sequence[str], state: str, format: str, 
         runs = [run for name in names for run in stored.runs(name)] if names else stored.runs()
     with open_outputs(to.output, is_json=format == "jsonl") as outputs:
         outputs.keep()
-        objects = [_run_object(run) for run in runs]
+        objects = [attrs.asdict(run) for run in runs]
+        for each in objects:
+            for name in ("started", "ended"):
+                each[name] = each[name] and stamp(each[name].replace(microsecond=0))
         if format == "jsonl":
             objects = [{"type": "run", **each} for each in objects]
             lines: Iterator[bytes] = (orjson.dumps(each, option=orjson.OPT_APPEND_NEWLINE) for each in objects)
         else:
-            lines = rows_as(
-                format, HEADER, [[each[name] for name in HEADER] for each in objects], right=_NUMBERS, to=to
-            )
+            rows = [[each[name] for name in HEADER] for each in objects]
+            lines = rows_as(format, HEADER, rows, right=_NUMBERS, to=to)
         outputs.records.write_lines(b"".join(lines))
     return console.end(count_of(len(runs), "run"), None, [Exit.COMPLETE])
-
-
-def _run_object(run: StoredRun) -> JsonObject:
-    json_object = attrs.asdict(run)
-    for name in ("started", "ended"):
-        moment = json_object[name]
-        json_object[name] = moment and stamp(moment.replace(microsecond=0))
-    return json_object

@@ -106,7 +106,10 @@ class Summary:
         return Message.joined("; ", [*parts, f"{self.seconds:.1f} s"])
 
     def _documents(self) -> list[str]:
-        parts = [f"{count_of(self.urls, 'URL')} from {self._sitemaps()}"]
+        read, sitemaps = self.sitemaps_read - self.not_modified, count_of(self.sitemaps, "sitemap")
+        parts = [
+            f"{count_of(self.urls, 'URL')} from {sitemaps if read == self.sitemaps else f'{read:,} of {sitemaps}'}"
+        ]
         if self.dropped:
             parts.append(dropped_text(self.dropped))
         parts += [f"{self.unwanted[reason]:,} {words}" for reason, words in UNWANTED.items() if reason in self.unwanted]
@@ -138,12 +141,6 @@ class Summary:
         return (
             f"{count_of(count, 'sitemap')} skipped: index lastmod before {format_date(self.since, precision)}, {others}"
         )
-
-    def _sitemaps(self) -> str:
-        read = self.sitemaps_read - self.not_modified
-        if read == self.sitemaps:
-            return count_of(self.sitemaps, "sitemap")
-        return f"{read:,} of {count_of(self.sitemaps, 'sitemap')}"
 
 
 def dropped_text(dropped: Mapping[str, int]) -> Message:
@@ -227,7 +224,11 @@ class SummaryBuilder:
         self._has_sitemap = self._has_sitemap or outcome.format in SITEMAP_FORMATS
         self._has_left_out = self._has_left_out or bool(outcome.dropped) or outcome.not_modified
         self._robots_failed += is_robots and not outcome.complete
-        self._count(outcome, Counter() if is_robots else _counts_of(outcome))
+        counts: Counter[str] = Counter()
+        if not is_robots:  # the reasons for which URLs were dropped are among the counts
+            numbers = map(int, (True, not is_read, is_read and not outcome.complete, outcome.not_modified))
+            counts = Counter({**outcome.dropped, **dict(zip(_COUNTS, numbers, strict=True))})
+        self._count(outcome, counts)
         count = len(self.outcomes)
         explains = not outcome.complete or _closes_host(outcome)
         if self._keeps_all or count < _MOST_KEPT or (explains and count < 2 * _MOST_KEPT):
@@ -307,14 +308,6 @@ class SummaryBuilder:
 
 
 _COUNTS = ("sitemaps", "failed", "incomplete", "not_modified")
-
-
-def _counts_of(outcome: Outcome) -> Counter[str]:
-    """What a sitemap adds to the counts of a Summary; the reasons for which URLs were dropped are among them."""
-    is_failed = not (outcome.complete or outcome.entries)
-    is_incomplete = not (outcome.complete or is_failed)
-    values = map(int, (True, is_failed, is_incomplete, outcome.not_modified))
-    return Counter({**outcome.dropped, **dict(zip(_COUNTS, values, strict=True))})
 
 
 def _closes_host(outcome: Outcome) -> bool:

@@ -246,8 +246,14 @@ def _local_target(path: Path, name: str, base: str) -> Target:
         raise UsageError.of(
             "{what}; {base=} is for a folder or a sitemap file on the disk: leave it out for anything else", what=what
         )
-    seed, fetcher = open_folder(path, base) if is_folder else open_file(path, base)
-    return Target(seed.target, (seed,), fetcher, local=name)
+    if is_folder:
+        url = clean_base(base).removesuffix("/") + "/"
+        site = origin(url)
+        seed, fetcher = Seed(url, (site,), base_path=url[len(site) : -1]), StaticFilesFetcher(path, url)
+    else:  # the folder of a file has its children and its robots.txt
+        url = _document_url(base, path.name)
+        seed, fetcher = _document_seed(url), StaticFilesFetcher(path.parent, directory(url), document=(url, path))
+    return Target(url, (seed,), fetcher, local=name)
 
 
 def _base_hint(path: Path) -> Message:
@@ -313,20 +319,6 @@ _FILE_NAME = re.compile(r".+\.[A-Za-z]\w*", re.DOTALL)
 _MAX_DEPTH = 8
 _HEAD_LIMITS = Limits(max_entries=100, max_decoded_bytes=MIB)
 _UNKNOWN = "https://unknown.invalid"  # RFC 2606 2: relative URLs name no host
-
-
-def open_folder(folder: Path, base: str) -> tuple[Seed, StaticFilesFetcher]:
-    """The site of a folder at the URL `base`; UsageError if that is no URL of a folder."""
-    url = clean_base(base)
-    url = url if url.endswith("/") else f"{url}/"
-    site = origin(url)
-    return Seed(url, (site,), base_path=url[len(site) : -1]), StaticFilesFetcher(folder, url)
-
-
-def open_file(file: Path, base: str) -> tuple[Seed, StaticFilesFetcher]:
-    """The document of a file, whose folder has its children and its robots.txt; `base` is the URL of one of the two."""
-    url = _document_url(base, file.name)
-    return _document_seed(url), StaticFilesFetcher(file.parent, directory(url), document=(url, file))
 
 
 def _document_seed(url: str) -> Seed:

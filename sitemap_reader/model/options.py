@@ -98,9 +98,6 @@ def with_defaults(kind: type[T], given: Mapping[str, object]) -> T:
     return cast("T", {name: given.get(name, each.option.default) for name, each in declared.items()})
 
 
-# --- checks ---
-
-
 def check_choice(name: str, value: object, allowed: tuple[object, ...]) -> None:
     if value not in allowed:
         raise UsageError(keyword=name, value=value, allowed=f"one of {', '.join(map(str, allowed))}")

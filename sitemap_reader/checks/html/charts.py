@@ -80,9 +80,6 @@ def slowest(rows: Iterable[TreeRow]) -> list[tuple[str, float]]:
     return sorted(timed, key=lambda pair: (-pair[1], pair[0]))[:MAX_SLOWEST]
 
 
-# --- lastmods ---
-
-
 # The time that a bar stands for -> its number from year and month, and its name from that number.
 _TIME_UNITS: dict[str, tuple[Callable[[int, int], int], Callable[[int], str]]] = {
     "month": (lambda year, month: year * 12 + month - 1, lambda place: f"{place // 12:04}-{place % 12 + 1:02}"),
@@ -124,8 +121,6 @@ def _bars_with_gaps(counts: Counter[int], name_of: Callable[[int], str]) -> tupl
     return tuple(bars)
 
 
-# --- sections, formats ---
-
 _TITLES = {"sections": ("Sections (URLs)", "folder", "URLs"), "formats": ("Formats (sitemaps)", "format", "sitemaps")}
 
 
@@ -141,9 +136,6 @@ def _most_frequent(result: AuditResult, group: str) -> Figure:
     shown = pairs[:MAX_NAMES] + [("other", other)] * bool(other)
     title, column, unit = _TITLES[group]
     return Figure(title, column, unit, tuple(Bar(name, count) for name, count in shown))
-
-
-# --- response times ---
 
 
 def _times(rows: Iterable[TreeRow]) -> Figure:

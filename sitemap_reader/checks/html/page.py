@@ -118,9 +118,6 @@ def _fragment(result: AuditResult, *head: Html, more_in: str) -> Html:
     )
 
 
-# --- summary and notes ---
-
-
 def _head(result: AuditResult, parts: list[str]) -> Html:
     links = [element("a", name.capitalize(), href=f"#{name}") for name in parts]
     contents = element("nav", *links, aria_label="Parts of this page")
@@ -216,7 +213,14 @@ def findings_part(result: AuditResult, occurrences: int = 0, file: str | None = 
         return element("section", title, nothing(result), id="findings")
     names = _names(result)
     by_impact = {impact: [each for each in result.findings if each.impact == impact] for impact in IMPACTS}
-    groups = [_group(impact, found, names) for impact, found in by_impact.items() if found]
+    groups = []
+    for impact, found in by_impact.items():
+        if found:
+            count = count_of(sum(finding.count for finding in found), "occurrence")
+            tally = element("span", f"· {count_of(len(found), 'finding')}, {count}", class_="tally")
+            cards = [_card(finding, names[finding.code, finding.severity]) for finding in found]
+            # The script updates the tally while cards are hidden.
+            groups.append(element("section", element("h3", IMPACTS[impact], " ", tally), *cards, class_="group"))
     more = None
     if occurrences and (total := sum(finding.count for finding in result.findings)) > occurrences:
         here = f"This page has {occurrences:,} of {total:,} occurrences; "
@@ -321,15 +325,6 @@ def _filters(result: AuditResult) -> Html:
     group = element("div", *buttons, class_="buttons", role="group", aria_label="Severities shown")
     status = element("p", count_of(len(result.findings), "finding"), role="status", class_="shown")
     return element("div", group, label, status, class_="filters", hidden=True)
-
-
-def _group(impact: str, found: list[Finding], names: Names) -> Html:
-    """The cards of findings of one impact; the script updates the tally while cards are hidden."""
-    occurrences_of_all = sum(finding.count for finding in found)
-    tally = f"· {count_of(len(found), 'finding')}, {count_of(occurrences_of_all, 'occurrence')}"
-    heading = element("h3", IMPACTS[impact], " ", element("span", tally, class_="tally"))
-    cards = [_card(finding, names[finding.code, finding.severity]) for finding in found]
-    return element("section", heading, *cards, class_="group")
 
 
 def _card(finding: Finding, name: str) -> Html:
