@@ -72,9 +72,8 @@ class ComparisonSources:
         if given["baseline"] is not None and given["state"] is not None:
             raise UsageError.of("{baseline=} and {state=} both give the earlier URLs: give one of them")
         if given["baseline_crawl"] is not None and (self._baseline_source is None or given["crawl"] is None):
-            raise UsageError.of(
-                "{baseline_crawl=} is compared with a crawl and a baseline: give {crawl=} and {baseline=} too"
-            )
+            message = "{baseline_crawl=} is compared with a crawl and a baseline: give {crawl=} and {baseline=} too"
+            raise UsageError.of(message)
         if given["check_urls"] is None and given["save_checks"] is not None:
             raise UsageError.of("{save_checks=} keeps what {check_urls=} finds: give {check_urls=} too")
         needs = self.unavailable
@@ -182,18 +181,8 @@ class AuditFilter:
         for beginning in selected:
             if {code for code in CATALOGUE if code.startswith(beginning)} <= {*self.unchecked}:
                 given = Message.joined(" and ", map(Keyword, self.keywords))
-                raise UsageError.of(
-                    "{beginning} needs the whole site: leave out {given}", beginning=beginning, given=given
-                )
-
-    def validate_for_dump(self, name: str) -> None:
-        """UsageError for a filter on sitemaps: a dump has none to follow."""
-        for keyword in self.keywords.keys() & {"follow", "no_follow"}:
-            raise UsageError.of(
-                "{given} applies to sites only, and {name} is a dump: give {include=} or {exclude=}, for its URLs",
-                given=Keyword(keyword),
-                name=name,
-            )
+                message = "{beginning} needs the whole site: leave out {given}"
+                raise UsageError.of(message, beginning=beginning, given=given)
 
     def takes(self, item: object) -> bool:
         loc = item.loc if isinstance(item, UrlRecord) else item.url if isinstance(item, Problem) else None
@@ -495,7 +484,9 @@ def audit_lines(numbered: Iterable[tuple[int, JsonObject]], name: str, request: 
     findings, compared_with, chosen = request.findings, request.compared_with, request.chosen
     if compared_with.given["check_urls"] is not None:
         raise UsageError.of("{check_urls=} fetches the pages of a site, and {name} is a dump: give the site", name=name)
-    chosen.validate_for_dump(name)
+    for keyword in chosen.keywords.keys() & {"follow", "no_follow"}:  # a dump has no sitemaps to follow
+        message = "{given} applies to sites only, and {name} is a dump: give {include=} or {exclude=}, for its URLs"
+        raise UsageError.of(message, given=Keyword(keyword), name=name)
     notes = request.apply_filters()
     extra_checks = [*compared_with.checks(findings, None)]
     runner = AuditRunner(name, findings, as_of=request.as_of, extra_checks=extra_checks)

@@ -79,9 +79,10 @@ class SitemapLastmods(PerSitemapCheck[_LastmodStats]):
     """
 
     codes = ("D03", "D04", "D05", "D07")
+    new_stats = _LastmodStats
 
     def __init__(self, clock: Callable[[], datetime] | None, as_of: datetime | None = None) -> None:
-        super().__init__(_LastmodStats)
+        super().__init__()
         self._clock = clock
         self._as_of = None if as_of is None else as_of.timestamp()
         self._refs: dict[str, tuple[SitemapRef, datetime | None]] = {}
@@ -172,9 +173,7 @@ class EqualPriorities(PerSitemapCheck[Counter[float]]):
     """Sitemaps in which all priorities are equal (H03)."""
 
     codes = ("H03",)
-
-    def __init__(self) -> None:
-        super().__init__(Counter)
+    new_stats = Counter[float]
 
     def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
         stats = self.stats[batch.sitemap or ""]

@@ -33,9 +33,10 @@ class PerSitemapCheck(Check, Generic[Stats]):
     """Base class of checks that collect statistics of each sitemap while it is read, and check them at its end."""
 
     is_by_sitemap = True
+    new_stats: Callable[[], Stats]
 
-    def __init__(self, new_stats: Callable[[], Stats]) -> None:
-        self.stats: defaultdict[str, Stats] = defaultdict(new_stats)
+    def __init__(self) -> None:
+        self.stats: defaultdict[str, Stats] = defaultdict(self.new_stats)
 
     def check_sitemap(self, sitemap: str, stats: Stats, outcome: Outcome | None, findings: Findings) -> None:
         """Called with the statistics of a completed sitemap; `outcome` is None if the dump has none."""

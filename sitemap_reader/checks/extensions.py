@@ -418,9 +418,7 @@ class NewsCount(PerSitemapCheck[int]):
     """Sitemaps with over 1,000 news items (N01)."""
 
     codes = ("N01",)
-
-    def __init__(self) -> None:
-        super().__init__(int)
+    new_stats = int
 
     def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
         self.stats[batch.sitemap or ""] += sum(batch.counts("news"))

@@ -207,22 +207,14 @@ def estimate(strata: Sequence[StratumCounts]) -> Share | None:
     checked, faulty = sum(each.checked for each in known), sum(each.faulty for each in known)
     effective = int(size**2 / math.fsum(each.size**2 / each.checked for each in known) + 1e-9)
     effective = min(max(effective, 1), checked)
-    low, high = _interval(size, effective, share * effective)
+    # A fraction where weights differ: each end is computed from the whole number on its side.
+    least, most = math.floor(share * effective + 1e-9), math.ceil(share * effective - 1e-9)
+    tail = (1 - LEVEL) / 2
+    low = _first(size, lambda total: 1 - _at_most(least - 1, size, total, effective) > tail)
+    high = _first(size, lambda total: _at_most(most, size, total, effective) <= tail) - 1
     # Faulty URLs that were found are there, and so are those without a fault.
     low, high = max(low, faulty), min(high, size - (checked - faulty))
     return Share(share, min(low / size, share), max(high / size, share))
-
-
-def _interval(size: int, drawn: int, faulty: float) -> tuple[int, int]:
-    """The least and greatest number of faulty URLs that a sample with `faulty` ones does not rule out.
-
-    `faulty` is a fraction where weights differ: each end is computed from the whole number on its side.
-    """
-    tail = (1 - LEVEL) / 2
-    least, most = math.floor(faulty + 1e-9), math.ceil(faulty - 1e-9)
-    low = _first(size, lambda total: 1 - _at_most(least - 1, size, total, drawn) > tail)
-    high = _first(size, lambda total: _at_most(most, size, total, drawn) <= tail) - 1
-    return low, high
 
 
 def _first(size: int, holds: Callable[[int], bool]) -> int:

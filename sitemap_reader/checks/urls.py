@@ -194,8 +194,15 @@ class DisallowedUrls(Check):
             host = self._host(origin)
             if host is None:
                 self._unknown.add(origin, batch, places)
-            else:
-                self._check_batch(host, origin, batch, places, findings)
+                continue
+            started = self._clock()
+            suspects = host.suspects(batch, places)
+            for number, index in enumerate(suspects):
+                if self._clock() - started > self._seconds_left:
+                    self._out_of_time.add(origin, batch, suspects[number:])
+                    break
+                _check(host, location_of(batch, index), findings)
+            self._seconds_left -= self._clock() - started
 
     def _host(self, origin: str) -> _HostRules | None:
         if origin not in self._hosts:
@@ -204,18 +211,6 @@ class DisallowedUrls(Check):
                 return None
             self._hosts[origin] = _HostRules(rules, origin)
         return self._hosts[origin]
-
-    def _check_batch(
-        self, host: _HostRules, origin: str, batch: UrlBatch, places: Sequence[int], findings: Findings
-    ) -> None:
-        started = self._clock()
-        suspects = host.suspects(batch, places)
-        for number, index in enumerate(suspects):
-            if self._clock() - started > self._seconds_left:
-                self._out_of_time.add(origin, batch, suspects[number:])
-                break
-            _check(host, location_of(batch, index), findings)
-        self._seconds_left -= self._clock() - started
 
     def on_end(self, findings: Findings) -> None:
         """Checks the samples; a note states how many URLs were not checked."""

@@ -150,7 +150,8 @@ class CommandGroup(click.Group):
         try:
             code = super().main(*args, **options)
         except click.ClickException as exc:
-            code = show_usage_error(exc)
+            _show_usage_error(exc)
+            code = Exit.USAGE
         except OSError as exc:  # the help itself cannot be written
             code = report_unwritable(exc)
         except click.Abort:
@@ -238,15 +239,13 @@ def _console() -> Console:
     return Console()
 
 
-def show_usage_error(exc: click.ClickException) -> int:
+def _show_usage_error(exc: click.ClickException) -> None:
     context = getattr(exc, "ctx", None)
     path = context.command_path if context else "sitemap-reader"
-    if not exc.format_message() or type(exc).__name__ == "NoArgsIsHelpError":  # a click of 8.2 or later
-        _console().error(f"which command? see {path} --help")
-    else:
-        message = " ".join(exc.format_message().split()).rstrip(".").replace(". (Did", " (did")
-        _console().error(f"{message}{' ' if message.endswith('?') else '; '}see {path} --help")
-    return Exit.USAGE
+    message = " ".join(exc.format_message().split()).rstrip(".").replace(". (Did", " (did")
+    if not message or isinstance(exc, click.exceptions.NoArgsIsHelpError):
+        message = "which command?"
+    _console().error(f"{message}{' ' if message.endswith('?') else '; '}see {path} --help")
 
 
 def report_unwritable(exc: OSError) -> Exit:

@@ -88,7 +88,7 @@ class Interrupts:
     """Handles the signals while it is entered; deferred() delays one, but no second one, until check() or its end.
 
     A signal that was ignored from the start (a background job of a script, nohup) stays ignored. From the first signal
-    on pipes do not block, as they may never be read, and the writer calls is_stalled().
+    on pipes do not block, as they may never be read, and the writer calls check_write().
     """
 
     def __init__(self) -> None:
@@ -125,16 +125,13 @@ class Interrupts:
         if self.is_pending:
             self._raise()
 
-    def is_stalled(self, since: float) -> bool:
-        """Whether a write that has waited since `since` (time.monotonic) is to be aborted because of a signal."""
+    def check_write(self, since: float) -> None:
+        """Raises KeyboardInterrupt in a write that waits since then (time.monotonic) if a signal came meanwhile."""
         if self._came_at is None:
-            return False
-        return self._has_aborted or time.monotonic() - max(since, self._came_at) > GRACE_SECONDS
-
-    def abort_write(self) -> NoReturn:
-        """Raises KeyboardInterrupt in the middle of a write; later writes do not wait either."""
-        self._has_aborted = True
-        self._raise()
+            return
+        if self._has_aborted or time.monotonic() - max(since, self._came_at) > GRACE_SECONDS:
+            self._has_aborted = True  # later writes do not wait
+            self._raise()
 
     def _raise(self) -> NoReturn:
         self.is_pending = False  # raised once

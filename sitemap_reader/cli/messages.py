@@ -251,12 +251,9 @@ def read_each(targets: Sequence[Named], console: Console, read: Callable[[Named]
         except UsageError as exc:
             console.error(exc.spelled(as_option))
             codes.append(Exit.USAGE)
-        except NothingFound as exc:
+        except (NothingFound, NothingReadable) as exc:
             console.show_nothing_read(exc)
-            codes.append(Exit.NOTHING)
-        except NothingReadable as exc:
-            console.show_nothing_read(exc)
-            codes.append(Exit.UNREADABLE)
+            codes.append(Exit.NOTHING if isinstance(exc, NothingFound) else Exit.UNREADABLE)
         except FORESEEN:
             raise
         except Exception as exc:

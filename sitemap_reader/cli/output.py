@@ -157,8 +157,7 @@ class OutputStream(FileIO):
         while written is None:  # a full pipe that does not block
             since = time.monotonic()
             while not select.select([], [self], [], _WAIT_SECONDS)[1]:
-                if self._interrupts.is_stalled(since):
-                    self._interrupts.abort_write()
+                self._interrupts.check_write(since)
             written = super().write(data)
         return written
 

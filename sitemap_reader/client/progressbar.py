@@ -132,13 +132,10 @@ def _new_bar(position: int) -> Any:
         file=sys.stderr,
         position=position,
         delay=1e-9,  # is first drawn when it has its text
-        **({"dynamic_ncols": True} if is_kernel or own_columns(sys.stderr) else _UNKNOWN_SIZE),
+        # tqdm shows nothing on a terminal that has no size.
+        **({"dynamic_ncols": True} if is_kernel or own_columns(sys.stderr) else {"ncols": 79, "nrows": 24}),
     )
     return None if bar.disable else bar
-
-
-# tqdm shows nothing on a terminal that has no size.
-_UNKNOWN_SIZE = {"ncols": 79, "nrows": 24}
 
 
 def duration_of(seconds: float) -> str:

@@ -141,7 +141,8 @@ def _rows_below(root: Node, seen: set[str]) -> Iterator[TreeRow]:
 def _row(node: Node, depth: int, branch: str) -> TreeRow:
     outcome = node.outcome
     reason = first_error(outcome.samples) if outcome and not outcome.complete else None
-    of_outcome: dict[str, Any] = {name: getattr(outcome, name, None) for name in _OF_OUTCOME}
+    names = ("format", "entries", "kept", "bytes_decoded", "seconds", "status")
+    of_outcome: dict[str, Any] = {name: getattr(outcome, name, None) for name in names}
     return TreeRow(
         depth=depth,
         branch=branch,
@@ -155,6 +156,3 @@ def _row(node: Node, depth: int, branch: str) -> TreeRow:
         problem=f"{reason.code} {reason.message}" if reason else None,
         **of_outcome,
     )
-
-
-_OF_OUTCOME = ("format", "entries", "kept", "bytes_decoded", "seconds", "status")

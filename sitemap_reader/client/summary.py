@@ -107,9 +107,8 @@ class Summary:
 
     def _documents(self) -> list[str]:
         read, sitemaps = self.sitemaps_read - self.not_modified, count_of(self.sitemaps, "sitemap")
-        parts = [
-            f"{count_of(self.urls, 'URL')} from {sitemaps if read == self.sitemaps else f'{read:,} of {sitemaps}'}"
-        ]
+        of_all = "" if read == self.sitemaps else f"{read:,} of "
+        parts = [f"{count_of(self.urls, 'URL')} from {of_all}{sitemaps}"]
         if self.dropped:
             parts.append(dropped_text(self.dropped))
         parts += [f"{self.unwanted[reason]:,} {words}" for reason, words in UNWANTED.items() if reason in self.unwanted]
