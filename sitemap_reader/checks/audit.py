@@ -113,9 +113,7 @@ class ComparisonSources:
         baseline = open_baseline(source, site, seeds=seeds, must_be_state=self.given["state"] is not None)
         if findings.includes(BaselineCheck.codes):
             yield BaselineCheck.read(baseline)
-        if crawl is None or earlier_crawl is None:
-            return
-        if findings.includes(UnchangedContentCheck.codes):
+        if crawl is not None and earlier_crawl is not None and findings.includes(UnchangedContentCheck.codes):
             yield UnchangedContentCheck.read(baseline, earlier_crawl, crawl)
 
     def url_checks(self, findings: Findings, checks: Iterable[Check]) -> UrlChecks | None:
@@ -650,7 +648,7 @@ class AuditRunner:
             check.on_end(self.findings)
         unchecked = {code: why for check in self._checks for code, why in check.unchecked.items()}
         check_notes = [note for check in self._checks for note in getattr(check, "notes", ())]
-        policy, ignored = self.findings.policy, self.findings.ignored_by_rule()
+        policy, ignored = self.findings.policy, self.findings.ignored
         policy_notes = policy.notes(ignored) if policy is not None else ()
         is_known = self._outcomes and not any(map(has_filter_drops, self._outcomes))  # a filter hides dropped entries
         listing = [each for each in sitemaps_of(self._outcomes) if each.format != Format.INDEX]

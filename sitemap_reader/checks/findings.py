@@ -15,6 +15,7 @@ import attrs
 from ..model.problems import CATALOGUE, SAMPLES_PER_CODE, Problem, Severity, count_of, report
 from ..parser.normalise.urls import comparable
 from .occurrences import Occurrence
+from .policy import Policy
 from .rule_docs import explain
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from ..model.url_batch import UrlBatch
     from ..statistics.facts import Fact
     from .occurrences import KnownFindings
-    from .policy import Ignore, Policy
+    from .policy import Ignore
     from .url_sample import UrlCheckSummary
 
 
@@ -122,9 +123,9 @@ class Findings:
         selected = {code for code in CATALOGUE if not select or code.startswith(tuple(select))}
         self._codes = {code for code in selected if not code.startswith(tuple(ignore))}
         self.policy = policy
-        self._ruled = policy.codes if policy is not None else frozenset()
-        self._codes -= policy.off if policy is not None else frozenset()
-        self.ignored: Counter[tuple[Ignore, str]] = Counter()  # with the code
+        self._rules = policy or Policy()
+        self._codes -= self._rules.off
+        self.ignored: Counter[Ignore] = Counter()  # the problems that each has suppressed
         self.excluded: dict[str, str] = {}
         self._max_samples = samples
         self._on_occurrence = on_occurrence
@@ -136,7 +137,7 @@ class Findings:
     @property
     def needs_each(self) -> bool:
         """Whether a check reports each problem by itself, where it could report the first with their number."""
-        return self._needs_problems or (self.policy is not None and self.policy.needs_each)
+        return self._needs_problems or self._rules.needs_each
 
     @property
     def _needs_problems(self) -> bool:
@@ -166,9 +167,7 @@ class Findings:
         """Adds a problem that the audit found, or the first of `count`. A `message` is made of a kept one only."""
         if code not in self._codes:
             return
-        severity: Severity | None = CATALOGUE[code].severity
-        if code in self._ruled:
-            severity = self._severity(code, severity, url, sitemap, count)
+        severity = self._severity(code, CATALOGUE[code].severity, url, sitemap, count)
         if severity is None:
             return
         collected = self._collected(code, severity)
@@ -183,7 +182,7 @@ class Findings:
         self, code: str, batch: UrlBatch, faults: Mapping[int, _Fault], describe: Callable[[str, _Fault], Description]
     ) -> None:
         """Adds a problem of the URL at each of these indexes; `describe` takes loc and fault, of samples only."""
-        is_counted = code in self._codes and code not in self._ruled and not self._needs_problems
+        is_counted = code in self._codes and code not in self._rules.codes and not self._needs_problems
         for number, (index, fault) in enumerate(faults.items()):
             if is_counted:
                 collected = self._collected(code, CATALOGUE[code].severity)
@@ -197,22 +196,22 @@ class Findings:
         """Adds a problem that the parser or the crawl reported."""
         if problem.code not in self._codes:
             return
-        severity: Severity | None = problem.severity
-        if problem.code in self._ruled:
-            severity = self._severity(problem.code, problem.severity, problem.url, problem.sitemap)
+        severity = self._severity(problem.code, problem.severity, problem.url, problem.sitemap)
         if severity is not None:
             same = problem if severity == problem.severity else attrs.evolve(problem, severity=severity)
             self._add(same, self._collected(same.code, same.severity, same.kind))
 
     def _severity(
-        self, code: str, severity: Severity | None, url: str | None, sitemap: str | None, count: int = 1
+        self, code: str, severity: Severity, url: str | None, sitemap: str | None, count: int = 1
     ) -> Severity | None:
         """None if the policy ignores it."""
-        ignore = None if self.policy is None else self.policy.ignore_of(code, url, sitemap)
+        if code not in self._rules.codes:  # as most
+            return severity
+        ignore = self._rules.ignore_of(code, url, sitemap)
         if ignore is not None:
-            self.ignored[ignore, code] += count
+            self.ignored[ignore] += count
             return None
-        return severity if self.policy is None else self.policy.severity_of(code, severity)
+        return self._rules.severity_of(code, severity)
 
     def _add(self, problem: Problem, collected: _Collected, count: int = 1) -> None:
         collected.keep(problem, self._max_samples)
@@ -250,13 +249,6 @@ class Findings:
         for collected in self._by_code.values():
             total.update(collected.documents)
         return total
-
-    def ignored_by_rule(self) -> dict[Ignore, int]:
-        """How many problems each ignore of the policy has suppressed."""
-        counts: Counter[Ignore] = Counter()
-        for (ignore, _), count in self.ignored.items():
-            counts[ignore] += count
-        return counts
 
     def ranked(self) -> tuple[Finding, ...]:
         """The findings by impact, then by severity, then the most frequent first."""
@@ -438,9 +430,8 @@ class AuditResult:
         counts: Counter[str] = Counter()
         for finding in found:  # S01 may have two
             counts[finding.code] += finding.counted
-        if self.policy is not None:
-            found = [each for each in found if not self.policy.allows(each.code, counts[each.code], self.urls)]
-        return tuple(found)
+        policy = self.policy or Policy()
+        return tuple(each for each in found if not policy.allows(each.code, counts[each.code], self.urls))
 
     @property
     def headline(self) -> str:

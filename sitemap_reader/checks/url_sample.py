@@ -303,19 +303,17 @@ class UrlCheckSummary:
         """The estimates, the greatest share first."""
         found = sorted((each for each in self.estimates if each.found), key=lambda each: (-each.share, each.code))
         none = [each for each in self.estimates if not each.found]
-        lines = [self._line(each) for each in found]
+        lines = []
+        for each in found:
+            share, interval = f"{_percent(each.share)}%", f" ({_percent(each.low)} to {_percent(each.high)}%)"
+            is_exact = each.low == each.high
+            urls = f"{'' if is_exact else 'about '}{each.urls:,} {explain(each.code).faulty_urls} ({each.code})"
+            lines.append(f"{share}{'' if is_exact else interval} of {self.urls:,} URLs: {urls}")
         if none and self.checked:
             names = ", ".join(f"{explain(each.code).short_title} ({each.code})" for each in none)
             most = max(each.high for each in none)
             lines.append(f"none found{f', each at most {_percent(most)}%' if most else ''}: {names}")
         return lines
-
-    def _line(self, each: FaultEstimate) -> str:
-        what = f"{explain(each.code).faulty_urls} ({each.code})"
-        if each.low == each.high:
-            return f"{_percent(each.share)}% of {self.urls:,} URLs: {each.urls:,} {what}"
-        interval = f"{_percent(each.low)} to {_percent(each.high)}%"
-        return f"{_percent(each.share)}% ({interval}) of {self.urls:,} URLs: about {each.urls:,} {what}"
 
 
 def _percent(share: float) -> str:

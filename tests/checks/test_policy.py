@@ -121,7 +121,7 @@ def test_ignored_problems_are_counted_and_not_found() -> None:
     findings.report("U01", "message", sitemap=SITEMAP, url=PAGE, count=3)
     findings.add(report("U01", "message", url="https://a.example/new"))
     findings.add(report("D01", "message", url=PAGE))
-    assert findings.ignored_by_rule() == {first: 3, second: 1}
+    assert findings.ignored == {first: 3, second: 1}
     assert [finding.code for finding in findings.ranked()] == ["D01"]
 
 
@@ -138,7 +138,7 @@ def test_merging_applies_the_policy_once() -> None:
     for _ in range(2):
         other.add(report("U04", "message", sitemap=SITEMAP, url=PAGE))
     findings.merge(other)
-    assert findings.ignored_by_rule()[rule] == 2
+    assert findings.ignored[rule] == 2
     (finding,) = findings.ranked()
     assert (finding.severity, finding.count) == ("error", 1)
 

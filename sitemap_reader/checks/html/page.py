@@ -235,9 +235,14 @@ def overview(result: AuditResult) -> Html | None:
     if not result.findings:
         return None
     names, shown = _names(result), result.findings[:OVERVIEW_LINES]
-    lines = element(
-        "ol", *(_line(finding, names) for finding in shown), class_="overview", role="list", aria_label="First findings"
-    )
+    rows = []
+    for finding in shown:
+        count = element("span", f"{finding.count:,}", class_="count")
+        parts = (mark(finding.severity), element("code", finding.code), count)
+        title = element("span", sentence(finding.title), class_="title")
+        href = f"#{names[finding.code, finding.severity]}"
+        rows.append(element("li", element("a", *(join(each, " ") for each in parts), title, href=href)))
+    lines = element("ol", *rows, class_="overview", role="list", aria_label="First findings")
     more = len(result.findings) - len(shown)
     rest = element("a", f"{more:,} more", href="#findings") if more else None
     return join(lines, element("p", "and ", rest, class_="more") if rest else None)
@@ -294,21 +299,6 @@ def _names(result: AuditResult) -> Names:
         code, severity = finding.code, finding.severity
         names[code, severity] = f"{code}-{severity}" if code in names.values() else code
     return names
-
-
-def _line(finding: Finding, names: Names) -> Html:
-    line = element(
-        "a",
-        mark(finding.severity),
-        " ",
-        element("code", finding.code),
-        " ",
-        element("span", f"{finding.count:,}", class_="count"),
-        " ",
-        element("span", sentence(finding.title), class_="title"),
-        href=f"#{names[finding.code, finding.severity]}",
-    )
-    return element("li", line)
 
 
 def _filters(result: AuditResult) -> Html:
