@@ -272,7 +272,6 @@ class DumpItems:
         return _needs(what for what in _NOT_IN_A_DUMP if what != _INDEX_DATES or not self._has_refs)
 
     def notes(self) -> Iterator[str]:
-        """Sentences on what cannot be checked on this dump."""
         if not self._has_outcomes:
             yield f"{self.name} has no outcomes of documents: sitemaps were not checked, completeness unknown"
         seen = ", ".join(code for code in comparing("shares") if self._findings.includes([code]))

@@ -55,7 +55,6 @@ class ConfigFile:
     _above: Keys = ()
 
     def value(self, keys: Keys) -> Any:
-        """The value of a setting; None if there is none."""
         value: Any = self.settings
         for key in keys:
             try:
@@ -128,7 +127,6 @@ def find_config(folder: Path) -> tuple[Path | None, list[Path]]:
 
 
 def config_of(path: str | None) -> tuple[Path | None, list[Path]]:
-    """The file that is given, or else find_config() of the working folder."""
     return find_config(Path(os.curdir)) if path is None else (Path(path), [])
 
 

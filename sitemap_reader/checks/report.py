@@ -169,7 +169,6 @@ def _scope(result: AuditResult) -> str:
 
 
 def _overview(findings: tuple[Finding, ...], screen: Screen) -> Iterator[str]:
-    """One aligned line for each finding, under a heading for each impact."""
     width = max(len(f"{finding.count:,}") for finding in findings)
     for impact, found in groupby(findings, lambda finding: finding.impact):
         yield screen.styled(f"{IMPACTS[impact]}:", "heading")
@@ -267,14 +266,12 @@ class ReportSet:
 
     @property
     def _total(self) -> AuditResult:
-        """A result with the findings of all targets."""
         findings = tuple(chain.from_iterable(each.findings for each in self.reports))
         urls = sum(each.urls for each in self.reports)
         dropped = sum(each.dropped or 0 for each in self.reports)
         return attrs.evolve(self.reports[0], urls=urls, dropped=dropped, findings=findings)
 
     def failing(self, severities: Collection[Severity]) -> tuple[Finding, ...]:
-        """Those of AuditResult.failing() of each target."""
         return tuple(chain.from_iterable(each.failing(severities) for each in self.reports))
 
     @property
@@ -290,11 +287,9 @@ class ReportSet:
 
     @property
     def partial(self) -> str:
-        """Which targets are partial, and why."""
         return "; ".join(f"{each.target}: {each.partial}" for each in self.reports if each.complete is False)
 
     def to_text(self, *, color: bool = False, columns: int = FILE_COLUMNS) -> str:
-        """The total and a line for each target, then the report of each."""
         lines = [self.headline, *(f"  {each.name}: {each.headline}" for each in self._titled)]
         head = "".join(f"{without_commands(printable(line))}\n" for line in lines)
         return "\n\n".join([head, *(each.to_text(color=color, columns=columns) for each in self._titled)])

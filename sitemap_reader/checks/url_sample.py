@@ -300,7 +300,6 @@ class UrlCheckSummary:
         return "; ".join([*parts, *(f"{count:,} {what}" for count, what in counts if count)])
 
     def lines(self) -> list[str]:
-        """The estimates, the greatest share first."""
         found = sorted((each for each in self.estimates if each.found), key=lambda each: (-each.share, each.code))
         none = [each for each in self.estimates if not each.found]
         lines = []

@@ -140,7 +140,6 @@ class CommandGroup(click.Group):
         return list(self.commands)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The exit codes, one a line."""
         heading, _, codes = (self.epilog or "").rstrip(".").partition(": ")
         with formatter.section(heading):
             formatter.write_dl([(number, text) for number, text in (each.split(" ", 1) for each in codes.split("; "))])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 from ..compare.diff import DumpSide, compare, is_state, open_side
 from ..model.errors import UsageError
@@ -14,7 +14,6 @@ from .output import display_name, open_input, open_outputs, rows_format_for
 from .tables import change_header, change_lines
 
 if TYPE_CHECKING:
-    from ..compare.diff import Side
     from ..model.options import On
     from .options import OutputOptions
 
@@ -30,7 +29,12 @@ def run(*, old: str, new: str, on: On, exit_code: bool, to: OutputOptions) -> Ex
     with ExitStack() as files:
         bodies = [(display_name(name), files.enter_context(open_input(name))) for name in (old, new)]
         outputs = files.enter_context(open_outputs(to.output, is_json=format == "jsonl"))
-        before, after = (_side(name, body, files) for name, body in bodies)
+        before, after = (
+            open_side(name, name, files)
+            if name != STDIN_NAME and is_state(name)
+            else DumpSide(name, numbered_objects(body, name))
+            for name, body in bodies
+        )
         try:
             changes = files.enter_context(compare(before, after, on))
             outputs.records.write(change_header(format, names_sites=changes.names_sites))
@@ -43,9 +47,3 @@ def run(*, old: str, new: str, on: On, exit_code: bool, to: OutputOptions) -> Ex
         console.note(f"note {note}")
     code = Exit.THRESHOLD if exit_code and len(changes) else Exit.COMPLETE
     return console.end(f"{changes.summary}; {console.elapsed}", None, [code])
-
-
-def _side(name: str, body: BinaryIO, files: ExitStack) -> Side:
-    if name != STDIN_NAME and is_state(name):
-        return open_side(name, name, files)
-    return DumpSide(name, numbered_objects(body, name))

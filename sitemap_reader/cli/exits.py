@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 
 class Exit(IntEnum):
-    """Exit codes; the same for every command."""
-
     COMPLETE = 0
     THRESHOLD = 1
     USAGE = 2

@@ -155,7 +155,6 @@ class Console:
                 self.note(f"note {name}: all its URLs are outside its scope: dropped; --scope any keeps them")
 
     def show_document(self, outcome: Outcome) -> None:
-        """Prints a finished document, if `verbose`."""
         self._has_documents = True
         parts = [outcome.format or "no sitemap", count_of(outcome.entries, "entry")]
         if outcome.kept != outcome.entries:

@@ -262,7 +262,6 @@ _WITH_PYARROW = " or ".join(name for name, format in FORMATS.items() if format.n
 
 
 def record_format(default: str) -> Callable[[Any], Any]:
-    """--format and --fields of URLs; `default` describes the default in words."""
     return stack(
         option(
             "Output",
@@ -288,7 +287,6 @@ base = keyword("Input", ReaderOptions, "base", type=types.SITE_URL, default_is=_
 
 
 def scope(default: str | None, default_is: str | None = None) -> Callable[[Any], Any]:
-    """--scope, with the default of the command; `default_is` describes None."""
     return keyword("Filter", ReaderOptions, "scope", default=default, default_is=default_is)
 
 

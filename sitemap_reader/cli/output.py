@@ -327,7 +327,6 @@ class Outputs:
                 self.report.flush()
 
     def close(self) -> None:
-        """Writes the rest, and the end of a file that is kept."""
         keep = self.records.has_begun if self._keep is None else self._keep
         with ExitStack() as rest:
             for each in self._outputs:

@@ -42,21 +42,20 @@ def panels(facts: Sequence[Fact], screen: Screen) -> Iterator[str]:
     blocks = [list(block) for _, block in groupby(facts, key=lambda fact: fact.group.partition(" ")[0])]
     layouts: list[tuple[list[str], list[str]]] = [(_column(blocks), [])]
     layouts += [(_column(blocks[:cut]), _column(blocks[cut:])) for cut in range(1, len(blocks))]
-    fitting = [layout for layout in layouts if _breadth(*layout) <= screen.columns] or layouts[:1]
+
+    def breadth(left: list[str], right: list[str]) -> int:
+        return sum(max(map(width, lines)) for lines in (left, right) if lines) + (len(_GAP) if right else 0)
+
+    fitting = [layout for layout in layouts if breadth(*layout) <= screen.columns] or layouts[:1]
     left, right = min(fitting, key=lambda layout: max(map(len, layout)))
     edge = max(map(width, left))
     for number in range(max(len(left), len(right))):
         one, other = (lines[number] if number < len(lines) else "" for lines in (left, right))
         blanks = " " * (edge - width(one) + len(_GAP)) if other else ""
-        yield _line(one, screen) + blanks + _line(other, screen)
-
-
-def _line(text: str, screen: Screen) -> str:
-    return screen.styled(screen.shown(text), None if text.startswith(" ") else "heading")
-
-
-def _breadth(left: list[str], right: list[str]) -> int:
-    return sum(max(map(width, lines)) for lines in (left, right) if lines) + (len(_GAP) if right else 0)
+        styled = [
+            screen.styled(screen.shown(each), None if each.startswith(" ") else "heading") for each in (one, other)
+        ]
+        yield blanks.join(styled)
 
 
 def _column(blocks: Sequence[Sequence[Fact]]) -> list[str]:
@@ -122,15 +121,13 @@ def _found(target: str, reading: Mapping[str, Any]) -> Target | None:
 
 @attrs.define
 class _StatsRun:
-    """Counts one target or dump; `text` and `partial` are the last lines on stderr."""
-
     console: Console
     outputs: Outputs
     reading: dict[str, Any]
     now: datetime
     statistics: Statistics
     found: Target | None = None
-    text: str | None = None
+    text: str | None = None  # the last lines on stderr
     partial: str | None = None
 
     def site(self, target: str) -> Exit:

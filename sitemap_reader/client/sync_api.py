@@ -123,5 +123,4 @@ def _stream(
 
 
 def reader_of(options: Mapping[str, object]) -> SitemapReader:
-    """A reader with those of these keywords that are its own."""
     return SitemapReader(**part_of(ReaderOptions, options))

@@ -125,7 +125,6 @@ _TITLES = {"sections": ("Sections (URLs)", "folder", "URLs"), "formats": ("Forma
 
 
 def _most_frequent(result: AuditResult, group: str) -> Figure:
-    """The most frequent names; the rest as `other` at the end."""
     counts: Counter[str] = Counter()
     for fact in result.facts:
         if fact.group == group:

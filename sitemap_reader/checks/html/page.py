@@ -231,7 +231,6 @@ def findings_part(result: AuditResult, occurrences: int = 0, file: str | None = 
 
 
 def overview(result: AuditResult) -> Html | None:
-    """A line for each of the first findings, which matter most, with a link to its card."""
     if not result.findings:
         return None
     names, shown = _names(result), result.findings[:OVERVIEW_LINES]
