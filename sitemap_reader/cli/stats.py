@@ -143,7 +143,7 @@ class _StatsRun:
                     check()
             finally:
                 summary = stream.summary
-                self.text, self.partial = str(summary), summary.partial_line()
+                self.text, self.partial = summary.text, summary.partial_line()
         return judge(self.found.name if self.found else target, summary)
 
     def file(self, file: str) -> Exit:

@@ -72,7 +72,7 @@ def run(*, targets: Sequence[str], to: OutputOptions, **reading: Any) -> Exit:
     if not summaries:  # no target was valid
         return console.end(None, None, codes)
     total = reduce(add, summaries)
-    return console.end(str(total), total.partial_line(), codes)
+    return console.end(total.text, total.partial_line(), codes)
 
 
 def _table(rows: Sequence[tuple[str, TreeRow]]) -> tuple[Sequence[str], Sequence[Sequence[object]]]:

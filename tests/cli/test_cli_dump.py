@@ -60,6 +60,11 @@ def test_a_broken_site_is_what_can_be_read_and_exit_3() -> None:
     assert last_two[1].endswith("(exit 3)")
 
 
+@pytest.mark.parametrize("command", ["stats", "tree"])
+def test_the_summary_of_other_commands_names_options_of_the_command_line_too(command: str) -> None:
+    assert "10 dropped (host 10; --scope any keeps it)" in run(command, BROKEN).stderr
+
+
 def test_stderr_shows_five_problems_of_a_code_and_document_then_a_count() -> None:
     told = run("dump", BROKEN).stderr.splitlines()
     mended = [line for line in told if " S01 https://broken.example/maps/mended.xml" in line]
