@@ -45,7 +45,7 @@ from ..pipeline.feedparser_process import feedparser_fallback
 from ..scale.folder import HarvestFolder
 from ..scale.folder import tables as fields_of_tables
 from ..serialize.arrow import arrow_schema, require_pyarrow
-from ..serialize.jsonl import ALWAYS, stamp
+from ..serialize.jsonl import stamp
 from ..serialize.projection import all_fields, fields_of
 from ..state.rows import CODED, SCALE, unpack_stated
 from ..state.state import State, site_name
@@ -642,7 +642,7 @@ def _unpack(stated: Sequence[Stated]) -> dict[str, Any]:
     unit, *others = _codes().take(compute.bit_wise_and(packed, SCALE - 1)).columns
     # An arithmetic shift rounds down, also below zero.
     lastmod = compute.multiply(compute.shift_right(packed, SCALE.bit_length() - 1), unit)
-    return dict(zip(ALWAYS, (lastmod, *others), strict=True))
+    return dict(zip(_STATED, (lastmod, *others), strict=True))
 
 
 def _unpack_singly(stated: Sequence[Stated]) -> dict[str, Any]:
@@ -651,7 +651,10 @@ def _unpack_singly(stated: Sequence[Stated]) -> dict[str, Any]:
     dates = zip(numbers, precisions, strict=True)
     lastmods = [each * 1_000_000 if each is not None and code != SUBSECOND else each for each, code in dates]
     names = [*map(precision_of, precisions)], [*map(changefreq_of, changefreqs)]
-    return dict(zip(ALWAYS, (lastmods, *names, priorities), strict=True))
+    return dict(zip(_STATED, (lastmods, *names, priorities), strict=True))
+
+
+_STATED = ("lastmod", "lastmod_precision", "changefreq", "priority")
 
 
 @cache

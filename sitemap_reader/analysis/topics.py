@@ -44,8 +44,9 @@ def slug_ngrams(snapshot: SnapshotTables, n: int, *, top: int, skip: Iterable[st
         counts = part["slug"].dropna().value_counts(sort=False)
         found = split_words(pa.array(counts.index, pa.string()), is_encoded=True)
         weights = counts.to_numpy()
-        left_out = skipped | stops.find(site, page_counts(found.distinct(), weights), len(part))
-        numbers = page_counts(found.without(left_out).ngrams(n).distinct(), weights)
+        if stop_words:
+            found = found.without(stops.find(site, page_counts(found.distinct(), weights), len(part)))
+        numbers = page_counts(found.without(skipped).ngrams(n).distinct(), weights)
         frame = _most_frequent(numbers, top).rename(columns={"word": "words"})
         frames.append(frame.assign(site=site, share=frame["pages"] / len(part))[["site", "words", "pages", "share"]])
     frame = in_site_order(pd.concat(frames[1:] or frames), snapshot)

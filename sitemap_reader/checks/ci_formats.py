@@ -187,7 +187,8 @@ def _test_case(
     count = sum(each.count for each in result.findings if each.code == code)
     if not count:
         reason = result.rules.get(code, "")
-        return _element("testcase", attributes, *[_element("skipped", {}, escape(shown(reason)))] * bool(reason))
+        skipped = [_element("skipped", {}, escape(shown(reason)))] if reason else []
+        return _element("testcase", attributes, *skipped)
     explanation = explain(code)
     texts = [f"Expected: {plain(explanation.rule)}", f"How to fix: {plain(explanation.fix)}"]
     text = _lines([*_lines_of(occurrences[:MAX_IN_TEST_CASE], count, file_of), *texts])

@@ -130,8 +130,12 @@ class Policy:
 
     def allows(self, code: str, count: int, urls: int) -> bool:
         """Whether so many problems of a code do not make the audit fail."""
-        threshold = _by_code(self.thresholds).get(code)
+        threshold = self._thresholds.get(code)
         return threshold is not None and threshold.allows(count, urls)
+
+    @cached_property
+    def _thresholds(self) -> dict[str, Threshold]:
+        return _by_code(self.thresholds)
 
     @cached_property
     def _severities(self) -> dict[str, Severity | None]:

@@ -129,7 +129,7 @@ _MESSAGES: dict[str, Callable[[UrlCheck], str]] = {
     "C02": _redirect_text,
     "C03": _noindex_text,
     "C04": lambda check: f"has the canonical {check.canonical}",
-    "C07": lambda check: f"answers {check.status} with an error page{(check.title and f': {check.title}') or ''}",
+    "C07": lambda check: f"answers {check.status} with an error page{f': {check.title}' if check.title else ''}",
     "C08": lambda check: f"does not respond: {check.fetch_error}",
 }
 

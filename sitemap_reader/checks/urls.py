@@ -136,9 +136,11 @@ class _HostRules:
         if self._has_suspect_prefix(loc):
             return True
         head, escape, _ = loc.partition("%")
+        if not escape:
+            return False
         index = bisect_left(self._suspects, head)
         begins_one = index < len(self._suspects) and self._suspects[index].startswith(head)
-        if not escape or not ("/." in loc or "%2" in loc or begins_one):
+        if not ("/." in loc or "%2" in loc or begins_one):
             return False
         plain = unquote(loc)
         return self._has_suspect_prefix(plain) or "/." in plain  # escaped dots may lead to another path

@@ -172,14 +172,17 @@ def change_lines(
 
 
 def change_header(format: str, *, names_sites: bool) -> bytes:
-    return separated_line(format, ("site",) * names_sites + HEADER, guard=False) if format in SEPARATED else b""
+    return separated_line(format, (*_site(names_sites), *HEADER), guard=False) if format in SEPARATED else b""
+
+
+def _site(names_sites: bool) -> tuple[str, ...]:
+    return ("site",) if names_sites else ()
 
 
 def _separated(format: str, changes: Iterable[JsonObject], names_sites: bool, guard: bool) -> Iterator[bytes]:
-    front = ("site",) * names_sites
     for change in changes:
         cells = [change["change"], change["loc"], change.get("lastmod"), change.get("previous_lastmod")]
-        row = [*map(change.get, front), *cells, ",".join(_changed(change))]
+        row = [*map(change.get, _site(names_sites)), *cells, ",".join(_changed(change))]
         yield separated_line(format, row, guard)
 
 

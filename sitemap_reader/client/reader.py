@@ -195,7 +195,10 @@ class SitemapReader:
         return self.run_sync(self.open_sync(target, state, options))
 
     def open_sync(self, target: str | Path | Target, state: State | str | Path, options: SyncOptions) -> OpenSync:
-        """Opens and reads a state, perhaps in a thread for it; `options` may have all fields of SyncPlan."""
+        """Opens a state for the sync of a target; `options` may have all fields of SyncPlan.
+
+        It reads the state, and run_sync() does not: a caller with a thread for its state calls this one there.
+        """
         from ..state.state import site_name  # here: reading alone needs no database
         from ..state.sync import StateSync
 
@@ -219,9 +222,10 @@ class SitemapReader:
         executor: ParseExecutor | None = None,
         keeps_pauses: bool = False,
     ) -> ChangeRun:
-        """The ChangeRun of a sync that was opened; `fetcher` and `stored` take the place of its own.
+        """The ChangeRun of a sync that was opened.
 
-        The caller closes `executor`. `keeps_pauses`: it has waited for the Retry-After of earlier runs.
+        `fetcher` and `stored` take the place of fetcher_of() its target and of its cache; `executor` is one that the
+        caller closes. `keeps_pauses`: the caller has waited for the Retry-After of earlier runs, by a clock of its own.
         """
         if keeps_pauses:
             self._pacing.end_pauses(each for seed in sync.target.seeds for each in seed.origins)

@@ -72,13 +72,17 @@ _MAX_ANCESTORS = 64
 
 @attrs.frozen
 class Head:
-    """The status and headers (lower-case names) of an answer."""
+    """The status and headers (lower-case names) of an answer, and how long the network took for it.
+
+    `sitemap_format` is that of the body of an error (4xx, 5xx) that is a sitemap all the same. `is_conditional`: the
+    request had conditions, so that a 304 confirms what the caller has stored of the document.
+    """
 
     status: int
     headers: Mapping[str, str]
-    network_seconds: float = 0.0  # until it came
-    sitemap_format: str | None = None  # of the body of an error (4xx, 5xx) that is a sitemap all the same
-    is_conditional: bool = False  # a 304 confirms what the caller has stored of the document
+    network_seconds: float = 0.0
+    sitemap_format: str | None = None
+    is_conditional: bool = False
 
 
 @attrs.frozen
@@ -90,14 +94,17 @@ class Arrived:
 class Finished:
     """The document was read to its end.
 
-    Where URLs were dropped as out of scope, its Outcome comes when its scope grows no more: see Frontier.scope_of().
+    `rules` are those of a robots.txt: see robots_rules.parse_rules(); `robots_body` is what its body is. `dates` are
+    those of its entries, if requested.
+    `dropped_origins`: their URLs were dropped as on a host out of scope; their robots.txt may name the document. Where
+    URLs were dropped as out of scope, its Outcome comes when its scope grows no more: see Frontier.scope_of().
     """
 
     outcome: Outcome
-    rules: Rules | None = None  # of a robots.txt: see robots_rules.parse_rules()
-    dates: LastmodSummary | None = None  # of its entries, if requested
-    dropped_origins: tuple[str, ...] = ()  # hosts out of scope whose robots.txt may name the document
-    robots_body: RobotsBody | None = None  # what it is
+    rules: Rules | None = None
+    dates: LastmodSummary | None = None
+    dropped_origins: tuple[str, ...] = ()
+    robots_body: RobotsBody | None = None
 
 
 @attrs.frozen
@@ -111,17 +118,22 @@ class ResumePoint:
 
 @attrs.frozen
 class Failed:
-    """No answer, or one that broke off after `network_seconds`."""
+    """No answer, or one that broke off after `network_seconds`; `read` is what was read before.
+
+    With a `resume` point the next try continues there. `remedy` is what the user can do, "" if nothing; with None see
+    responses.with_remedy(). `severity` replaces that of the code. `of_proxy`: it is the refusal of the caller's proxy,
+    which answers so whatever is requested (407, RFC 9110 15.5.8).
+    """
 
     code: str
     message: str
     transient: bool = True
-    read: Finished | None = None  # before it broke off
-    remedy: str | None = None  # what the user can do, "" if nothing; with None see responses.with_remedy()
-    resume: ResumePoint | None = None  # where the next try continues
+    read: Finished | None = None
+    remedy: str | None = None
+    resume: ResumePoint | None = None
     network_seconds: float = 0.0
-    severity: Severity | None = None  # in place of that of the code
-    of_proxy: bool = False  # of the caller, which answers so whatever is requested (407, RFC 9110 15.5.8)
+    severity: Severity | None = None
+    of_proxy: bool = False
 
     @property
     def text(self) -> str:
@@ -240,15 +252,19 @@ def http_date(value: str) -> datetime | None:
 
 @attrs.frozen(eq=False)
 class DocumentRequest:
-    """One request to make; a retry and a redirect have requests of their own."""
+    """One request to make: a document, and the URL to request now.
+
+    `redirects` are the URLs that redirected here, `tries` and `network_seconds` (waited for the network) count earlier
+    tries too. A retry and a redirect have requests of their own. `cookies` are those that its redirects have set.
+    """
 
     document: Document = attrs.field(repr=False)
     url: str
-    redirects: tuple[str, ...] = ()  # the URLs that redirected here
+    redirects: tuple[str, ...] = ()
     cookies: Cookies = NO_COOKIES
-    tries: int = 0  # with earlier ones
+    tries: int = 0
     not_before: float = 0.0
-    network_seconds: float = 0.0  # waited for the network, with earlier tries
+    network_seconds: float = 0.0
     resume: ResumePoint | None = None
 
     @property
@@ -259,7 +275,10 @@ class DocumentRequest:
 
 @attrs.frozen(eq=False)
 class Listed:
-    """A document that may be read, to be answered with Frontier.request() or skip(); until then the crawl waits."""
+    """A document that may be read, to be answered with Frontier.request() or skip(); until then the crawl waits.
+
+    `ref` is its listing in an index or a robots.txt; None for a document that was given, or is a well-known path.
+    """
 
     document: Document = attrs.field(repr=False)
 

@@ -166,7 +166,10 @@ class Frontier:
         return self._authorities.of(document)
 
     def scope_of(self, document: Document, authorities: tuple[str, ...] | None = None) -> Scope:
-        """The URLs that a document may list, by what is known now, or with the authorities of an earlier time."""
+        """The URLs that a document may list, by what is known now, or with the authorities of an earlier time.
+
+        When its Outcome comes it grows no more: what was dropped as out of scope may be in scope by then.
+        """
         return self._authorities.scope_of(document, authorities)
 
     def receive(self, request: DocumentRequest, answer: Answer, now: float, today: datetime) -> bool:

@@ -47,14 +47,18 @@ WELL_KNOWN = (
 
 @attrs.frozen
 class Seed:
-    """Where a crawl starts: a site, whose `origins` are tried in order until one answers, or a single `document`."""
+    """Where a crawl starts: a site, whose `origins` are tried in order until one answers, or a single `document`.
+
+    With `robots_only` no well-known path is tried, only the Sitemap lines of robots.txt count. `base_path` is the path
+    of a site that has only a part of its host, such as `/project`: well-known paths are tried below it. `login` is the
+    Authorization header for `user:password@` in the target; no other field has these credentials.
+    """
 
     target: str
     origins: tuple[str, ...]
     document: str | None = None
-    robots_only: bool = False  # only the Sitemap lines of robots.txt count, no well-known path
-    base_path: str = ""  # of a site that has only a part of its host, such as /project
-    # Authorization for `user:password@` in the target, of which no other field has anything
+    robots_only: bool = False
+    base_path: str = ""
     login: str | None = attrs.field(default=None, repr=False)
 
 

@@ -34,16 +34,20 @@ _WEAK_SECONDS = 60.0
 
 @attrs.frozen
 class CachedDocument:
-    """A document as an earlier crawl read it, to its end."""
+    """A document as an earlier crawl read it, to its end.
+
+    `authorities` were its scope besides its own directory, None where it listed more than that. `listed` is the
+    lastmod that its index stated then; `read_at` is when that reading began, `looked_at` when it was last requested.
+    """
 
     format: str
     etag: str | None = None
     last_modified: str | None = None
     sha256: str | None = None
-    authorities: frozenset[str] | None = None  # its scope besides its own directory; None: it listed more than that
-    listed: Lastmod | None = None  # the lastmod that its index stated then
-    read_at: datetime = _NEVER  # when that reading began
-    looked_at: datetime = _NEVER  # when it was last requested
+    authorities: frozenset[str] | None = None
+    listed: Lastmod | None = None
+    read_at: datetime = _NEVER
+    looked_at: datetime = _NEVER
     index_is_accurate: bool = False
     children: tuple[SitemapRef, ...] = ()
 
@@ -65,7 +69,10 @@ NOT_READ = CachedDocument("")  # one that was never read, and is not requested n
 
 
 class StoredDocuments(Protocol):
-    """What the caller of a frontier knows of the documents that it lists; a DocumentCache is one."""
+    """What the caller of a frontier knows of the documents that it lists; a DocumentCache is one.
+
+    `authorities` are those of Frontier.authorities_of().
+    """
 
     def skipped(self, listed: Listed, authorities: tuple[str, ...]) -> CachedDocument | None:
         """The stored document that takes the place of a request; None to request it."""
@@ -78,13 +85,16 @@ class StoredDocuments(Protocol):
 
 @attrs.frozen
 class DocumentCache:
-    """What earlier crawls know."""
+    """What earlier crawls know: `documents` that were read to their end, `names` of all that ever were a sitemap.
+
+    `already_read` (URL -> format) are documents that this very crawl read before it was interrupted: they list no other
+    document, and all their entries were yielded.
+    """
 
     now: datetime = _NEVER
     trust: Trust = "never"
-    documents: Mapping[str, CachedDocument] = attrs.field(factory=dict)  # that were read to their end
-    names: frozenset[str] = frozenset()  # of all that ever were a sitemap
-    # URL -> format, by this very crawl before it was interrupted; no indexes
+    documents: Mapping[str, CachedDocument] = attrs.field(factory=dict)
+    names: frozenset[str] = frozenset()
     already_read: Mapping[str, str] = attrs.field(factory=dict)
 
     def known(self, url: str, authorities: tuple[str, ...]) -> CachedDocument | None:

@@ -102,12 +102,12 @@ def _start(request: bytes) -> subprocess.Popen[bytes]:
     import tempfile  # lazy: hardly any crawl needs it
 
     package, _, _ = __name__.rpartition(".")
-    paths = [*(path for path in sys.path if path), str(Path(__file__).resolve().parents[2])]
-    command = [sys.executable, "-I", "-c", _PROGRAM.format(paths=paths, package=package)]
     pipe = subprocess.PIPE
     try:
         if not sys.executable:  # Python is embedded in another program
             raise OSError("sys.executable does not say where Python is")
+        paths = [*(path for path in sys.path if path), str(Path(__file__).resolve().parents[2])]
+        command = [sys.executable, "-I", "-c", _PROGRAM.format(paths=paths, package=package)]
         # A file: communicate() sends no input after a timeout.
         with tempfile.TemporaryFile() as stdin:
             stdin.write(request)

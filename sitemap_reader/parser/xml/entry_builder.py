@@ -135,6 +135,7 @@ class EntryBuilder:
         self.vocabulary = Vocabulary(NO_NAMESPACES, "", frozenset(), "")
         self._declared: dict[str, set[str]] = {}  # namespace -> the prefixes of extensions that stand for it
         self.lost_location = False  # an entry that was repaired or cut has none
+        self.takes_entries_only = False
         self.in_section = False
         self.section_start = 0  # offset of the last CDATA section
         # around entries
@@ -288,6 +289,8 @@ class EntryBuilder:
         if not depth:
             if tag in vocabulary.entries:
                 self._start_entry(tag, attributes)
+            elif self.takes_entries_only:
+                raise Misplaced(f"<{tag}> begins no entry", self._place.offset)
             else:
                 self._start_ancestor(name, tag, attributes)
             return

@@ -190,21 +190,32 @@ class ExpatDriver:
         self._parser.CharacterDataHandler = self._parser.CharacterDataHandler
 
     def read_entry(self, start: int, stop: int) -> bool:
-        """Reads an entry between two offsets; False where it is damaged, or does not end there."""
-        if self._is_between_entries and self._head == self._builder.head and self._given < _MAX_PARSER_BYTES:
-            self._builder.attach(self._parser, self)
+        """Reads an entry between two offsets; False where it is damaged, or is no entry for expat, or ends elsewhere.
+
+        A new parser reads the head: no sooner than behind as many other bytes.
+        """
+        builder, head = self._builder, self._builder.head
+        is_new = self._given - len(self._head) < max(_MAX_PARSER_BYTES, len(head))
+        if self._is_between_entries and is_new and self._head == head:
+            builder.attach(self._parser, self)
+        elif start - self._start < len(head):
+            return False
         else:
-            self._begin(self._builder.head)
+            self._begin(head)
+            self._start = start
         first = self._buffer.start
         data = bytes(self._buffer.data[start - first : stop - first])
         self._shift = start - self._buffer.skipped - self._given
         self._given += len(data)
         self._is_between_entries = False
+        builder.takes_entries_only = True
         try:
             self._parse(data, final=False)
         except (ExpatError, Misplaced):
             return False
-        self._is_between_entries = not self._builder.is_in_entry
+        finally:
+            builder.takes_entries_only = False
+        self._is_between_entries = not builder.is_in_entry
         return self._is_between_entries
 
     def restart(self) -> None:

@@ -211,7 +211,7 @@ class RepairLog:
         """Appends one that follows all others."""
         self.made += 1
         if self.made > self._max_repairs:
-            raise Stop(over_limit("max_repairs", self._max_repairs, "place that were repaired", line))
+            raise Stop(over_limit("max_repairs", self._max_repairs, "repair", line))
         if not self.is_full:
             self._problems.append(report(code, message, severity=severity, line=line, raw=raw, kind=kind))
             return

@@ -261,7 +261,7 @@ _TAGS = frozenset(("start", "stop", "stray"))
 _HOLD_FIELDS = CONTAINERS - VOID_EXTENSIONS
 _SNIPPET_BYTES = 80
 _MAX_WHOLE_BYTES = 16 * 1024  # of an entry that expat is given
-_MAX_INTERVAL = 4096  # entries between two that it is given
+_MAX_INTERVAL = 4095  # entries from one that it is given to the next
 _MIN_WAKE_BYTES = 64  # a token that has not ended is not looked at with every byte
 
 
@@ -299,7 +299,9 @@ class TolerantParser(EventHandlers):
         self._faults = 0
         self._unended_names: set[bytes] = set()  # without an end tag in the rest
         self._wake_bytes = 0  # so many unread bytes are waited for
-        self._interval = self._entries_left = 1  # entries up to the next that expat is given
+        self._max_whole_bytes = min(_MAX_WHOLE_BYTES, limits.max_token_bytes)
+        self._interval = 1  # in entries, of those that expat is given
+        self._entries_left = 0  # for the rules, up to the next for expat
         # the present token
         self._token = _NO_TOKEN
         self._kind = _MALFORMED  # of the Problem of its rule
@@ -397,6 +399,8 @@ class TolerantParser(EventHandlers):
                 token = None
             elif self._is_damaged:
                 self.count_fault(self.entry_start)
+        if token and not final and self._awaits_end(token):
+            token = None
         self._wake_bytes = 0
         if token is None:
             unread = buffer.end - self.position
@@ -497,29 +501,40 @@ class TolerantParser(EventHandlers):
         place = "anywhere"
         if token.kind in ("start", "stop"):
             place = "outside" if not was_inside else "damaged" if self._is_damaged else "intact"
-        is_whole = place == "outside" and token.kind == "start" and self._read_whole(token)
-        for applies, act, kind in () if is_whole else RULES[token.kind, place]:
-            if applies is None or applies(self, token):
-                self._kind = kind
-                act(self, token)
-                break
+        is_whole = self._may_be_whole(token) and self._read_whole(token)
+        if not is_whole:
+            self._apply_rule(token, place)
         if self._text:
             self._give_pending()
         self._follows_entry = is_whole or (was_inside and not self._inner)
         return not self._inner and self._settle()
 
-    def _read_whole(self, token: Token) -> bool:
-        """Has expat read the entry that begins; False where it is damaged, or its end is not there: the rules read it.
+    def _apply_rule(self, token: Token, place: str) -> None:
+        for applies, act, kind in RULES[token.kind, place]:
+            if applies is None or applies(self, token):
+                self._kind = kind
+                act(self, token)
+                return
 
-        After an attempt that failed, the number of entries to the next one doubles.
+    def _may_be_whole(self, token: Token) -> bool:
+        """Whether expat is given the entry that begins."""
+        if self._inner or self._fault or token.kind != "start" or not token.is_well_formed or token.is_empty:
+            return False
+        return self._entries_left <= 0 and not token.text.strip() and self._is_entry(token)
+
+    def _awaits_end(self, token: Token) -> bool:
+        """Whether the end of an entry for expat may come: who reads it must not depend on how the bytes are cut."""
+        data, stop = self._buffer.data, token.start + self._max_whole_bytes
+        return len(data) < stop and self._may_be_whole(token) and not element_end(data, token.start, token.name, stop)
+
+    def _read_whole(self, token: Token) -> bool:
+        """Has expat read the entry that begins, if it is short; False where it is damaged: the rules read it.
+
+        After an attempt that failed, the interval to the next one doubles, and grows by one: else, where every second
+        entry is damaged, it would always be a damaged one.
         """
-        if self._fault or not token.is_well_formed or token.is_empty or token.text.strip() or not self._is_entry(token):
-            return False
-        self._entries_left -= 1
-        if self._entries_left:
-            return False
-        buffer, longest = self._buffer, min(_MAX_WHOLE_BYTES, self._limits.max_token_bytes)
-        end = element_end(buffer.data, token.start, token.name, token.start + longest)
+        buffer = self._buffer
+        end = element_end(buffer.data, token.start, token.name, token.start + self._max_whole_bytes)
         is_read = False
         if end and not buffer.is_too_long(buffer.start + end):
             self._is_damaged = None
@@ -531,8 +546,8 @@ class TolerantParser(EventHandlers):
                 self._builder.abandon()
                 self._repairs.forget_hiding(self.offset + 1)  # at its tag the entry before may have ended
             self._builder.attach(self, self)
-        self._interval = 1 if is_read else min(2 * self._interval, _MAX_INTERVAL)
-        self._entries_left = self._interval
+        self._interval = 1 if is_read else min(2 * self._interval + 1, _MAX_INTERVAL)
+        self._entries_left = 0 if is_read else self._interval
         return is_read
 
     def _settle(self) -> bool:
@@ -631,6 +646,7 @@ class TolerantParser(EventHandlers):
         self._report_stray_url(self._repairs_outside)
         self._builder.out += self._repairs.take()
         self.entry_start = self.offset
+        self._entries_left -= 1
         self._has_location = self._has_fields = self._has_empty_location = False
         self._made_outside, self._structural_repairs = self._repairs.made, 0
         if self._is_damaged:
