@@ -155,7 +155,7 @@ def test_repairs_of_a_document_are_limited() -> None:
     log.count_reported(1)
     assert log.remaining == 1
     log.add("S01", "repaired", 3, kind="stray tag skipped")
-    with pytest.raises(Stop, match="more than 2 places"):
+    with pytest.raises(Stop, match="more than 2 repairs"):
         log.add("S01", "repaired", 7, kind="stray tag skipped")
 
 

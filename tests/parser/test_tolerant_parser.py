@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 CORPUS = Path(__file__).parents[2] / "corpus"
 URL = "https://example.com/shop/sitemap.xml"
+CORE = "http://www.sitemaps.org/schemas/sitemap/0.9"
 
 
 @contextmanager
@@ -101,15 +102,14 @@ def test_made_up_document_is_read_as_by_expat(made_up: ModuleType, seed: int) ->
 @pytest.mark.parametrize("size", [0, 1])
 def test_namespaces_of_an_entry_and_of_its_fields_are_their_own(size: int) -> None:
     """Names of the entries before are not remembered for it."""
-    core = "http://www.sitemaps.org/schemas/sitemap/0.9"
     entries = (
         "<url><loc>https://example.com/1</loc></url>",
         '<url xmlns="urn:other"><loc>https://example.com/2</loc></url>',
-        f'<s:url xmlns:s="{core}" xmlns="urn:x"><loc>no</loc><s:loc>https://example.com/3</s:loc></s:url>',
+        f'<s:url xmlns:s="{CORE}" xmlns="urn:x"><loc>no</loc><s:loc>https://example.com/3</s:loc></s:url>',
         '<url><loc xmlns="urn:x">no</loc><loc>https://example.com/4</loc><a xmlns="urn:x"><b/></a><b/></url>',
         "<url><loc>https://example.com/5</loc></url>",
     )
-    body = f'<urlset xmlns="{core}">{"".join(entries)}</urlset>'.encode()
+    body = f'<urlset xmlns="{CORE}">{"".join(entries)}</urlset>'.encode()
     expected = read(body)
     assert [item.loc[-1] for item in expected if isinstance(item, sr.UrlRecord)] == ["1", "3", "4", "5"]
     with never_expat():
@@ -148,6 +148,33 @@ def test_what_may_be_hidden_before_an_entry_is_reported_though_expat_stops_in_th
 </feed>"""
     kinds = [problem.kind for problem in sr.parse(body).problems]
     assert kinds == ["missing tag added", "malformed tag read as the intended one", "entry that may be hidden"]
+
+
+FAULT = "<url><loc>https://example.com/x</loc><a b=1/></url>"
+# A reader of namespaces by rules differs from expat in blanks, and in characters that are not printable.
+NAMESPACES = {
+    "of an entry": f'<url xmlns="{CORE}\u200b"><loc>@1</loc></url>',
+    "of an entry with a fault": f'<url xmlns="{CORE}\u200b"><p:q/><loc>@1</loc></url>',
+    "with a line break": "<url><loc>@1</loc><n:news xmlns:n='http://www.google.com/\nschemas/sitemap-news/0.9'/></url>",
+    "with a blank": "<url><loc>@1</loc><sitemap xmlns='d\u00a0e'/></url>",
+}
+
+
+@pytest.mark.parametrize("entry", NAMESPACES.values(), ids=NAMESPACES)
+def test_who_reads_an_entry_does_not_depend_on_how_the_bytes_are_cut(entry: str) -> None:
+    entries = FAULT + entry + "<url><loc>@2</loc><b/></url><url><loc>@3</loc><c/></url>"
+    body = f"<urlset xmlns='{CORE}'>{' ' * 9_000}{entries}</urlset>"
+    document = body.replace("@", "https://example.com/").encode()
+    whole, pieces = (parse(document, size, scans=False) for size in (0, 1))
+    assert [loc[-1] for loc in whole.locs] == ["x", "1", "2", "3"]
+    assert pieces.items == whole.items
+
+
+@pytest.mark.parametrize("size", [0, 400])
+def test_undamaged_entries_are_given_to_expat_though_each_second_one_is_damaged(size: int) -> None:
+    """With an even interval it would always be a damaged one."""
+    body = "<urlset>" + "".join(FAULT + NESTED.format(number) for number in range(1_000)) + "</urlset>"
+    assert len(parse(body.encode(), size, scans=False).locs) == 2_000
 
 
 @pytest.mark.slow

@@ -1,10 +1,10 @@
 """A parser for XML that may be damaged: reads on where expat stopped, and gives EntryBuilder the events of expat.
 
-An entry whose tags match is read as it stands, but for its characters and undeclared prefixes; any other one by RULES
-for broken structure, at the end of this file. A URL is never guessed: where markup breaks inside a <loc> (or link,
-guid), the entry is Lost. Where a rule would concern a tag, the rest of the entry is searched, once, for tags that do
-not match. So every byte is searched once and read a few times at most; what waits for more bytes is looked at again
-when there are twice as many.
+An entry is given to expat first (ExpatDriver.read_entry()); if that stops in it, it is read here: where its tags match
+as it stands, but for its characters and undeclared prefixes, else by RULES for broken structure, at the end of this
+file. A URL is never guessed: where markup breaks inside a <loc> (or link, guid), the entry is Lost. Where a rule would
+concern a tag, the rest of the entry is searched, once, for tags that do not match. So every byte is searched once and
+read a few times at most; what waits for more bytes is looked at again when there are twice as many.
 """
 
 from __future__ import annotations
