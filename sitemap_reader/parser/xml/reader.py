@@ -1,9 +1,9 @@
 """XML of any dialect: UTF-8 chunks in, raw entries and Problems out, in document order.
 
 XmlReader picks the dialect by the root element (DIALECTS). FastPath has the scanner read plain entries; all else goes
-to EntryParser. That reads with expat; where it stops, the tolerant parser goes on from the last complete entry, and what
-that cannot read is skipped with a Problem, up to the next entry. No entity of the document is ever resolved. A field
-that is cut off is left out, never shortened.
+to EntryParser. That reads with expat; where it stops, the tolerant parser goes on from the last complete entry, and
+what that cannot read is skipped with a Problem, up to the next entry. No entity of the document is ever resolved. A
+field that is cut off is left out, never shortened.
 """
 
 from __future__ import annotations
