@@ -132,10 +132,10 @@ class EntryBuilder:
         self._budget = budget
         self._max_elements, self._max_text = limits.max_entry_elements, limits.max_token_bytes
         self._place: EventPlace  # set by attach()
+        self._entries_only = False
         self.vocabulary = Vocabulary(NO_NAMESPACES, "", frozenset(), "")
         self._declared: dict[str, set[str]] = {}  # namespace -> the prefixes of extensions that stand for it
         self.lost_location = False  # an entry that was repaired or cut has none
-        self.takes_entries_only = False
         self.in_section = False
         self.section_start = 0  # offset of the last CDATA section
         # around entries
@@ -245,9 +245,12 @@ class EntryBuilder:
 
     # --- a parser ---
 
-    def attach(self, parser: XMLParserType | EventHandlers, place: EventPlace) -> None:
-        """Takes the events of a parser from now on, inside the elements that are open around entries."""
-        self._place = place
+    def attach(self, parser: XMLParserType | EventHandlers, place: EventPlace, *, entries_only: bool = False) -> None:
+        """Takes the events of a parser from now on, inside the elements that are open around entries.
+
+        `entries_only`: Misplaced at any other element there.
+        """
+        self._place, self._entries_only = place, entries_only
         self._depth_left = self._limits.max_xml_depth - len(self._ancestors)
         self.in_section = False
         parser.StartCdataSectionHandler = self._start_section
@@ -289,7 +292,7 @@ class EntryBuilder:
         if not depth:
             if tag in vocabulary.entries:
                 self._start_entry(tag, attributes)
-            elif self.takes_entries_only:
+            elif self._entries_only:
                 raise Misplaced(f"<{tag}> begins no entry", self._place.offset)
             else:
                 self._start_ancestor(name, tag, attributes)

@@ -195,26 +195,22 @@ class ExpatDriver:
         A new parser reads the head: no sooner than behind as many other bytes.
         """
         builder, head = self._builder, self._builder.head
-        is_new = self._given - len(self._head) < max(_MAX_PARSER_BYTES, len(head))
-        if self._is_between_entries and is_new and self._head == head:
-            builder.attach(self._parser, self)
-        elif start - self._start < len(head):
-            return False
-        else:
+        is_used_up = self._given - len(self._head) >= max(_MAX_PARSER_BYTES, len(head))
+        if is_used_up or self._head != head or not self._is_between_entries:
+            if start - self._start < len(head):
+                return False
             self._begin(head)
             self._start = start
+        builder.attach(self._parser, self, entries_only=True)
         first = self._buffer.start
         data = bytes(self._buffer.data[start - first : stop - first])
         self._shift = start - self._buffer.skipped - self._given
         self._given += len(data)
         self._is_between_entries = False
-        builder.takes_entries_only = True
         try:
             self._parse(data, final=False)
         except (ExpatError, Misplaced):
             return False
-        finally:
-            builder.takes_entries_only = False
         self._is_between_entries = not builder.is_in_entry
         return self._is_between_entries
 

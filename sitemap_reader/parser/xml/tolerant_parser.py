@@ -59,6 +59,7 @@ from .repairs import CHECK_STEPS, LEVEL_STEPS, REPAIR_STEPS, TOKEN_STEPS, Mispla
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import TypedDict, Unpack
 
     from ...model.limits import Limits
     from ...model.problems import Kind, Severity
@@ -66,6 +67,11 @@ if TYPE_CHECKING:
     from .expat_driver import ExpatDriver
     from .markup import ReplayBuffer
     from .repairs import Budget, RepairLog, XmlFault
+
+    class _Damage(TypedDict, total=False):
+        line: int
+        code: str
+        kind: Kind | None
 
 
 class Lost(Exception):
@@ -754,17 +760,8 @@ class TolerantParser(EventHandlers):
 
     # --- repairs ---
 
-    def _repair(
-        self,
-        message: str,
-        raw: bytes = b"",
-        *,
-        line: int = 0,
-        code: str = "S01",
-        sure: bool = True,
-        kind: Kind | None = None,
-    ) -> None:
-        """Reports a repair of the structure; one that is not `sure` may hide more damage."""
+    def _repair(self, message: str, raw: bytes = b"", *, sure: bool = True, **how: Unpack[_Damage]) -> None:
+        """Reports a repair of the structure as _note() does; one that is not `sure` may hide more damage."""
         self._give_pending()
         self._budget.spend(REPAIR_STEPS)
         self._structural_repairs += 1
@@ -776,7 +773,7 @@ class TolerantParser(EventHandlers):
         if self._structural_repairs > self._limits.max_entry_repairs:
             raise self._lost("the entry breaks in too many places", limit="max_entry_repairs")
         what = message if sure else f"{message}; more may be lost"
-        self._note(what, raw, line=line, code=code, sure=sure, kind=kind)
+        self._note(what, raw, sure=sure, **how)
 
     def _note(
         self,
