@@ -121,14 +121,13 @@ class ComparisonSources:
         size, crawl_file = self.given["check_urls"], self.given["crawl"]
         if size is None:
             return None
-        crawl = next((each for each in checks if isinstance(each, CrawlCheck)), None)
-        crawl_name = None if crawl_file is None else os.fspath(crawl_file)
-        url_checks = UrlChecks(size, self.given["save_checks"], self.given["seed"], crawl, crawl_name)
         if not findings.includes(UrlChecks.codes):
             raise UsageError.of(
                 "{check_urls=} finds {codes}: select one of them, and ignore not all", codes=", ".join(UrlChecks.codes)
             )
-        return url_checks
+        crawl = next((each for each in checks if isinstance(each, CrawlCheck)), None)
+        crawl_name = None if crawl_file is None else os.fspath(crawl_file)
+        return UrlChecks(size, self.given["save_checks"], self.given["seed"], crawl, crawl_name)
 
     @property
     def _baseline_source(self) -> Source | None:
