@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections import Counter
 from contextlib import closing, nullcontext
 from datetime import UTC, datetime, timedelta
@@ -20,11 +21,13 @@ from ..client.summary import sitemaps_of
 from ..client.targets import Target, find_target, reject_document, reject_sitemap_file
 from ..frontier.filters import Selection, has_filter_drops, make_moment, make_patterns
 from ..frontier.lastmod_trust import judge_history
+from ..frontier.plan import WELL_KNOWN
 from ..model.columns import EPOCH, SUBSECOND
 from ..model.errors import NothingFound, NothingReadable, UsageError
+from ..model.limits import Limits
 from ..model.messages import Keyword, Message
 from ..model.options import part_of, with_defaults
-from ..model.problems import CATALOGUE, Problem, count_of, report
+from ..model.problems import CATALOGUE, Problem, count_of, report, report_as
 from ..model.records import Outcome, SitemapRef, UrlRecord
 from ..model.url_batch import PRECISION_CODES, UrlBatch
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
@@ -38,13 +41,14 @@ from .baseline import BaselineCheck, open_baseline
 from .crawled import PAGE_CODES, CrawlCheck, UnchangedContentCheck
 from .dates import SitemapLastmods
 from .documents import AuditContext, DuplicateUrls
-from .findings import Check, Findings
+from .findings import NO_SITEMAP, Check, Findings
 from .occurrences import KnownFindings
 from .options import AuditOptions, ComparisonOptions, RequestOptions
 from .policy import parse_codes, read_policy
 from .report import Report
-from .rule_docs import comparing, needing
+from .rule_docs import comparing, explain, needing
 from .url_checks import UrlChecks, check_bar
+from .urls import development_host
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
@@ -243,9 +247,7 @@ class DumpItems:
             record.line = number
             place = {"sitemap": self.name, "line": number}
         for problem in record.problems:
-            # An entry that was lost gives no record: S01 in a record is a repair.
-            severity = "warning" if problem.code == "S01" else problem.severity
-            self._record_problems.add(attrs.evolve(problem, severity=severity, **place))
+            self._record_problems.add(attrs.evolve(problem, **place))
         if not is_clean(record.loc):  # another tool wrote the dump
             cleaned = listed_url(record.loc)
             if cleaned.url is None:
@@ -372,6 +374,18 @@ def _unrecorded_notes(target: Target, outcomes: Iterable[Outcome]) -> Iterator[s
         yield f"{what}: {', '.join(missing[:3])}{' …' * (len(missing) > 3)}"
 
 
+def _no_sitemap(target: str, outcomes: Iterable[Outcome], *, is_probed: bool) -> str:
+    """`no sitemap found for example.com: robots.txt is missing (404), and none of 14 well-known paths is a sitemap`."""
+    status = next((each.status for each in outcomes if each.format == Format.ROBOTS), None)
+    robots = "robots.txt names none" if status == HTTPStatus.OK else f"robots.txt is missing ({status or 'not read'})"
+    probed = f", and none of {len(WELL_KNOWN)} well-known paths is a sitemap" if is_probed else ""
+    return f"no sitemap found for {target}: {robots}{probed}; if you know where it is, give its URL"
+
+
+def _unread_codes() -> list[str]:
+    return [code for code in CATALOGUE if explain(code).impact in ("unread", "unchecked")]
+
+
 class _Stopped(Exception):
     """By stop(), or because the time for the site is over."""
 
@@ -401,6 +415,9 @@ def _audit_site(target: Target, request: AuditRequest, options: AuditOptions) ->
     # With private addresses allowed, U14 does not report those that the caller named.
     named = [each for seed in target.seeds for each in seed.origins] if options.get("allow_private") else []
     reading: dict[str, Any] = {**part_of(ProgressOptions, options), **part_of(ReaderOptions, options)}
+    if target.local is not None:  # other hosts are not in the files: to ask for their robots.txt costs nothing
+        reading["limits"] = attrs.evolve(reading.get("limits") or Limits(), max_proof_hosts=sys.maxsize)
+    unchecked: dict[str, str] = {}
     with batches(target, on_wait=check, **reading, **chosen.keywords) as stream:
         runner = AuditRunner(
             target.name,
@@ -412,6 +429,7 @@ def _audit_site(target: Target, request: AuditRequest, options: AuditOptions) ->
             has_headers=target.has_headers,
             allowed_hosts={host(f"{each}/") for each in named},
             site=target.site,
+            only_host=None if target.local is None else host(target.seeds[0].target),
         )
         try:
             for batch in stream:
@@ -419,10 +437,13 @@ def _audit_site(target: Target, request: AuditRequest, options: AuditOptions) ->
                 check()
             if stream.summary.stopped:
                 raise _Stopped
-        except NothingFound as exc:
-            notes.append(str(exc))
-        except NothingReadable:
-            pass  # the findings have the reason
+        except NothingFound:
+            message = _no_sitemap(target.site or target.name, stream.outcomes, is_probed=options.get("probe") != "never")
+            findings.report(NO_SITEMAP, message, sitemap=f"{target.seeds[0].origins[0]}/")
+            notes += [] if findings.includes([NO_SITEMAP]) else [message]
+            unchecked = {code: "there is no sitemap" for code in CATALOGUE if code[0] != "F"}
+        except NothingReadable as exc:
+            notes += [] if findings.includes(_unread_codes()) else [str(exc)]  # else the findings have the reason
         except _Stopped:
             runner.abort()
             unchecked = {} if url_checks is None else dict.fromkeys(PAGE_CODES, "stopped before pages were requested")
@@ -434,7 +455,8 @@ def _audit_site(target: Target, request: AuditRequest, options: AuditOptions) ->
         url_checks.is_local = target.replay is not None
         notes += _check_pages(url_checks, target, stream.rules, check, options)
         checked = url_checks.summary()
-    result = runner.report(complete=stream.complete, notes=notes, rules=compared_with.rules(findings))
+    complete = None if unchecked else stream.complete
+    result = runner.report(complete=complete, notes=notes, rules=compared_with.rules(findings, unchecked))
     if options.get("host_map") and any(finding.code == "F02" for finding in result.findings):
         result = attrs.evolve(result, notes=(*result.notes, _STAGING_ROBOTS))
     return attrs.evolve(result, url_checks=checked)
@@ -544,7 +566,8 @@ class SiteOverview(Check):
 class AuditRunner:
     """Runs all checks over what add() receives; report() then returns the Report.
 
-    Ages are computed from `as_of`, or else from `fetched()`, the time of the fetch; None if it is unknown.
+    Ages are computed from `as_of`, or else from `fetched()`, the time of the fetch; None if it is unknown. `only_host`
+    is that of local files, which have no other.
     """
 
     def __init__(
@@ -559,6 +582,7 @@ class AuditRunner:
         has_headers: Callable[[str], bool] = lambda url: True,
         allowed_hosts: Container[str] = (),
         site: str | None = None,
+        only_host: str | None = None,
     ) -> None:
         clock: Callable[[], datetime] = fetched or (lambda: datetime.now(UTC))
         now = self._now = as_of or clock()
@@ -568,12 +592,15 @@ class AuditRunner:
         self._cuts: dict[str, list[Problem]] = {}  # by document: problems of its missing end
         self._causes: dict[str, Problem] = {}  # document -> the one that an S01 for its missing end is a consequence of
         self._outcomes: list[Outcome] = []
+        self._only_host = only_host
+        self._allowed_hosts = allowed_hosts
+        self._unseen_hosts: Counter[str] = Counter()  # whose files are not there -> what is listed on them
         self._tree = SitemapTree()
         self._overview = SiteOverview()
         self._listed = DuplicateUrls()
         self._lastmods = SitemapLastmods(fetched, as_of or (None if fetched else now))
         clock = (lambda: now) if as_of else clock
-        context = AuditContext(now, clock, self._listed, rules_of, has_headers, allowed_hosts)
+        context = AuditContext(now, clock, self._listed, rules_of, has_headers, allowed_hosts, only_host is None)
         checks = [*(make(context) for make in CHECKS), *extra_checks]
         always = [self._overview, self._listed, self._lastmods]
         self._checks = [*always, *(each for each in checks if each is not None and findings.includes(each.codes))]
@@ -606,11 +633,23 @@ class AuditRunner:
             on_ref(ref, self.findings)
 
     def _problem(self, problem: Problem) -> None:
-        if problem.sitemap is not None and _may_cut(problem):
+        if problem.code == "U04":
+            self._other_host(problem)
+        elif problem.sitemap is not None and _may_cut(problem):
             self._cuts.setdefault(problem.sitemap, []).append(problem)
         # The redirect of a robots.txt is listed nowhere: no listing can be corrected.
         elif not (problem.code == "F03" and (problem.sitemap or "").endswith("/robots.txt")):
             self.findings.add(problem)
+
+    def _other_host(self, problem: Problem) -> None:
+        """Adds a U04 by its host; for a host that is not public a U14; nothing where nothing is known of the host."""
+        name = host(problem.url or "")
+        if (what := development_host(name)) and name not in self._allowed_hosts:
+            self.findings.add(report_as(problem, "U14", f"{problem.url}: {name} is {what}", kind=what))
+        elif self._only_host is None or name == self._only_host:
+            self.findings.add(attrs.evolve(problem, kind=name or None))
+        else:
+            self._unseen_hosts[name] += 1
 
     def _outcome(self, outcome: Outcome) -> None:
         self._tree.add(outcome)
@@ -644,6 +683,7 @@ class AuditRunner:
             self.findings.add(problem)
         for check in self._checks:
             check.on_end(self.findings)
+        self.findings.end()
         unchecked = {code: why for check in self._checks for code, why in check.unchecked.items()}
         check_notes = [note for check in self._checks for note in getattr(check, "notes", ())]
         policy, ignored = self.findings.policy, self.findings.ignored
@@ -659,7 +699,7 @@ class AuditRunner:
             findings=self.findings.ranked(),
             sitemaps=tuple(self._rows()),
             facts=(*self._overview.facts(self._outcomes), *self._lastmods.facts()),
-            notes=(*notes, *check_notes, *policy_notes),
+            notes=(*notes, *self._host_notes(), *check_notes, *policy_notes),
             # They have no row in the tree.
             unnamed=tuple(each for each in self._outcomes if each.url is None and not each.complete),
             lastmod_trust={url: judge_history(history) for url, history in self._lastmods.histories.items()},
@@ -669,6 +709,13 @@ class AuditRunner:
             site=self.site,
             dropped=sum(each.entries - each.kept for each in listing) if is_known else None,
         )
+
+    def _host_notes(self) -> Iterator[str]:
+        if self._unseen_hosts:
+            names = sorted(self._unseen_hosts)
+            hosts = f"{', '.join(names[:3])}{' …' * (len(names) > 3)}"
+            listed = count_of(self._unseen_hosts.total(), "listing")
+            yield f"{listed} of hosts that are not in these files ({hosts}): whether they are valid was not checked"
 
     def _rows(self) -> Iterator[TreeRow]:
         """The sitemap tree; each row counts the problems of all findings in its document."""

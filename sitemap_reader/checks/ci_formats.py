@@ -100,7 +100,7 @@ def to_github(result: AuditResult, occurrences: Iterable[Occurrence] | None, fil
         each for severity in SEVERITIES for each in [one for one in found if one.severity == severity][:MAX_ANNOTATIONS]
     ]
     commands = [_annotation(each, findings.get((each.code, each.severity)), file_of) for each in annotated]
-    lines = [f"note: {note}" for note in result.notes]
+    lines = [f"note: {note}" for note in (*result.coverage, *result.notes)]
     lines.append(f"{result.name}: {result.headline}{_left_out(result, annotated)}")
     return "".join(f"{line}\n" for line in [*commands, *(without_commands(shown(line)) for line in lines)])
 
@@ -109,7 +109,7 @@ def _annotation(found: Occurrence, finding: Finding | None, file_of: FileOf) -> 
     file = None if found.sitemap is None else file_of(found.sitemap)
     title = f"{found.code} {CATALOGUE[found.code].title}"
     if finding is not None and finding.count > 1:
-        title += f" ({finding.count:,} occurrences)"
+        title += f" ({finding.count:,} places)"
     # The runner of Azure Pipelines takes `##vso[` from such lines too.
     name = file and without_commands(shown(file))
     properties = {"file": name, "line": file and found.line and str(found.line), "title": title}
@@ -129,12 +129,13 @@ def _encoded(text: str, codes: Mapping[str, str]) -> str:
 
 
 def _left_out(result: AuditResult, annotated: list[Occurrence]) -> str:
-    """`; annotated: 10 of 1,284 errors` where GitHub would not show all."""
+    """`; annotated: 10 of 1,284 places of errors` where GitHub would not show all."""
     parts = []
     for severity, name in SEVERITY_NAMES.items():
-        count, marked = result.count_new(severity), sum(each.count for each in annotated if each.severity == severity)
-        if marked < count:
-            parts.append(f"{marked:,} of {count_of(count, name)}")
+        places = sum(finding.counted for finding in result.findings if finding.severity == severity)
+        marked = sum(each.count for each in annotated if each.severity == severity)
+        if marked < places:
+            parts.append(f"{marked:,} of {count_of(places, 'place')} of {name}s")
     return f"; annotated: {', '.join(parts)}" if parts else ""
 
 
@@ -166,7 +167,7 @@ def to_junit(
         "skipped": sum(bool(result.rules.get(code)) and code not in found for code in codes),
     }
     suite = {"name": shown(result.target), **counts, "timestamp": f"{result.at:%Y-%m-%dT%H:%M:%S}"}
-    notes = [shown(note) for note in ([result.headline, *result.notes])]
+    notes = [shown(note) for note in ([result.headline, *result.coverage, *result.notes])]
     partial = [f"partial: {result.partial}"] if result.complete is False else []
     children = [*cases, _element("system-out", {}, _lines([*notes, *partial]))]
     suites = _element("testsuites", {}, _element("testsuite", suite, "\n", *children))
@@ -236,7 +237,7 @@ def to_markdown(
         part = _details(finding, listed, file_of)
         room -= len(part.encode())
         if room < 0:
-            left_out = count_of(len(result.findings) - number, "finding")
+            left_out = count_of(len(result.findings) - number, "problem")
             parts.append(f"\nThe details of {left_out} are left out: the limit is {max_bytes:,} bytes.\n")
             break
         parts.append(part)
@@ -244,11 +245,15 @@ def to_markdown(
 
 
 def _head(result: AuditResult) -> str:
-    paragraphs = [f"## Sitemap audit of {_code(result.name)}", f"**{result.headline}**", f"{result.url_counts}."]
+    paragraphs = [
+        f"## Sitemap audit of {_code(result.name)}",
+        f"**{result.headline}**",
+        f"{result.url_counts}; as of {result.at:%Y-%m-%d %H:%M} UTC.",
+    ]
     if result.complete is False:
         paragraphs.append(f"Partial: {result.partial}")
-    if result.notes:
-        paragraphs.append("\n".join(f"- {_code(note)}" for note in result.notes))
+    if notes := (*result.coverage, *result.notes):
+        paragraphs.append("\n".join(f"- {_code(note)}" for note in notes))
     if result.findings:
         paragraphs.append("\n".join(_table(result)))
     return "\n\n".join(paragraphs) + "\n"
@@ -256,7 +261,7 @@ def _head(result: AuditResult) -> str:
 
 def _table(result: AuditResult) -> Iterator[str]:
     has_known = any(finding.new is not None for finding in result.findings)
-    yield f"| severity | code | finding | occurrences |{' new |' * has_known}"
+    yield f"| severity | code | problem | places |{' new |' * has_known}"
     yield f"|---|---|---|---:|{'---:|' * has_known}"
     for finding in result.findings:
         new = "" if finding.new is None else f" {finding.new:,} |"
@@ -391,20 +396,25 @@ def _without_links(text: str) -> str:
 
 
 def _invocation(result: AuditResult, found: list[Occurrence]) -> Json:
-    total, given = sum(finding.count for finding in result.findings), sum(each.count for each in found)
-    left_out = [f"{given:,} of {count_of(total, 'occurrence')} are in this file, the most severe first"]
+    total, given = result.places, sum(each.count for each in found)
+    left_out = [f"{given:,} of {count_of(total, 'place')} are in this file, the most severe first"]
     unread: list[tuple[str | None, int | None]] = [
         (row.url, row.entries) for row in result.sitemaps if row.complete == "no"
     ]
     unread += [(None, outcome.entries) for outcome in result.unnamed]
+    notes = [*result.coverage, *result.notes]
     failures = [f"{url or '-'}: {'read in part only' if entries else 'could not be read'}" for url, entries in unread]
     notifications = [
         {"level": level, "message": {"text": _without_links(shown(text))}}
-        for level, texts in (("error", failures), ("warning", left_out * (given < total)), ("note", result.notes))
+        for level, texts in (
+            ("error", failures),
+            ("warning", left_out * (given < total)),
+            ("note", notes),
+        )
         for text in texts
     ]
     return {
-        "executionSuccessful": result.complete is not False,
+        "executionSuccessful": result.complete is not False and not result.has_no_sitemap,
         "endTimeUtc": stamp(result.at),
         "toolExecutionNotifications": notifications,
     }

@@ -107,13 +107,17 @@ class MissingValidators(Check):
 class EmptySitemaps(Check):
     codes = ("S06",)
 
+    def __init__(self, *, sees_other_hosts: bool = True) -> None:
+        self._sees_other_hosts = sees_other_hosts
+
     def on_outcome(self, outcome: Outcome, findings: Findings) -> None:
         is_sitemap = outcome.format in SITEMAP_FORMATS and outcome.bytes_decoded and not outcome.not_modified
         is_known = outcome.complete or outcome.entries  # else reading stopped before the first entry
         is_filtered = has_filter_drops(outcome)  # a filtered dump
-        if is_sitemap and is_known and not is_filtered and not outcome.kept:
+        is_judged = self._sees_other_hosts or "host" not in outcome.dropped
+        if is_sitemap and is_known and is_judged and not is_filtered and not outcome.kept:
             entries = outcome.entries
-            message = f"none of its {entries:,} entries can be kept" if entries else "it has no entry"
+            message = f"search engines can use none of its {entries:,} entries" if entries else "it has no entry"
             findings.report("S06", message, sitemap=outcome.url)
 
 
@@ -297,6 +301,7 @@ class AuditContext:
     rules_of: Callable[[str], Rules | None] | None  # of a URL's host, None while unknown; None for a dump
     has_headers: Callable[[str], bool]  # whether the headers that came for a URL are known
     allowed_hosts: Container[str]  # private addresses that are not reported
+    sees_other_hosts: bool = True  # local files are of one host
 
 
 # The audit rules of a module: functions that make a check; None where it has nothing to check with.
@@ -304,6 +309,6 @@ CheckFactories = tuple["Callable[[AuditContext], Check | None]", ...]
 
 CHECKS: CheckFactories = (
     lambda context: UrlVariants(context.listings),
-    lambda _: EmptySitemaps(),
+    lambda context: EmptySitemaps(sees_other_hosts=context.sees_other_hosts),
     lambda context: MissingValidators(context.has_headers),
 )

@@ -35,14 +35,19 @@ if TYPE_CHECKING:
 # In the order of a report. Problems of severity `info` are shown as notices.
 SEVERITY_NAMES: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "notice"}
 SEVERITIES = tuple(SEVERITY_NAMES)
-# What problems cost, the gravest first.
+# What problems cost with search engines, the gravest first.
 IMPACTS = {
-    "unread": "Sitemaps that cannot be read",
-    "lost": "URLs lost",
+    "unread": "Sitemaps that search engines cannot read",
+    "lost": "URLs that search engines ignore",
+    "unindexed": "Listed pages that cannot be indexed",
+    "unchecked": "Sitemaps that this audit did not read",
     "signal": "Wrong signals",
     "notice": "Notices",
 }
 
+
+NO_SITEMAP = "F19"
+MAX_KINDS = 10  # of a finding; the others are one
 
 _Fault = TypeVar("_Fault")
 Description = tuple[str, str, str | None]  # message, field and raw text of a problem
@@ -59,11 +64,11 @@ class Kind:
 
 @attrs.frozen
 class Finding:
-    """All problems of one code and severity: their exact count, the number of documents that have it, and samples.
+    """All problems of one code and severity: the exact number of places, and of documents with one, and samples.
 
-    A code that can have two severities (S01: repaired, or entries lost) gives two findings. `new` counts those that the
-    known findings lack; None without such. `kinds` divides an S01 by kind of damage, the most frequent first; `samples`
-    are in its order, and as many kinds as possible have one.
+    A code that can have two severities (F05: a sitemap, or robots.txt) gives two findings. `new` counts those that the
+    known findings lack; None without such. `kinds` divides them by kind, the most frequent first; `samples` are in its
+    order, and as many kinds as possible have one.
     """
 
     code: str
@@ -86,28 +91,33 @@ class Finding:
 
     @property
     def impact(self) -> str:
-        """What it costs: a key of IMPACTS. A repaired S01 has lost nothing."""
+        """What it costs: a key of IMPACTS. A warning, as of robots.txt, keeps no sitemap from being read."""
         if self.severity == "info":
             return "notice"
-        is_repaired = self.code == "S01" and self.severity == "warning"
-        return "signal" if is_repaired else explain(self.code).impact
+        impact = explain(self.code).impact
+        return "signal" if impact == "unread" and self.severity == "warning" else impact
 
     @property
     def occurrences(self) -> str:
-        """`1,200 occurrences in 3 sitemaps`; with known findings also how many are new."""
+        """`1,200 places in 3 sitemaps`; with known findings also how many are new."""
         new = "" if self.new is None else f", {self.new:,} new"
-        return f"{count_of(self.count, 'occurrence')} in {self.documents_of(self.documents)}{new}"
+        return f"{count_of(self.count, 'place')} in {self.documents_of(self.documents)}{new}"
 
     def documents_of(self, count: int) -> str:
         """`3 sitemaps`, or `3 documents` of a code that is not in sitemaps only."""
         return count_of(count, explain(self.code).found_in)
 
 
+def _rest(kinds: Sequence[Kind]) -> Kind:
+    return Kind("others", sum(each.count for each in kinds), max(each.documents for each in kinds))
+
+
 class Findings:
     """Collects problems by code and severity: add() or report() each, then ranked().
 
     With `select` only those codes count; codes in `ignore` never do. Both take codes or their first letters. The
-    `policy` may change the severity of a problem, or ignore it: `ignored` counts those.
+    `policy` may change the severity of a problem, or ignore it: `ignored` counts those. What makes search engines
+    refuse a sitemap is one problem of the sitemap for each kind, however many places have it, and an error.
     """
 
     def __init__(
@@ -131,6 +141,8 @@ class Findings:
         self._on_occurrence = on_occurrence
         self._known = known
         self._pending: list[tuple[Problem, int]] | None = None  # of an empty_copy(): merge() passes them on
+        # Code, kind and sitemap -> the first problem, and the number of them; until end().
+        self._refused: dict[tuple[str, str | None, str | None], tuple[Problem, int]] = {}
         # The last is the kind of damage.
         self._by_code: defaultdict[tuple[str, Severity, str], _Collected] = defaultdict(_Collected)
 
@@ -196,10 +208,24 @@ class Findings:
         """Adds a problem that the parser or the crawl reported."""
         if problem.code not in self._codes:
             return
-        severity = self._severity(problem.code, problem.severity, problem.url, problem.sitemap)
-        if severity is not None:
-            same = problem if severity == problem.severity else attrs.evolve(problem, severity=severity)
-            self._add(same, self._collected(same.code, same.severity, same.kind))
+        if explain(problem.code).refuses(problem.kind):
+            key = problem.code, problem.kind, problem.sitemap
+            first, count = self._refused.get(key, (problem, 0))
+            self._refused[key] = first, count + 1
+            return
+        self._judge(problem, problem.severity)
+
+    def end(self) -> None:
+        """Adds the problems for which search engines refuse a sitemap: their numbers are known by now."""
+        for problem, count in self._refused.values():
+            self._judge(attrs.evolve(problem, url=None), "error", count)
+        self._refused.clear()
+
+    def _judge(self, problem: Problem, severity: Severity, count: int = 1) -> None:
+        judged = self._severity(problem.code, severity, problem.url, problem.sitemap, count)
+        if judged is not None:
+            same = problem if judged == problem.severity else attrs.evolve(problem, severity=judged)
+            self._add(same, self._collected(same.code, same.severity, same.kind), count)
 
     def _severity(
         self, code: str, severity: Severity, url: str | None, sitemap: str | None, count: int = 1
@@ -241,6 +267,9 @@ class Findings:
                 collected.keep(sample, self._max_samples)
             collected.documents.update(theirs.documents)
         self.ignored.update(other.ignored)
+        for key, (problem, count) in other._refused.items():
+            first, known = self._refused.get(key, (problem, 0))
+            self._refused[key] = first, known + count
         for problem, count in other._pending or ():
             self._add_occurrence(problem, self._collected(problem.code, problem.severity, problem.kind), count)
 
@@ -269,7 +298,9 @@ class Findings:
         for _, each in ranked:
             documents.update(each.documents)
         new = None if self._known is None else sum(each.new for _, each in ranked)
-        kinds = (Kind(kind, each.documents.total(), len(each.documents)) for kind, each in ranked if kind)
+        kinds = [Kind(kind, each.documents.total(), len(each.documents)) for kind, each in ranked if kind]
+        if others := kinds[MAX_KINDS:]:
+            kinds[MAX_KINDS:] = [_rest(others)]
         samples = _evenly([each.samples for _, each in ranked], self._max_samples)
         return Finding(code, severity, documents.total(), len(documents), samples, new, tuple(kinds))
 
@@ -406,20 +437,34 @@ class AuditResult:
 
     @property
     def url_counts(self) -> str:
-        """`156 URLs listed, 10 dropped, 146 kept (140 unique)`; `146 URLs` if it is not known how many were dropped."""
-        unique = f" ({self.pages:,} unique)" if self.pages != self.urls else ""
+        """`156 URLs listed, 146 valid, 10 ignored by search engines, 140 pages`, as far as the source states it."""
+        pages = f", {count_of(self.pages, 'page')}" if self.pages != self.urls else ""
         if self.dropped is None:
-            return f"{count_of(self.urls, 'URL')}{unique}"
+            return f"{count_of(self.urls, 'URL')}{pages}"
         listed = count_of(self.urls + self.dropped, "URL")
-        return f"{listed} listed, {self.dropped:,} dropped, {self.urls:,} kept{unique}"
+        return f"{listed} listed, {self.urls:,} valid, {self.dropped:,} ignored by search engines{pages}"
+
+    @property
+    def coverage(self) -> list[str]:
+        """What a check of URLs covered, and what follows for all of them."""
+        return [] if self.url_checks is None else [self.url_checks.headline, *self.url_checks.lines()]
+
+    @property
+    def has_no_sitemap(self) -> bool:
+        return any(finding.code == NO_SITEMAP for finding in self.findings)
 
     def count(self, severity: Severity) -> int:
-        """The number of problems of a severity, over all findings."""
-        return sum(finding.count for finding in self.findings if finding.severity == severity)
+        """The number of problems of a severity: a code is one, however many places have it."""
+        return sum(finding.severity == severity for finding in self.findings)
 
     def count_new(self, severity: Severity) -> int:
-        """The number of problems of a severity that the known findings lack; all, without known findings."""
-        return sum(finding.counted for finding in self.findings if finding.severity == severity)
+        """The number of problems of a severity with places that the known findings lack; all, without these."""
+        return sum(finding.severity == severity and finding.counted > 0 for finding in self.findings)
+
+    @property
+    def places(self) -> int:
+        """The number of places with a problem, over all findings."""
+        return sum(finding.count for finding in self.findings)
 
     def failing(self, severities: Collection[Severity]) -> tuple[Finding, ...]:
         """The findings of these severities that are new, if there are known ones, and more than the policy allows.
@@ -435,21 +480,25 @@ class AuditResult:
 
     @property
     def headline(self) -> str:
-        """`2 errors, 14 warnings and 3 notices in 640 URLs`; with known findings `2 errors (1 new), …`.
+        """`2 errors, 4 warnings and 3 notices (1,204 places) in 640 URLs`; with known findings `2 errors (1 new), …`.
 
-        If URLs were dropped it ends with `(10 of 650 dropped)`.
+        If URLs were dropped it ends with `(10 of 650 ignored)`.
         """
         counts = {severity: self.count(severity) for severity in SEVERITY_NAMES}
-        dropped = f" ({self.dropped:,} of {self.urls + self.dropped:,} dropped)" if self.dropped else ""
-        urls = count_of(self.urls, "URL") + dropped
+        urls = count_of(self.urls, "URL")
+        if self.dropped:
+            urls += f" ({self.dropped:,} of {self.urls + self.dropped:,} ignored)"
+        checks = self.url_checks
+        if checks is not None and checks.checked < checks.urls:
+            urls += f", of which {checks.checked:,} were checked"
         if not any(counts.values()):
-            return f"nothing found in {urls}"
+            return f"no problems found in {urls}"
         has_known = any(finding.new is not None for finding in self.findings)
         words = []
         for severity, count in counts.items():
             new = f" ({self.count_new(severity):,} new)" if has_known and count else ""
             words.append(count_of(count, SEVERITY_NAMES[severity]) + new)
-        return f"{words[0]}, {words[1]} and {words[2]} in {urls}"
+        return f"{words[0]}, {words[1]} and {words[2]} ({count_of(self.places, 'place')}) in {urls}"
 
     @property
     def missing(self) -> str:

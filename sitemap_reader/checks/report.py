@@ -13,12 +13,14 @@ import orjson
 from ..client.terminal import FILE_COLUMNS, Screen
 from ..model.errors import printable, without_commands
 from ..model.problems import count_of
+from ..parser.content.sniff import Format
 from ..parser.normalise.urls import is_web_url
 from ..serialize.jsonl import stamp, to_dict
 from ..version import __version__
 from . import ci_formats
 from .ci_formats import no_file
 from .findings import IMPACTS, SEVERITIES, SEVERITY_NAMES, AuditResult
+from .html.elements import shorten
 from .html.page import render_fragment, render_page, render_several
 from .occurrences import with_url
 from .rule_docs import explain, plain
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from .occurrences import Occurrence
 
 _MAX_RAW_CHARS = 160
+_MAX_MESSAGE_CHARS = 400
 
 
 @attrs.frozen(repr=False)
@@ -43,13 +46,13 @@ class Report(AuditResult):
     scope; None if the source does not state it. `site` is the host of a recording or of local files, which is the title
     of the report; None for others, whose title is the target. `complete` is False if a sitemap or a part of one could
     not be read, so that findings may be missing; None if the source, such as a dump of URLs alone, does not state it.
-    `findings`: by what they cost (sitemaps that cannot be read, URLs lost, wrong signals, notices), then by severity,
-    then the most frequent first. `sitemaps` are the rows of the sitemap tree; their `problems` count those of all
-    findings. `facts` are counts in the groups `lastmod month` (name: `2026-11`), `lastmod none`, `sections` (as
-    in stats), `formats`, and `lastmod` and `lastmod verdict` as in stats. `lastmod_trust` has the verdict on
-    each sitemap that lists URLs: its URL -> score and reasons. `notes` are sentences on what was not checked, or only
-    for a sample. `unnamed` are the outcomes of incomplete documents without a URL, as `parse --report -` writes them
-    for a file: they have no row. `rules` has the selected codes: code -> why it was not checked, empty if it was.
+    `findings`: by what they cost with search engines (see IMPACTS), then by severity, then the most frequent first.
+    `sitemaps` are the rows of the sitemap tree; their `problems` count those of all findings. `facts` are counts in the
+    groups `lastmod month` (name: `2026-11`), `lastmod none`, `sections` (as in stats), `formats`, and `lastmod` and
+    `lastmod verdict` as in stats. `lastmod_trust` has the verdict on each sitemap that lists URLs: its URL -> score and
+    reasons. `notes` are sentences on what was not checked, or only for a sample. `unnamed` are the outcomes of
+    incomplete documents without a URL, as `parse --report -` writes them for a file: they have no row. `rules` has the
+    selected codes: code -> why it was not checked, empty if it was.
 
     `url_checks` is what check_urls covered, with the estimated share of each fault; None without it.
 
@@ -66,8 +69,7 @@ class Report(AuditResult):
         return self.to_text()
 
     def __repr__(self) -> str:
-        counts = ", ".join(count_of(self.count(severity), name) for severity, name in SEVERITY_NAMES.items())
-        return printable(f"<Report of {self.target}: {counts} in {count_of(self.urls, 'URL')}>")
+        return printable(f"<Report of {self.target}: {self.headline}>")
 
     def to_dict(self) -> dict[str, Any]:
         """The report as the object that to_json() writes."""
@@ -80,7 +82,8 @@ class Report(AuditResult):
             "urls": self.urls,
             "dropped": self.dropped,
             "pages": self.pages,
-            "problems": {severity: self.count(severity) for severity in SEVERITIES},
+            "problems": {name: self.count(severity) for severity, name in SEVERITY_NAMES.items()},
+            "places": self.places,
             "findings": [_finding_json(each) for each in self.findings],
             "sitemaps": [attrs.asdict(row, filter=lambda field, _: field.name != "branch") for row in self.sitemaps],
             "facts": [attrs.asdict(fact) for fact in self.facts],
@@ -141,10 +144,8 @@ class Report(AuditResult):
 def _text_lines(result: AuditResult, screen: Screen) -> Iterator[str]:
     yield screen.styled(printable(f"{result.name}: {result.headline}"), "heading")
     yield from _wrapped(_scope(result), "", screen)
-    if result.url_checks is not None:
-        yield from _wrapped(result.url_checks.headline, "", screen)
-        for line in result.url_checks.lines():
-            yield from _wrapped(line, "  ", screen)
+    for line in result.coverage:
+        yield from _wrapped(line, "  " if line in result.coverage[1:] else "", screen)
     for note in result.notes:
         yield from _wrapped(f"note: {note}", "  ", screen)
     if not result.findings:
@@ -157,9 +158,9 @@ def _text_lines(result: AuditResult, screen: Screen) -> Iterator[str]:
 
 
 def _scope(result: AuditResult) -> str:
-    """`3,690 URLs listed, 6 dropped, 3,684 kept; 23 documents in recorded/shop; as of 2026-11-01 12:00 UTC`."""
-    documents = sum(row.entries is not None for row in result.sitemaps)
-    parts = [result.url_counts, count_of(documents, "document")] if documents else []
+    """`3,690 URLs listed, 3,684 valid, …; 23 sitemaps; read from recorded/shop; as of 2026-11-01 12:00 UTC`."""
+    read = sum(row.entries is not None and row.format != Format.ROBOTS for row in result.sitemaps)
+    parts = [result.url_counts, count_of(read, "sitemap")] if read else []
     if result.site is not None and not is_web_url(result.target):  # of local files a note names the folder
         parts.append(f"read from {result.target}")
     parts.append(f"as of {result.at:%Y-%m-%d %H:%M} UTC")
@@ -201,8 +202,8 @@ def _text_of(finding: Finding, screen: Screen) -> Iterator[str]:
 
 
 def _sample(sample: Problem, screen: Screen) -> Iterator[str]:
-    yield printable(f"  - {sample.place}")
-    message = with_url(sample.message, sample.url)
+    yield printable(f"  - {shorten(sample.place, _MAX_MESSAGE_CHARS)}")
+    message = shorten(with_url(sample.message, sample.url), _MAX_MESSAGE_CHARS)
     yield from _wrapped(message, "    ", screen)
     if sample.raw and sample.raw not in message:
         raw = " ".join(sample.raw.split())
@@ -296,7 +297,7 @@ class ReportSet:
 
     def to_dict(self) -> dict[str, Any]:
         """The object that to_json() writes: `version`, `problems` of all, and `targets`, the reports."""
-        problems = {severity: self._total.count(severity) for severity in SEVERITIES}
+        problems = {name: self._total.count(severity) for severity, name in SEVERITY_NAMES.items()}
         return {"version": __version__, "problems": problems, "targets": [each.to_dict() for each in self.reports]}
 
     def to_json(self) -> str:

@@ -6,7 +6,7 @@ import tomllib
 from difflib import get_close_matches
 from functools import cache
 from textwrap import fill, indent
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -32,6 +32,10 @@ class Example:
     note: str = ""  # on the file, such as the name of the test in it that gives the line
 
 
+def _tuple_of_list(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
 @attrs.frozen
 class Explanation:
     """The explanation of a code: the rule in one sentence, why it matters, how to fix it, and the source of the rule.
@@ -52,6 +56,7 @@ class Explanation:
     tool: str = ""
     examples: tuple[Example, ...] = ()
     impact: str = "signal"
+    refused: bool | tuple[str, ...] = attrs.field(default=False, converter=_tuple_of_list)
     needs: tuple[str, ...] = attrs.field(default=(), converter=tuple)
     compares: str = ""
     found_in: str = "sitemap"
@@ -59,6 +64,10 @@ class Explanation:
     hint: str = ""
     faulty_urls: str = ""
     short_title: str = ""
+
+    def refuses(self, kind: str | None) -> bool:
+        """Whether search engines refuse a whole sitemap because of such a problem."""
+        return self.refused if isinstance(self.refused, bool) else kind in self.refused
 
     def __str__(self) -> str:
         return "\n\n".join(self._paragraphs())

@@ -9,7 +9,7 @@ import ipaddress
 import re
 from bisect import bisect_left, bisect_right
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import attrs
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..frontier.robots_rules import Rules
     from ..model.url_batch import UrlBatch
     from .documents import CheckFactories
-    from .findings import Findings, Location
+    from .findings import Description, Findings, Location
 
 
 _SESSIONS = (
@@ -77,7 +77,7 @@ class NonPageFiles(Check):
 
 
 class PrivateHosts(Check):
-    """URLs on localhost or a private address (U14), except on `allowed_hosts`."""
+    """URLs, also of images, videos and alternates, on localhost or a private address (U14), but for `allowed_hosts`."""
 
     codes = ("U14",)
 
@@ -88,10 +88,58 @@ class PrivateHosts(Check):
         for origin, places in batch.origins:
             name = host(f"{origin}/")
             if _is_private(name) and name not in self._allowed_hosts:
-                faults = dict.fromkeys(places, name)
-                findings.report_urls(
-                    "U14", batch, faults, lambda loc, name: (f"{loc}: {name} is a private address", "loc", loc)
-                )
+                faults = dict.fromkeys(places, (name, "loc", None))
+                findings.report_urls("U14", batch, faults, _describe_private)
+        for extension, field in _MEDIA_URLS:
+            urls = batch.items(extension, field)
+            if urls and _MAY_BE_PRIVATE.search("\n".join(_texts(urls))):
+                self._check_media(batch, extension, field, findings)
+
+    def _check_media(self, batch: UrlBatch, extension: str, field: str, findings: Findings) -> None:
+        for index, (urls,) in batch.lists(extension, field):
+            for url in _texts(urls):
+                name = host(url)
+                if development_host(name) and name not in self._allowed_hosts:
+                    fault = (name, f"{extension} {field}", url)
+                    findings.report_urls("U14", batch, {index: fault}, _describe_private)
+
+
+def _texts(urls: list[Any]) -> list[str]:
+    """The URLs of a field: texts, texts with attributes, lists of them, or nothing."""
+    if {*map(type, urls)} == {str}:
+        return urls
+    each = [one for many in urls for one in (many if isinstance(many, list) else [many])]
+    return [one["value"] if isinstance(one, dict) else one for one in each if one]
+
+
+_MEDIA_URLS = (
+    ("images", "loc"),
+    ("videos", "thumbnail_loc"),
+    ("videos", "content_loc"),
+    ("videos", "player_loc"),
+    ("alternates", "href"),
+)
+_STAGING = r"(?:staging|stage|stg|dev|develop|development|test|testing|preview|preprod|uat|qa)"
+_STAGING_HOST = re.compile(rf"(?:[\w-]+[.-])*{_STAGING}\d*(?:[.-][\w-]+)*\.[\w-]+\.[\w-]+|.*\.(?:local|lan|internal)")
+# How hosts of developers begin, in many URLs at once; development_host() decides.
+_MAY_BE_PRIVATE = re.compile(rf"//(?:\d|\[|localhost|{_STAGING})")
+
+
+def _describe_private(loc: str, fault: tuple[str, str, str | None]) -> Description:
+    name, field, url = fault
+    what = loc if url is None else f"{url} of {loc}"
+    return f"{what}: {name} is {development_host(name)}", field, url or loc
+
+
+def development_host(name: str) -> str | None:
+    """What a host is that only its developers reach, or by its name may be; None for others.
+
+    >>> development_host("localhost"), development_host("staging.example.com"), development_host("example.com")
+    ('a private address', 'a staging host by its name', None)
+    """
+    if _is_private(name):
+        return "a private address"
+    return "a staging host by its name" if _STAGING_HOST.fullmatch(name) else None
 
 
 def _is_private(name: str) -> bool:

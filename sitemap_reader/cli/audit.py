@@ -14,7 +14,7 @@ import attrs
 
 from ..checks.audit import AuditRequest, audit, audit_lines
 from ..checks.ci_formats import MAX_ANNOTATIONS, MAX_RESULTS, no_file
-from ..checks.findings import SEVERITIES
+from ..checks.findings import NO_SITEMAP, SEVERITIES
 from ..checks.html.charts import can_draw
 from ..checks.occurrences import Occurrence, OccurrenceBuffer, RowSpool
 from ..checks.options import RequestOptions
@@ -152,11 +152,11 @@ class _Auditor:
 
 
 def _nothing(report: Report) -> str:
-    no_sitemap = next((note for note in report.notes if note.startswith("no sitemap found")), None)
+    found = next((finding for finding in report.findings if finding.code == NO_SITEMAP), None)
     what = "no URL could be read from" if report.complete is False else "there is no URL in"
     if report.complete is not False and any(note.startswith("filtered by") for note in report.notes):
         what = "no URL matches the filters in"
-    return no_sitemap or f"{what} {report.target}"
+    return found.samples[0].message if found and found.samples else f"{what} {report.target}"
 
 
 # --- outputs ---------------------------------------------------------------------------------------------------------

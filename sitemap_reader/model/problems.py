@@ -43,6 +43,12 @@ Kind = Literal[
     "declaration or instruction skipped",
     # F07
     "wrong checksum or size",
+    # S02
+    "namespace of the document",
+    # S07
+    "bytes invalid in the charset",
+    # S10
+    "root, entry or location not in small letters",
 ]
 
 MAX_RAW_CHARACTERS = 500
@@ -121,6 +127,11 @@ def report(
         message = f"{message[: half - 1]}…{message[-half:]}"
     severity = severity or CATALOGUE[code].severity
     return Problem(code, severity, message, sitemap, line, field, raw, url, kind, remedy)
+
+
+def report_as(problem: Problem, code: str, message: str, kind: str | None = None) -> Problem:
+    """The same place as another problem, with its usual severity."""
+    return attrs.evolve(problem, code=code, severity=CATALOGUE[code].severity, message=message, kind=kind, remedy=None)
 
 
 def first_error(problems: Iterable[Problem]) -> Problem | None:

@@ -19,7 +19,7 @@ from ..model.records import Outcome, UrlRecord
 from ..model.url_batch import BatchItem, OutOfScope, ParserItem, UrlBatch, items_of
 from .compiled import new_columns
 from .content.charset import declared_charset
-from .content.codings import EXTRA, needs_extra
+from .content.codings import EXTRA, INVALID_BYTES, needs_extra
 from .content.decoder import Decoder, ReadPrefix
 from .content.sniff import CONTENT_TYPES, Format, SniffResult, sniff
 from .dialects.feed_fallback import FallbackBuffer
@@ -449,7 +449,10 @@ class SitemapParser:
     def _add_closing_items(self) -> None:
         self._add_fallback_items()
         for fault in self._decoder.faults:
-            problem = report(fault.code, fault.message, raw=fault.raw, severity=fault.severity, kind=fault.kind)
+            # XML 1.0 4.3.3: there they are a fatal error. A list of URLs has no such rule.
+            is_fatal = fault.kind != INVALID_BYTES or self._format != Format.TEXT
+            kind = fault.kind if is_fatal else None
+            problem = report(fault.code, fault.message, raw=fault.raw, severity=fault.severity, kind=kind)
             self._out.append(self._reported(problem))
         self._out += map(self._reported, self._closing_problems())
 

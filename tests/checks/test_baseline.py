@@ -118,14 +118,14 @@ def test_urls_below_an_index_that_is_empty_now_are_reported() -> None:
     )
     now = [some(locs(0, 30)), sr.Outcome(PAGES, format="urlset"), sr.SitemapRef(PAGES, sitemap=other)]
     now += [sr.Outcome(url, why="robots", format="sitemapindex") for url in (INDEX, other)]
-    assert [each[:3] for each in against(path, *now)] == ["X02", "X01"]
+    assert [each[:3] for each in against(path, *now)] == ["X01", "X02"]
     assert [each[:3] for each in against(path, *now, sr.SitemapRef(f"{SITE}/c.xml", sitemap=INDEX))] == ["X02"]
 
 
 def test_urls_that_are_left_in_feeds_do_not_count() -> None:
     rss = f"{SITE}/feed"
     path = monday(*lines_of(locs(0, 5)), *lines_of(locs(5, 9), rss), outcome_line(rss, format="rss"))
-    assert [each[:3] for each in against(path, some(locs(5, 9), rss))] == ["X02", "X01"]
+    assert [each[:3] for each in against(path, some(locs(5, 9), rss))] == ["X01", "X02"]
 
 
 def test_a_url_counts_once_however_often_it_is_listed() -> None:
@@ -176,7 +176,7 @@ def test_the_site_of_the_target_is_compared_in_a_dump_of_several() -> None:
     with pytest.raises(sr.UsageError) as error:
         against(path, some(locs(0, 30)), site="third.example")
     assert str(error.value) == "third.example is not in monday.jsonl, which has shop.example, other.example"
-    assert [each[:3] for each in against(path, some(locs(0, 30)))] == ["X02", "X01"]
+    assert [each[:3] for each in against(path, some(locs(0, 30)))] == ["X01", "X02"]
 
 
 # --- sitemaps ---
@@ -295,7 +295,7 @@ def test_a_state_is_a_baseline() -> None:
     assert {record.loc for record in baseline.listings()} == {*locs(0, 45)}
     assert against(path, some(locs(0, 30)), some(locs(30, 45), POSTS)) == []
     check = BaselineCheck.read(open_baseline(path, SITE))
-    x02, x01 = audit(check, some(locs(0, 10)))
+    x01, x02 = audit(check, some(locs(0, 10)))
     assert x01.message == f"35 of 45 URLs of state.db are no longer listed, such as {x01.raw}"
     assert (x01.sitemap, x01.line, x01.raw in locs(10, 45)) == ("state.db", None, True)
     assert str(x02) == f"X02 {POSTS}: no longer listed; URLs that it had in state.db: 15"
@@ -386,7 +386,7 @@ def test_a_given_sitemap_is_compared_with_its_own_dump(outcomes: list[dict[str, 
 def test_a_given_index_is_compared_with_its_own_dump(outcomes: list[dict[str, Any]]) -> None:
     path = monday(*outcomes, *lines_of(locs(0, 10)), *lines_of(locs(10, 90), POSTS))
     now = [given(INDEX, "sitemapindex"), some(locs(0, 10)), sr.Outcome(PAGES, why="index", format="urlset")]
-    assert [each[:3] for each in against(path, *now)] == ["X02", "X01"]
+    assert [each[:3] for each in against(path, *now)] == ["X01", "X02"]
 
 
 def test_a_given_sitemap_is_compared_with_its_own_state() -> None:

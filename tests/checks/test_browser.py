@@ -101,7 +101,7 @@ def test_filters_work_by_mouse(show):
     assert count(tab) == 3
     assert tab.locator(".group:visible").count() == 2  # wrong signals, notices
     assert tab.get_by_role("button", name="Errors").get_attribute("aria-pressed") == "false"
-    assert tab.get_by_role("status").inner_text() == "3 of 6 findings shown"
+    assert tab.get_by_role("status").inner_text() == "3 of 6 problems shown"
     tab.get_by_role("button", name="Errors").click()
     assert count(tab) == 6
 
@@ -118,7 +118,7 @@ def test_filters_work_by_keyboard(show):
     tab.keyboard.press("Tab")
     tab.keyboard.type("NEWS.xml track")
     assert count(tab) == 1
-    assert tab.get_by_role("status").inner_text() == "1 of 6 findings shown"
+    assert tab.get_by_role("status").inner_text() == "1 of 6 problems shown"
     tab.keyboard.press("Escape")
     assert count(tab) == 3
 
@@ -131,22 +131,22 @@ def test_headings_count_the_cards_that_are_shown(show):
     tab = show(render_page(small()))
     whole = tallies(tab)
     assert whole == [
-        "Sitemaps that cannot be read · 1 finding, 1 occurrence",
-        "Wrong signals · 4 findings, 1,543 occurrences",
-        "Notices · 1 finding, 4 occurrences",
+        "Sitemaps that search engines cannot read · 1 problem, 1 place",
+        "Wrong signals · 4 problems, 1,543 places",
+        "Notices · 1 problem, 4 places",
     ]
     tab.get_by_label("Search").fill("products")
-    assert tallies(tab) == ["Wrong signals · 2 findings, 1,332 occurrences"]
+    assert tallies(tab) == ["Wrong signals · 2 problems, 1,332 places"]
     tab.evaluate("dispatchEvent(new Event('beforeprint'))")
     with in_print(tab):
         assert tallies(tab) == whole
     tab.evaluate("dispatchEvent(new Event('afterprint'))")
-    assert tallies(tab) == ["Wrong signals · 2 findings, 1,332 occurrences"]
+    assert tallies(tab) == ["Wrong signals · 2 problems, 1,332 places"]
 
 
 def test_count_of_one_finding_is_singular(show):
     tab = show(render_page(attrs.evolve(small(), findings=small().findings[:1])))
-    assert tab.get_by_role("status").inner_text() == "1 of 1 finding shown"
+    assert tab.get_by_role("status").inner_text() == "1 of 1 problem shown"
 
 
 def test_a_line_of_the_overview_leads_to_its_card_also_where_that_is_filtered_away(show):
@@ -196,7 +196,7 @@ def messages(tab: Any) -> list[str]:
 def test_a_card_has_pages_of_all_occurrences(show):
     tab = show(with_all([found(number) for number in range(60)]))
     shown = tab.locator("#D01 .range")
-    assert shown.inner_text() == "1–25 of 60 occurrences"
+    assert shown.inner_text() == "1–25 of 60 places"
     assert messages(tab) == [f"lastmod no. {number}" for number in range(25)]
     assert tab.locator("#D01 li").nth(1).inner_text().split("\n") == [
         f"{SHOP}/1.xml:1", f"{SHOP}/1: lastmod no. 1", "lastmod: day 1"
@@ -205,7 +205,7 @@ def test_a_card_has_pages_of_all_occurrences(show):
     assert previous.is_disabled()
     following.click()
     following.click()
-    assert shown.inner_text() == "51–60 of 60 occurrences"
+    assert shown.inner_text() == "51–60 of 60 places"
     assert following.is_disabled()
     previous.click()
     assert messages(tab)[0] == "lastmod no. 25"
@@ -215,13 +215,13 @@ def test_the_search_finds_occurrences_on_all_pages(show):
     tab = show(with_all([found(number) for number in range(60)]))
     tab.get_by_label("Search").fill("NO. 47 2.xml")
     assert messages(tab) == ["lastmod no. 47"]
-    assert tab.locator("#D01 .range").inner_text() == "1 occurrence"
+    assert tab.locator("#D01 .range").inner_text() == "1 place"
     tab.get_by_label("Search").fill("D01 no. 4")  # the code is in the head of the card
     assert len(messages(tab)) == 15
     tab.get_by_label("Search").fill("zzyzx")
     assert count(tab) == 0
     tab.keyboard.press("Escape")
-    assert tab.locator("#D01 .range").inner_text() == "1–25 of 60 occurrences"
+    assert tab.locator("#D01 .range").inner_text() == "1–25 of 60 places"
 
 
 def test_few_occurrences_have_no_pages_and_new_ones_are_marked(show):
@@ -248,8 +248,8 @@ def test_a_page_that_has_not_all_leads_to_the_file_that_has(show):
     (dates,) = (each for each in small().findings if each.code == "D01")
     result = attrs.evolve(small(), findings=(attrs.evolve(dates, count=9),))
     page = show(render_page(result, [found(1)], "a report.findings.jsonl"))
-    line = page.locator(".more", has_text="occurrences")
-    assert line.inner_text() == "This page has 1 of 9 occurrences; all are in a report.findings.jsonl."
+    line = page.locator(".more", has_text="places")
+    assert line.inner_text() == "This page has 1 of 9 places; all are in a report.findings.jsonl."
     assert line.locator("a").get_attribute("href") == "a%20report.findings.jsonl"
 
 

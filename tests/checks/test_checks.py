@@ -131,9 +131,10 @@ def test_findings_stand_by_severity_then_by_number() -> None:
 
 def test_a_code_of_two_severities_gives_two_findings() -> None:
     findings = Findings()
-    findings.add(problem("S01", MAP))
-    findings.add(report("S01", "mended", sitemap=MAP, severity="warning"))
-    assert [(each.code, each.severity) for each in findings.ranked()] == [("S01", "error"), ("S01", "warning")]
+    findings.add(problem("F05", MAP))
+    findings.add(report("F05", "a page", sitemap="https://a.example/robots.txt", severity="warning"))
+    ranked = [(each.code, each.severity, each.impact) for each in findings.ranked()]
+    assert ranked == [("F05", "error", "unread"), ("F05", "warning", "signal")]
 
 
 def test_samples_are_spread_over_documents() -> None:
@@ -476,13 +477,13 @@ def test_response_with_a_validator_is_not_reported(fields: dict[str, Any]) -> No
 
 @pytest.mark.parametrize(("fields", "reported"), [
     ({"entries": 0, "kept": 0}, "it has no entry"),
-    ({"entries": 3, "kept": 0}, "none of its 3 entries can be kept"),
+    ({"entries": 3, "kept": 0}, "search engines can use none of its 3 entries"),
     ({"entries": 3, "kept": 1}, None),
     ({"entries": 0, "kept": 0, "bytes_decoded": 0}, None),  # not read, or an alias of another document
     ({"entries": 0, "kept": 0, "not_modified": True}, None),
     ({"entries": 0, "kept": 0, "format": "robots"}, None),
     ({"entries": 0, "kept": 0, "complete": False}, None),  # it was truncated before its first entry
-    ({"entries": 3, "kept": 0, "complete": False}, "none of its 3 entries can be kept"),
+    ({"entries": 3, "kept": 0, "complete": False}, "search engines can use none of its 3 entries"),
     ({"entries": 3, "kept": 0, "dropped": {"date": 3}}, None),  # dropped by a filter
     ({"entries": 0, "kept": 0, "format": None}, None),
 ])

@@ -177,9 +177,9 @@ def test_ten_annotations_of_a_severity(number: int) -> None:
     text = report.to_github([*errors, *warnings])
     commands = annotations(text)
     assert Counter(name for name, *_ in commands) == {"error": 10, "warning": 2}
-    left_out = "; annotated: 10 of 11 errors" if number > MAX_ANNOTATIONS else ""
+    left_out = "; annotated: 10 of 11 places of errors" if number > MAX_ANNOTATIONS else ""
     assert text.splitlines()[-1] == f"{SHOP}/: {report.headline}{left_out}"
-    assert commands[0][1]["title"] == f"D01 Unreadable date ({number} occurrences)"
+    assert commands[0][1]["title"] == f"D01 Unreadable date ({number} places)"
 
 
 def test_rare_code_is_annotated_beside_a_frequent_one() -> None:
@@ -192,7 +192,7 @@ def test_known_ones_are_not_annotated() -> None:
     ones = [found(line=1, new=False), found(line=2, new=True)]
     text = report_of(ones).to_github(ones)
     assert [command[2].split(": ")[0] for command in annotations(text)] == [f"{MAP}:2"]
-    assert text.endswith(f"{SHOP}/: 2 errors (1 new), 0 warnings and 0 notices in 50 URLs\n")
+    assert text.endswith(f"{SHOP}/: 1 error (1 new), 0 warnings and 0 notices (2 places) in 50 URLs\n")
 
 
 @pytest.mark.parametrize("name", REPORTS)
@@ -214,7 +214,7 @@ def test_no_text_of_a_site_is_a_command(text: str) -> None:
     titles = {f"{finding.code} {finding.title}" for finding in report.findings}
     for command in annotations(report.to_github()):
         assert command[0] == "error"
-        assert re.sub(r" \(\d occurrences\)", "", command[1]["title"]) in titles
+        assert re.sub(r" \(\d places\)", "", command[1]["title"]) in titles
     assert annotations(report.to_text()) == []
 
 
@@ -314,7 +314,7 @@ def test_sarif_limit_is_stated(limit: int) -> None:
     run = sarif(to_sarif(report_of(ones), ones, max_results=limit))
     assert [each["ruleId"] for each in run["results"]] == ["D01", "U06", "F10"][:limit]
     warnings = [each["message"]["text"] for each in run["invocations"][0]["toolExecutionNotifications"]]
-    assert warnings == ["2 of 3 occurrences are in this file, the most severe first"][: 3 - limit]
+    assert warnings == ["2 of 3 places are in this file, the most severe first"][: 3 - limit]
 
 
 @pytest.mark.slow
@@ -330,7 +330,7 @@ def test_sarif_states_what_could_not_be_read() -> None:
     assert invocation["executionSuccessful"] is False
     assert [(each["level"], each["message"]["text"]) for each in invocation["toolExecutionNotifications"]] == [
         ("error", f"{SHOP}/old.xml: could not be read"),
-        ("warning", "8 of 1,548 occurrences are in this file, the most severe first"),
+        ("warning", "8 of 1,548 places are in this file, the most severe first"),
         ("note", "not checked: [x] (https://evil.example)"),
     ]
     assert sarif(of_urls().to_sarif())["invocations"][0]["executionSuccessful"] is True
@@ -416,7 +416,7 @@ def test_junit_failure_has_the_occurrences() -> None:
     case = case_of(junit(report_of(ones).to_junit(ones, file_of=in_public)), "D01")
     assert (case.get("file"), case.get("line")) == ("public/sitemap.xml", "7")
     failure = case.find("failure")
-    assert failure.attrib == {"type": "error", "message": "error: 2 occurrences in 1 sitemap"}
+    assert failure.attrib == {"type": "error", "message": "error: 2 places in 1 sitemap"}
     assert (failure.text or "").splitlines()[:2] == [
         f'public/sitemap.xml:{line}: lastmod "gestern" is no date ({SHOP}/p/{line})' for line in (7, 9)
     ]
@@ -466,24 +466,24 @@ def outside_code(text: str) -> str:
 
 def test_markdown_of_the_small_report() -> None:
     text = small().to_markdown(file_of=in_public)
-    counts = f"**{small().headline}**\n\n{small().url_counts}."
+    counts = f"**{small().headline}**\n\n{small().url_counts}; as of 2026-11-22 18:41 UTC."
     assert text.startswith(f"## Sitemap audit of `shop.example`\n\n{counts}\n\nPartial: 1 document ")
     assert "| error | D01 | Unreadable date | 1,284 |\n" in text
     block = text[text.index("<details><summary><b>D01</b>") :].partition("</details>")[0]
-    assert "<b>D01</b> error: Unreadable date (1,284 occurrences in 3 sitemaps)</summary>\n\n" in block
+    assert "<b>D01</b> error: Unreadable date (1,284 places in 3 sitemaps)</summary>\n\n" in block
     assert '\n```text\npublic/sitemaps/products-1.xml.gz:31: lastmod "11/09/2025" is no date\n' in block
     assert "\nand 1,281 more\n```\n" in block
     assert f"\nHow to fix: {explain('D01').fix}\n" in block
 
 
 def test_markdown_of_a_report_without_findings() -> None:
-    assert EMPTY.to_markdown() == f"## Sitemap audit of `{SHOP}/`\n\n**nothing found in 0 URLs**\n\n0 URLs.\n"
+    assert EMPTY.to_markdown() == f"## Sitemap audit of `{SHOP}/`\n\n**no problems found in 0 URLs**\n\n0 URLs; as of 2026-11-22 18:41 UTC.\n"
 
 
 def test_markdown_counts_new_ones_and_marks_known_ones() -> None:
     ones = [found(line=1, new=False), found(line=2, new=True)]
     text = report_of(ones).to_markdown(ones)
-    assert "| severity | code | finding | occurrences | new |\n|---|---|---|---:|---:|\n" in text
+    assert "| severity | code | problem | places | new |\n|---|---|---|---:|---:|\n" in text
     assert "| error | D01 | Unreadable date | 2 | 1 |\n" in text
     assert re.findall(r":(\d): lastmod .*?( \(known\))?$", text, re.MULTILINE) == [("2", ""), ("1", " (known)")]
 
@@ -497,7 +497,7 @@ def test_markdown_limit_is_stated(room: int) -> None:
     text = to_markdown(report, None, max_bytes=limit)
     assert len(text.encode()) <= limit
     assert text.count("<details>") == text.count("</details>") == 1 + room
-    assert text.endswith(f"The details of {39 - room} findings are left out: the limit is {limit:,} bytes.\n")
+    assert text.endswith(f"The details of {39 - room} problems are left out: the limit is {limit:,} bytes.\n")
 
 
 def test_markdown_shortens_long_lines() -> None:
@@ -570,7 +570,7 @@ def test_annotations_lead_to_the_lines_of_the_files() -> None:
         for _, properties, message in annotations(report.to_github(occurrences, file_of=file_of))
         if "line" in properties and properties["file"].endswith(".xml")
     ]
-    assert len(located) == 10
+    assert len(located) == 11
     for file, line, message in located:
         text = "".join((root / file).read_text("utf-8").splitlines()[line - 1 : line + 1])  # <url>, and the loc in it
         url = re.search(r"https://[^ )]+", message)
@@ -578,6 +578,6 @@ def test_annotations_lead_to_the_lines_of_the_files() -> None:
     results = sarif(report.to_sarif(occurrences, file_of=file_of))["results"]
     places = [each["locations"][0]["physicalLocation"] for each in results]
     in_files = [each["artifactLocation"]["uri"] for each in places if "uriBaseId" in each["artifactLocation"]]
-    assert len(results) == 27
-    assert len(in_files) > 20
+    assert len(results) == 20
+    assert len(in_files) >= 20
     assert all((root / name).is_file() for name in in_files)

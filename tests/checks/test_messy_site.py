@@ -100,8 +100,8 @@ def in_overview(text: str) -> Counter[Any]:
 
 
 def in_headings(text: str) -> Counter[Any]:
-    """`F01 error: HTTP error (4 occurrences in 4 documents)`, on one line or two."""
-    heading = r"^([A-Z]\d\d) (error|warning|notice): [^\n]*\n?[^\n]*?\((\d+)\s+occurrences?\s+in"
+    """`F01 error: HTTP error (4 places in 4 documents)`, on one line or two."""
+    heading = r"^([A-Z]\d\d) (error|warning|notice): [^\n]*\n?[^\n]*?\((\d+)\s+places?\s+in"
     lines = re.findall(heading, text, re.MULTILINE)
     return Counter({(code, severity.replace("notice", "info")): int(count) for code, severity, count in lines})
 
@@ -127,7 +127,7 @@ def in_sarif(text: str) -> Counter[Any]:
 
 
 def in_junit(text: str) -> Counter[Any]:
-    """Of the errors, which fail: `<testcase name="F01 ..."><failure type="error" message="error: 2 occurrences in`."""
+    """Of the errors, which fail: `<testcase name="F01 ..."><failure type="error" message="error: 2 places in`."""
     cases = re.findall(r'<testcase name="(\w+) [^>]*>\s*<failure type="error" message="error: (\d+) occ', text)
     return Counter({(code, "error"): int(count) for code, count in cases})
 

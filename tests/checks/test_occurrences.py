@@ -133,10 +133,10 @@ def test_only_what_the_file_lacks_is_new(tmp_path: Path) -> None:
     ]  # fmt: skip
     dates = next(finding for finding in result.findings if finding.code == "D01")
     assert (dates.count, dates.new) == (2, 1)
-    assert dates.occurrences == "2 occurrences in 1 sitemap, 1 new"
+    assert dates.occurrences == "2 places in 1 sitemap, 1 new"
     assert result.count_new("error") == 1
-    assert result.count("error") == 2
-    assert "2 errors (1 new)" in result.headline
+    assert result.count("error") == 1
+    assert "1 error (1 new), 0 warnings and 1 notice (0 new) (3 places)" in result.headline
 
 
 @pytest.mark.slow

@@ -222,7 +222,7 @@ def test_page_has_every_field_of_a_finding():
 
 def _amount(found) -> str:
     unit = "document" if found.code[0] == "F" else "sitemap"
-    return f"{found.count:,} occurrence{'s' * (found.count != 1)} in {found.documents} {unit}"
+    return f"{found.count:,} place{'s' * (found.count != 1)} in {found.documents} {unit}"
 
 
 def _targets(html: str) -> list[str]:
@@ -258,9 +258,9 @@ def test_cards_are_named_by_their_code_and_the_second_of_one_by_its_severity_too
 
 def test_headings_count_findings_and_places():
     shown = Parsed(page(small())).text
-    assert "Sitemaps that cannot be read · 1 finding, 1 occurrence" in shown
-    assert "Wrong signals · 4 findings, 1,543 occurrences" in shown
-    assert "Notices · 1 finding, 4 occurrences" in shown
+    assert "Sitemaps that search engines cannot read · 1 problem, 1 place" in shown
+    assert "Wrong signals · 4 problems, 1,543 places" in shown
+    assert "Notices · 1 problem, 4 places" in shown
 
 
 @pytest.mark.parametrize("render", [page, fragment])
@@ -286,12 +286,12 @@ def test_missing_documents_link_to_the_tree():
 def test_report_of_a_dump_of_urls_has_no_sitemap_figures():
     shown = page(of_urls())
     assert "not known</td>" in shown
-    assert "not read" not in shown
+    assert "not read</td>" not in shown
     bare = attrs.evolve(of_urls(), sitemaps=(), findings=())
     assert "<dt>Sitemaps</dt><dd>–</dd>" in page(bare)
     assert "The source does not state its sitemaps." in page(bare)
     for render in (page, fragment):
-        assert "No problem was found in 48,142 URLs. Documents that were not read, if any, may have some." in render(
+        assert "No problems were found in 48,142 URLs. Documents that were not read, if any, may have some." in render(
             bare
         )
 
@@ -308,8 +308,8 @@ def test_the_score_counts_problems_urls_pages_and_sitemaps():
         pairs = re.findall(r"<div[^>]*><dt>(.*?)</dt><dd>(.*?)</dd></div>", render(small()))
         score = {re.sub("<.*?>", "", name).lstrip("◆▲● "): count for name, count in pairs}
         assert score == {
-            "Errors": "1,333", "Warnings": "211", "Notices": "4", "URLs listed": "48,250", "Dropped": "108",
-            "Kept, 47,903 unique": "48,142", "Sitemaps": "5",
+            "Errors": "3", "Warnings": "2", "Notice": "1", "URLs listed": "48,250", "Valid": "48,142",
+            "Ignored by search engines": "108", "Pages": "47,903", "Sitemaps": "5",
         }
 
 
@@ -354,10 +354,10 @@ def test_severities_have_words_and_shapes():
 @pytest.mark.parametrize("render", [page, fragment])
 def test_report_without_findings_says_so(render):
     clean = attrs.evolve(small(), findings=(), complete=True)
-    assert "No problem was found in 48,142 URLs in 5 sitemaps." in render(clean)
+    assert "No problems were found in 48,142 URLs in 5 sitemaps." in render(clean)
     assert "Documents that could not be read may have some" not in render(clean)
     assert "Documents that could not be read may have some" in render(attrs.evolve(clean, complete=False))
-    assert "no URL was listed" in render(EMPTY)
+    assert "No URL was listed" in render(EMPTY)
 
 
 def test_a_report_of_nothing_has_no_filters_and_no_figures():

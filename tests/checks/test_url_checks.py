@@ -101,7 +101,7 @@ def test_each_fault_is_reported_where_the_url_is_listed(serve: Callable[..., Sit
     assert max(Counter(requests).values()) == 1
     assert "/private/x" not in requests
     assert {request.method for request in server.received} == {"GET"}
-    assert f"{server.url}: 4 errors" in str(report)
+    assert f"{server.url}: 2 errors" in str(report)
     assert "13 of 13 unique URLs checked; 1 not fetched, as robots.txt disallows them" in str(report)
     assert json.loads(report.to_json())["url_checks"]["estimates"][0]["code"] == "C01"
 

@@ -33,11 +33,11 @@ def codes(stdout: str) -> list[str]:
 def test_the_broken_site_as_text() -> None:
     result = run("audit", BROKEN)
     assert result.exit_code == 1
-    assert codes(result.stdout) == ["F01", "F05", "F07", "U04", "S01", "F10"]
-    place = "  - https://broken.example/maps/mended.xml:4\n    https://broken.example/list/1?x=1&y=2: "
+    assert codes(result.stdout) == ["S01", "F01", "F05", "F07", "U04", "F10"]
+    place = "  - https://broken.example/maps/mended.xml:4\n    "
     assert f"{place}a bare & was read as &amp;\n" in result.stdout
     assert result.stderr.splitlines()[0].startswith(
-        "4 errors, 18 warnings and 5 notices in 146 URLs (10 of 156 dropped); "
+        "4 errors, 1 warning and 1 notice (27 places) in 146 URLs (10 of 156 ignored); "
     )
     reported = "partial: 3 documents could not be read, 1 document could be read in part only (exit 1)"
     assert result.stderr.splitlines()[1] == reported
@@ -61,8 +61,8 @@ def test_cut_document_is_not_reported_as_stopped(document: bytes, code: int, rep
 def test_a_dump_on_stdin() -> None:
     dumped = run("dump", BROKEN, "--report", "-", "-q").stdout
     result = run("audit", "-", "--fail-on", "never", "--as-of", "2026-10-26", stdin=dumped)
-    assert (result.exit_code, codes(result.stdout)) == (3, ["F01", "F05", "F07", "U04", "S01", "F10"])
-    assert result.stdout.startswith("stdin: 4 errors, 18 warnings and 5 notices in 146 URLs (10 of 156 dropped)\n")
+    assert (result.exit_code, codes(result.stdout)) == (3, ["S01", "F01", "F05", "F07", "U04", "F10"])
+    assert result.stdout.startswith("stdin: 4 errors, 1 warning and 1 notice (27 places) in 146 URLs (10 of 156 ignored)\n")
 
 
 def test_quiet_keeps_the_report() -> None:
@@ -107,7 +107,8 @@ def test_report_of_a_site_without_a_sitemap_says_so(tmp_path: Path) -> None:
     result = run("audit", Site().write(tmp_path / "site"), "-o", file)
     assert result.exit_code == 4
     assert "error: no sitemap found for " in result.stderr
-    assert json.loads(file.read_text())["notes"][0].startswith("no sitemap found for ")
+    (found,) = json.loads(file.read_text())["findings"]
+    assert (found["code"], found["samples"][0]["message"]) == ("F19", result.stderr.splitlines()[0].removeprefix("error: "))
 
 
 # --- against files ---
@@ -128,7 +129,7 @@ def test_a_state_that_sync_keeps(tmp_path: Path) -> None:
     few = Site({"sitemap.xml": urlset(f"{A}/1")}).write(tmp_path / "few")
     assert run("sync", many, "--state", state).exit_code == 0
     assert codes(run("audit", few, "--state", state, "--select", "X").stdout) == ["X01"]
-    assert run("audit", many, "--state", state, "--select", "X").stdout.count("nothing found") == 1
+    assert run("audit", many, "--state", state, "--select", "X").stdout.count("no problems found") == 1
 
 
 # --- explanations ---
@@ -219,7 +220,7 @@ def test_formats_of_occurrences_have_the_same_rows(tmp_path: Path) -> None:
         assert run("audit", BROKEN, "-o", file).exit_code == 1
     lines = objects(files["jsonl"].read_text())
     assert {line.pop("type") for line in lines} == {"finding"}
-    assert len(lines) == 27
+    assert len(lines) == 20
     parquet = pytest.importorskip("pyarrow.parquet")
     texts = [{name: "" if value is None else str(value) for name, value in line.items()} for line in lines]
     assert in_order(parquet.read_table(files["parquet"]).to_pylist()) == in_order(lines)
@@ -247,7 +248,7 @@ def test_only_new_findings_fail_where_some_are_known(tmp_path: Path) -> None:
     assert run("audit", BROKEN, "--findings", known).exit_code == 1
     again = run("audit", BROKEN, "--known", known)
     assert again.exit_code == 3
-    assert "4 errors (0 new), 18 warnings (0 new)" in again.stdout
+    assert "4 errors (0 new), 1 warning (0 new)" in again.stdout
     kept = [line for line in known.read_text().splitlines(keepends=True) if '"F05"' not in line]
     known.write_text("".join(kept))
     assert run("audit", BROKEN, "--known", known, "--fail-on", "error").exit_code == 1
@@ -257,7 +258,7 @@ def test_rows_are_in_the_order_of_the_report(tmp_path: Path) -> None:
     file = tmp_path / "found.csv"
     result = run("audit", BROKEN, "--findings", file)
     order = dict.fromkeys(row["code"] for row in rows_of(file))
-    assert [*order] == codes(result.stdout) == ["F01", "F05", "F07", "U04", "S01", "F10"]
+    assert [*order] == codes(result.stdout) == ["S01", "F01", "F05", "F07", "U04", "F10"]
 
 
 @pytest.mark.slow
@@ -273,18 +274,18 @@ def test_charts_are_advised_once_on_stderr(tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.slow
 def test_a_page_has_a_file_beside_it_only_beyond_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page, beside = tmp_path / "report.html", tmp_path / "report.findings.jsonl"
-    monkeypatch.setattr(audit, "MAX_PAGE_ROWS", 27)
+    monkeypatch.setattr(audit, "MAX_PAGE_ROWS", 20)
     run("audit", BROKEN, "-o", page)
     assert [each.name for each in tmp_path.iterdir()] == ["report.html"]
-    assert "occurrences; all are in" not in page.read_text()
-    monkeypatch.setattr(audit, "MAX_PAGE_ROWS", 26)
+    assert "places; all are in" not in page.read_text()
+    monkeypatch.setattr(audit, "MAX_PAGE_ROWS", 19)
     run("audit", BROKEN, "-o", page)
-    assert len(beside.read_text().splitlines()) == 27
-    assert 'This page has 26 of 27 occurrences; all are in <a href="report.findings.jsonl">' in page.read_text()
+    assert len(beside.read_text().splitlines()) == 20
+    assert 'This page has 19 of 27 places; all are in <a href="report.findings.jsonl">' in page.read_text()
     own = tmp_path / "own.csv"
     beside.unlink()
     run("audit", BROKEN, "-o", page, "--findings", own)
-    assert len(rows_of(own)) == 27
+    assert len(rows_of(own)) == 20
     assert 'all are in <a href="own.csv">' in page.read_text()
     assert not beside.exists()
 
@@ -295,7 +296,7 @@ def test_a_page_has_a_file_beside_it_only_beyond_its_limit(tmp_path: Path, monke
 def test_filters_are_options_and_stand_in_a_note() -> None:
     result = run("audit", BROKEN, "--include", "/list/", "--exclude", "/list/1", "-q")
     text = " ".join(result.stdout.split())
-    assert " in 19 URLs 19 URLs; 9 documents; " in text
+    assert " in 19 URLs 19 URLs; 8 sitemaps; " in text
     assert " note: filtered by include /list/; exclude /list/1: only what matches was checked" in text
     assert run("audit", SHOP, "--follow", "no such sitemap", "-q").exit_code == 4
 

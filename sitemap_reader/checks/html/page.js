@@ -9,7 +9,7 @@ const many = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 
 // Counts the visible cards below a heading.
 function tally(group, findings) {
   const places = findings.reduce((sum, finding) => sum + Number(finding.dataset.count), 0);
-  group.querySelector(".tally").textContent = `· ${many(findings.length, "finding")}, ${many(places, "occurrence")}`;
+  group.querySelector(".tally").textContent = `· ${many(findings.length, "problem")}, ${many(places, "place")}`;
 }
 
 // --- occurrences ---
@@ -22,25 +22,25 @@ const made = (name, text, className) => {
 };
 
 // The text of a row in lower case, for the search.
-const textOf = ([sitemap, , message, field, raw]) =>
-  [data.sitemaps[sitemap]?.[0], message, field, raw].join(" ").toLowerCase();
+const textOf = ([sitemap, , page, message, field, raw]) =>
+  [data.sitemaps[sitemap]?.[0], page?.[0], message, field, raw].join(" ").toLowerCase();
 
-function place(sitemap, line) {
-  const span = made("span", undefined, "place");
-  const [url, isLink] = data.sitemaps[sitemap] ?? ["-", false];
+function linked([url, isLink]) {
   const name = made("bdi", url);
-  if (isLink) {
-    const link = made("a");
-    link.href = url;
-    link.rel = "noopener noreferrer nofollow";
-    link.append(name);
-    span.append(link);
-  } else span.append(name);
-  if (line !== null) span.append(`:${line}`);
-  return span;
+  if (!isLink) return name;
+  const link = made("a");
+  link.href = url;
+  link.rel = "noopener noreferrer nofollow";
+  link.append(name);
+  return link;
 }
 
-function item([sitemap, line, message, field, raw, isNew]) {
+function listing(sitemap, line) {
+  const found = [linked(data.sitemaps[sitemap] ?? ["-", false])];
+  return line === null ? found : [...found, `:${line}`];
+}
+
+function item([sitemap, line, page, message, field, raw, isNew]) {
   const words = made("span", undefined, "words");
   const text = made("span", undefined, "message");
   text.append(made("bdi", message));
@@ -53,8 +53,16 @@ function item([sitemap, line, message, field, raw, isNew]) {
     shown.append(code);
     words.append(" ", shown);
   }
+  const place = made("span", undefined, "place");
+  if (page === null) place.append(...listing(sitemap, line));
+  else {
+    const listed = made("small", "listed in ", "listed");
+    listed.append(...listing(sitemap, line));
+    place.append(linked(page));
+    words.append(" ", listed);
+  }
   const element = made("li");
-  element.append(place(sitemap, line), words);
+  element.append(place, words);
   if (isNew) element.prepend(made("span", "new", "new"));
   return element;
 }
@@ -103,8 +111,8 @@ class Pages {
     const count = this.shown.length === this.all.length ? this.total : this.shown.length;
     this.range.textContent =
       end - start === count
-        ? many(count, "occurrence")
-        : `${(start + 1).toLocaleString("en")}–${end.toLocaleString("en")} of ${many(count, "occurrence")}`;
+        ? many(count, "place")
+        : `${(start + 1).toLocaleString("en")}–${end.toLocaleString("en")} of ${many(count, "place")}`;
     this.list.replaceChildren(...this.shown.slice(start, end).map(item));
     this.buttons[0].disabled = start === 0;
     this.buttons[1].disabled = end === this.shown.length;
@@ -152,7 +160,7 @@ function show() {
     shown += here.length;
   }
   const all = document.querySelectorAll(".finding").length;
-  filters.querySelector(".shown").textContent = `${shown} of ${many(all, "finding")} shown`;
+  filters.querySelector(".shown").textContent = `${shown} of ${many(all, "problem")} shown`;
 }
 
 // Opens the card that the address names.

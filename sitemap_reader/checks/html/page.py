@@ -15,7 +15,6 @@ from ...serialize.jsonl import stamp
 from ...statistics.facts import as_stated
 from ...version import __version__
 from ..findings import IMPACTS, SEVERITIES
-from ..occurrences import with_url
 from ..rule_docs import TOOL, explain
 from .charts import MAX_SLOWEST, draw, figures, slowest
 from .elements import (
@@ -47,6 +46,7 @@ if TYPE_CHECKING:
 
 
 _COMPLETE = "All sitemaps were read completely."
+_NO_SITEMAP = "No sitemap was found."
 _UNKNOWN = "Completeness unknown: the source, such as a dump of URLs alone, does not state it."
 _STATES = {True: "complete", False: "partial", None: "unknown"}
 _LONG_CHARS = 40
@@ -134,7 +134,7 @@ def _head(result: AuditResult, parts: list[str]) -> Html:
 def _state(result: AuditResult, tree: str | None = None) -> Html:
     """Whether all was read; the number of unread documents links to `tree`."""
     if result.complete is None:
-        return join(_UNKNOWN)
+        return join(_NO_SITEMAP if result.has_no_sitemap else _UNKNOWN)
     if result.complete:
         return join(_COMPLETE)
     unread = element("a", result.missing, href=tree) if result.missing and tree else result.partial
@@ -142,11 +142,11 @@ def _state(result: AuditResult, tree: str | None = None) -> Html:
 
 
 def _url_checks(result: AuditResult) -> Html | None:
-    if result.url_checks is None:
+    if not result.coverage:
         return None
-    lines = element("ul", *(element("li", line) for line in result.url_checks.lines()))
-    heading = element("h2", "Checked URLs")
-    return element("section", heading, element("p", result.url_checks.headline), lines, class_="notes")
+    headline, *estimates = result.coverage
+    lines = element("ul", *(element("li", line) for line in estimates))
+    return element("section", element("h2", "Checked URLs"), element("p", headline), lines, class_="notes")
 
 
 def _time(result: AuditResult) -> Html:
@@ -160,11 +160,11 @@ def _score(result: AuditResult) -> Html:
         for severity in SEVERITIES
     ]
     known = result.complete is not None or result.sitemaps
-    unique = f", {result.pages:,} unique" if result.pages != result.urls else ""
     rest = [
         ("URLs listed", None if result.dropped is None else result.urls + result.dropped),
-        ("Dropped", result.dropped),
-        (f"Kept{unique}", result.urls),
+        ("Valid", result.urls),
+        ("Ignored by search engines", result.dropped),
+        ("Pages", result.pages),
         ("Sitemaps", sitemaps(result) if known else None),
     ]
     return element(
@@ -216,14 +216,14 @@ def findings_part(result: AuditResult, occurrences: int = 0, file: str | None = 
     groups = []
     for impact, found in by_impact.items():
         if found:
-            count = count_of(sum(finding.count for finding in found), "occurrence")
-            tally = element("span", f"· {count_of(len(found), 'finding')}, {count}", class_="tally")
+            count = count_of(sum(finding.count for finding in found), "place")
+            tally = element("span", f"· {count_of(len(found), 'problem')}, {count}", class_="tally")
             cards = [_card(finding, names[finding.code, finding.severity]) for finding in found]
             # The script updates the tally while cards are hidden.
             groups.append(element("section", element("h3", IMPACTS[impact], " ", tally), *cards, class_="group"))
     more = None
-    if occurrences and (total := sum(finding.count for finding in result.findings)) > occurrences:
-        here = f"This page has {occurrences:,} of {total:,} occurrences; "
+    if occurrences and result.places > occurrences:
+        here = f"This page has {occurrences:,} of {result.places:,} places; "
         more = element("p", f"{here}the CSV, JSONL and Parquet of an audit have all.", class_="more")
         if file is not None:
             more = element("p", f"{here}all are in ", element("a", file, href=quote(file)), ".", class_="more")
@@ -251,9 +251,9 @@ def nothing(result: AuditResult) -> Html:
     """The sentence that stands in place of findings."""
     if result.urls:
         of_sitemaps = f" in {count_of(sitemaps(result), 'sitemap')}" if result.sitemaps else ""
-        sentence_of_all = f"No problem was found in {count_of(result.urls, 'URL')}{of_sitemaps}."
+        sentence_of_all = f"No problems were found in {count_of(result.urls, 'URL')}{of_sitemaps}."
     else:
-        sentence_of_all = "No problem was found; but no URL was listed, so there was little to check."
+        sentence_of_all = "No URL was listed, so there was little to check."
     return element("p", sentence_of_all, _UNREAD[result.complete], class_="nothing")
 
 
@@ -271,20 +271,37 @@ def how_to_fix(finding: Finding) -> Html:
     return element("p", element("strong", "How to fix: "), prose(explain(finding.code).fix), class_="fix")
 
 
-def place(sample: Problem) -> Html:
+def _listing(sample: Problem) -> Html:
     if sample.sitemap is None:
         return join("line ", f"{sample.line:,}") if sample.line is not None else Html("-")
     line = None if sample.line is None else f":{sample.line}"
     return join(link(sample.sitemap), line)
 
 
+def _page_of(url: str | None, sitemap: str | None) -> str | None:
+    """The URL of the page that has the problem; None where it is one of the sitemap."""
+    return None if url == sitemap else url
+
+
+def place(sample: Problem) -> Html:
+    page = _page_of(sample.url, sample.sitemap)
+    return _listing(sample) if page is None else link(page)
+
+
 def words(sample: Problem) -> Html:
-    text = with_url(sample.message, sample.url)
-    message = element("span", site_text(text), class_="message")
-    if not sample.raw or sample.raw in text:
-        return message
+    page = _page_of(sample.url, sample.sitemap)
+    message = element("span", site_text(_without_url(sample.message, page)), class_="message")
+    listed = None if page is None else element("small", "listed in ", _listing(sample), class_="listed")
+    if not sample.raw or sample.raw in (page or "") or sample.raw in sample.message:
+        return join(message, listed and " ", listed)
     field = None if sample.field is None else join(site_text(sample.field), ": ")
-    return join(message, " ", element("span", field, element("code", site_text(sample.raw)), class_="raw"))
+    raw = element("span", field, element("code", site_text(sample.raw)), class_="raw")
+    return join(message, " ", raw, listed and " ", listed)
+
+
+def _without_url(message: str, url: str | None) -> str:
+    """A message behind the URL that it begins with."""
+    return message if url is None else message.removeprefix(url).lstrip(": ")
 
 
 def sentence(title: str) -> str:
@@ -312,7 +329,7 @@ def _filters(result: AuditResult) -> Html:
     field = element("input", type="search", id="filter-text", placeholder="code, URL, word", autocomplete="off")
     label = element("label", element("span", "Search"), field, for_="filter-text")
     group = element("div", *buttons, class_="buttons", role="group", aria_label="Severities shown")
-    status = element("p", count_of(len(result.findings), "finding"), role="status", class_="shown")
+    status = element("p", count_of(len(result.findings), "problem"), role="status", class_="shown")
     return element("div", group, label, status, class_="filters", hidden=True)
 
 
@@ -359,7 +376,7 @@ def _samples(finding: Finding) -> Html | None:
         element("li", element("span", place(each), class_="place"), element("span", words(each), class_="words"))
         for each in finding.samples
     ]
-    total = count_of(finding.count, "occurrence")
+    total = count_of(finding.count, "place")
     shown = total if len(items) >= finding.count else f"{len(items):,} of {total}"
     return element("div", element("p", shown, class_="range"), element("ul", *items), class_="occurrences")
 
@@ -367,22 +384,30 @@ def _samples(finding: Finding) -> Html | None:
 def occurrence_data(result: AuditResult, occurrences: Sequence[Occurrence]) -> Html:
     """The occurrences as data of the script: sitemaps, and id of a card -> rows.
 
-    A sitemap is its text, and whether that is a link. A row is the index of its sitemap, or null, its line, URL and
-    message, field and value, null where the message has it, and 1 where it is new.
+    A sitemap is its text, and whether that is a link. A row is the index of its sitemap, or null, its line; the page
+    in the same form as a sitemap, or null; the message, field and value, null where these have it, and 1 where it is
+    new.
     """
     names = _names(result)
     sitemaps: dict[str, int] = {}
     rows: dict[str, list[tuple[object, ...]]] = {name: [] for name in names.values()}
     for each in occurrences:
         number = None if each.sitemap is None else sitemaps.setdefault(each.sitemap, len(sitemaps))
-        message = with_url(each.message, None if each.url == each.sitemap else each.url)
-        value = _plain(each.value) if each.value and each.value not in message else None
-        row = (number, each.line, _plain(message), each.field if value else None, value, int(bool(each.new)))
+        url = _page_of(each.url, each.sitemap)
+        message = _without_url(each.message, url)
+        is_shown = not each.value or each.value in (url or "") or each.value in message
+        value = None if is_shown else _plain(each.value or "")
+        page = None if url is None else _address(url)
+        row = (number, each.line, page, _plain(message), each.field if value else None, value, int(bool(each.new)))
         rows[names[each.code, each.severity]].append(row)
-    data = {"sitemaps": [(url if is_address(url) else _plain(url), is_address(url)) for url in sitemaps], "rows": rows}
+    data = {"sitemaps": [*map(_address, sitemaps)], "rows": rows}
     # Nothing in it can end the element: `<` is escaped.
     json = json_without_commands(orjson.dumps(data, default=str)).decode().replace("<", "\\u003c")
     return element("script", Html(json), type="application/json", id="occurrences")
+
+
+def _address(url: str) -> tuple[str, bool]:
+    return (url, True) if is_address(url) else (_plain(url), False)
 
 
 def _plain(text: str) -> str:
@@ -454,6 +479,8 @@ def _row(row: TreeRow, root: str, unread: tuple[str, str]) -> list[Html]:
     states = {**_MARKS, "unread": unread, "no": _MARKS["no"] if row.entries else _FAILED_MARK}
     shape, word = states.get(row.complete, ("", row.complete))
     is_refused = row.status is not None and row.status >= 400
+    if is_refused and row.complete == "yes":  # a robots.txt that may be missing
+        shape, word = _UNKNOWN_MARK[0], f"missing ({row.status})"
     reason = row.status if is_refused else (row.problem or "").partition(" ")[0]
     if row.complete == "no" and reason:
         word = f"{word} ({reason})"

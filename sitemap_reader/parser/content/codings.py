@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import zlib
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import attrs
 
@@ -30,6 +30,9 @@ MAGIC = b"\x1f\x8b\x08"  # RFC 1952 2.3.1: ID1, ID2, and deflate, the only metho
 STEP_BYTES = 64 * 1024  # the most output of one step
 SLICE_BYTES = 16 * 1024  # the most input of one step
 IDLE_SLICES = 64  # consecutive slices of input without output before decoding stops: 1 MiB
+
+
+INVALID_BYTES: Final = "bytes invalid in the charset"
 
 
 @attrs.frozen

@@ -14,7 +14,7 @@ from ...model.errors import DocumentChanged
 from ...model.limits import PROTOCOL_MAX_BYTES, over_limit
 from ...model.problems import count_of
 from .charset import HEAD_BYTES, REPLACED_CODECS, Charset, CountedUtf8, DeclarationTest, detect, transcoder
-from .codings import STEP_BYTES, DecodeFault, Decompressor
+from .codings import INVALID_BYTES, STEP_BYTES, DecodeFault, Decompressor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -200,4 +200,4 @@ class _CharsetStage:
         if invalid:
             unit, stand_in = REPLACED_CODECS.get(codec, ("byte", "windows-1252"))
             message = f"invalid in {codec}, read as {stand_in}: {count_of(invalid, unit)}"
-            self._faults.append(DecodeFault("S07", message))
+            self._faults.append(DecodeFault("S07", message, kind=INVALID_BYTES))

@@ -13,7 +13,18 @@ from ...model.records import EXTENSIONS
 from ..content.sniff import Format
 from ..normalise.entry import RawEntry
 from ..normalise.urls import is_web_url
-from ..xml.elements import CORE, SITEMAP, Entry, Vocabulary, is_core, own_text, stripped, text_without, wrong_root
+from ..xml.elements import (
+    CORE,
+    SITEMAP,
+    WRONG_CASE,
+    Entry,
+    Vocabulary,
+    is_core,
+    own_text,
+    stripped,
+    text_without,
+    wrong_root,
+)
 from .extensions import TAGS
 
 if TYPE_CHECKING:
@@ -51,7 +62,7 @@ def judge_root(namespace: str, name: str) -> list[Problem]:
     problems = [] if namespace == CORE else [wrong_root(namespace, "the protocol's")]
     if name not in ROOTS:
         what = f"<{name}> was read as <{name.lower()}>: names are in small letters"
-        problems.append(report("S10", what, field=name))
+        problems.append(report("S10", what, field=name, kind=WRONG_CASE))
     return problems
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import attrs
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from xml.etree.ElementTree import Element
 
-    from ...model.problems import Problem
+    from ...model.problems import Kind, Problem
 
 
 # --- namespaces, and the prefix of their tags ---
@@ -147,6 +147,8 @@ def _by_small_letters(tags: frozenset[str]) -> Mapping[str, str]:
     return {tag.lower(): tag for tag in tags}
 
 
+# To a parser of XML these are elements that no sitemap has.
+WRONG_CASE: Final = "root, entry or location not in small letters"
 XML_BASE = "http://www.w3.org/XML/1998/namespace}base"
 # Names come from the document: no more are cached than a real one has.
 _MAX_NAMES = 10_000
@@ -170,7 +172,7 @@ def wrong_root(namespace: str, whose: str) -> Problem:
     """The S02 of a root whose namespace is not the one that it should have."""
     which = f'the namespace "{namespace[:_MAX_NEAR_CHARACTERS]}" is not {whose}'
     what = which if namespace else "the root has no namespace"
-    return report("S02", f"{what}; the document is read anyway", raw=namespace)
+    return report("S02", f"{what}; the document is read anyway", raw=namespace, kind="namespace of the document")
 
 
 def is_link_to_page(link: Element) -> bool:
@@ -250,7 +252,7 @@ class Vocabulary(dict[str, str]):
     ) -> None:
         super().__init__()
         self.declared: Mapping[str, set[str]] = {}
-        self.note: Callable[[str, str, str, str], None] = lambda name, code, message, field: None
+        self.note: Callable[[str, str, str, str, Kind | None], None] = lambda *noted: None
         self.root_problems: list[Problem] = []
         self.entries = entries
         self.tags = tags
@@ -329,11 +331,12 @@ class Vocabulary(dict[str, str]):
         tag = self._plain_tag(name)
         if tag not in self.tags and (meant := self._written.get(tag.lower())):
             why = "names are in small letters" if meant.islower() else "that is how it is written"
-            self.note(name, "S10", f"<{tag[:80]}> was read as <{meant}>: {why}", tag[:80])
+            kind: Kind | None = WRONG_CASE if meant in self.entries or meant == self.location else None
+            self.note(name, "S10", f"<{tag[:80]}> was read as <{meant}>: {why}", tag[:80], kind)
             tag = meant
         if namespace not in self._judged and len(self._judged) < _MAX_NAMES and (fault := self._fault(namespace)):
             self._judged[namespace] = name
-            self.note(name, "S02", fault, local[:80])
+            self.note(name, "S02", fault, local[:80], None)
         if len(self) < _MAX_NAMES:
             self[name] = tag
         return tag

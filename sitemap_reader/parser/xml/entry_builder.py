@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from xml.parsers.expat import XMLParserType
 
     from ...model.limits import Limits
+    from ...model.problems import Kind
     from .markup import ReplayBuffer
     from .repairs import Budget, RepairLog
 
@@ -240,8 +241,8 @@ class EntryBuilder:
             self._head = b"".join([ancestor.written for ancestor in self._ancestors])
         return self._head
 
-    def _note(self, name: str, code: str, message: str, field: str) -> None:
-        self._noted.append((name, report(code, message, line=self.line, field=field)))
+    def _note(self, name: str, code: str, message: str, field: str, kind: Kind | None) -> None:
+        self._noted.append((name, report(code, message, line=self.line, field=field, kind=kind)))
 
     # --- a parser ---
 
