@@ -438,7 +438,8 @@ def _audit_site(target: Target, request: AuditRequest, options: AuditOptions) ->
             if stream.summary.stopped:
                 raise _Stopped
         except NothingFound:
-            message = _no_sitemap(target.site or target.name, stream.outcomes, is_probed=options.get("probe") != "never")
+            is_probed = options.get("probe") != "never"
+            message = _no_sitemap(target.site or target.name, stream.outcomes, is_probed=is_probed)
             findings.report(NO_SITEMAP, message, sitemap=f"{target.seeds[0].origins[0]}/")
             notes += [] if findings.includes([NO_SITEMAP]) else [message]
             unchecked = {code: "there is no sitemap" for code in CATALOGUE if code[0] != "F"}

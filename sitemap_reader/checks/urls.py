@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 import attrs
 
-from ..parser.normalise.urls import host
+from ..parser.normalise.urls import host, registrable_domain
 from .findings import Check, location_of
 
 if TYPE_CHECKING:
@@ -119,10 +119,12 @@ _MEDIA_URLS = (
     ("videos", "player_loc"),
     ("alternates", "href"),
 )
-_STAGING = r"(?:staging|stage|stg|dev|develop|development|test|testing|preview|preprod|uat|qa)"
-_STAGING_HOST = re.compile(rf"(?:[\w-]+[.-])*{_STAGING}\d*(?:[.-][\w-]+)*\.[\w-]+\.[\w-]+|.*\.(?:local|lan|internal)")
+# Words of the names of hosts on which a site is tried before it is published.
+_STAGING = "staging stage stg dev develop development test testing preview preprod uat qa"
+_STAGING_WORDS = frozenset(_STAGING.split())
+_LOCAL_SUFFIXES = (".local", ".lan", ".internal")
 # How hosts of developers begin, in many URLs at once; development_host() decides.
-_MAY_BE_PRIVATE = re.compile(rf"//(?:\d|\[|localhost|{_STAGING})")
+_MAY_BE_PRIVATE = re.compile(rf"//(?:\d|\[|localhost|{_STAGING.replace(' ', '|')})")
 
 
 def _describe_private(loc: str, fault: tuple[str, str, str | None]) -> Description:
@@ -139,7 +141,10 @@ def development_host(name: str) -> str | None:
     """
     if _is_private(name):
         return "a private address"
-    return "a staging host by its name" if _STAGING_HOST.fullmatch(name) else None
+    subdomain = name.removesuffix(registrable_domain(name))
+    words = {word.rstrip("0123456789") for label in subdomain.split(".") for word in label.split("-")}
+    is_staging = name.endswith(_LOCAL_SUFFIXES) or not words.isdisjoint(_STAGING_WORDS)
+    return "a staging host by its name" if is_staging else None
 
 
 def _is_private(name: str) -> bool:

@@ -128,7 +128,7 @@ def in_sarif(text: str) -> Counter[Any]:
 
 def in_junit(text: str) -> Counter[Any]:
     """Of the errors, which fail: `<testcase name="F01 ..."><failure type="error" message="error: 2 places in`."""
-    cases = re.findall(r'<testcase name="(\w+) [^>]*>\s*<failure type="error" message="error: (\d+) occ', text)
+    cases = re.findall(r'<testcase name="(\w+) [^>]*>\s*<failure type="error" message="error: (\d+) place', text)
     return Counter({(code, "error"): int(count) for code, count in cases})
 
 

@@ -32,7 +32,7 @@ def public(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (("discover",), "url\twhy"),
     (("tree",), "depth\turl"),
     (("stats",), "group\tname"),
-    (("audit", "--fail-on", "never"), "www.example.com: 0 errors, 1 warning"),
+    (("audit", "--fail-on", "never"), "www.example.com: 1 error, 0 warnings"),
     (("sync", "--state", "state.db", "--format", "csv"), "change,"),
 ])
 def test_commands_read_a_folder_as_its_site(public: Path, command: tuple[str, ...], first: str) -> None:
@@ -44,7 +44,7 @@ def test_commands_read_a_folder_as_its_site(public: Path, command: tuple[str, ..
 def test_url_outside_the_site_is_reported_at_its_line(public: Path) -> None:
     result = run("audit", "public", "--base", WWW, "--format", "json")
     report = json.loads(result.stdout)
-    (finding,) = [each for each in report["findings"] if each["code"] == "U04"]
+    (finding,) = [each for each in report["findings"] if each["code"] == "U14"]
     sample = finding["samples"][0]
     assert (sample["sitemap"], sample["raw"]) == (f"{WWW}/blog/sitemap.xml", "http://localhost:8080/blog/b")
 

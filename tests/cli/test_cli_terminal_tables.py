@@ -100,7 +100,7 @@ FORCED = {**COLORS, "FORCE_COLOR": "1"}
 def test_severities_have_colours_on_a_terminal() -> None:
     terminal = ended("audit", BROKEN, code=1, environment=COLORS)
     assert "\x1b[38;5;160merror  \x1b[0m  F01" in terminal.written
-    assert "\x1b[38;5;166mS01 warning: " in terminal.written
+    assert "\x1b[38;5;166mU04 warning: " in terminal.written
     assert "\x1b[38;5;160mpartial:\x1b[0m 3 documents" in terminal.written
 
 

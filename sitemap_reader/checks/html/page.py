@@ -290,9 +290,10 @@ def place(sample: Problem) -> Html:
 
 def words(sample: Problem) -> Html:
     page = _page_of(sample.url, sample.sitemap)
-    message = element("span", site_text(_without_url(sample.message, page)), class_="message")
+    text = _without_url(sample.message, page)
+    message = element("span", site_text(text), class_="message")
     listed = None if page is None else element("small", "listed in ", _listing(sample), class_="listed")
-    if not sample.raw or sample.raw in (page or "") or sample.raw in sample.message:
+    if not sample.raw or sample.raw in f"{page} {text}":
         return join(message, listed and " ", listed)
     field = None if sample.field is None else join(site_text(sample.field), ": ")
     raw = element("span", field, element("code", site_text(sample.raw)), class_="raw")
@@ -395,8 +396,7 @@ def occurrence_data(result: AuditResult, occurrences: Sequence[Occurrence]) -> H
         number = None if each.sitemap is None else sitemaps.setdefault(each.sitemap, len(sitemaps))
         url = _page_of(each.url, each.sitemap)
         message = _without_url(each.message, url)
-        is_shown = not each.value or each.value in (url or "") or each.value in message
-        value = None if is_shown else _plain(each.value or "")
+        value = _plain(each.value) if each.value and each.value not in f"{url} {message}" else None
         page = None if url is None else _address(url)
         row = (number, each.line, page, _plain(message), each.field if value else None, value, int(bool(each.new)))
         rows[names[each.code, each.severity]].append(row)
