@@ -17,11 +17,12 @@ import zlib
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import attrs
 import pytest
 from corpus_cases import CORPUS, Case, cases
-from kit import Site
+from kit import Site, urlset
 
 import sitemap_reader as sr
 from sitemap_reader import Problem, explain
@@ -100,6 +101,14 @@ def _withheld() -> Sequence[Problem]:
     return tuple(stream.problems.samples)
 
 
+def _unlisted() -> Sequence[Problem]:
+    with TemporaryDirectory() as folder:
+        for name in ("sitemap.xml", "sitemap-fr.xml"):
+            (Path(folder) / name).write_bytes(urlset(f"https://www.example.com/{name}"))
+        (finding,) = sr.audit(folder, base="https://www.example.com", select="S18").findings
+    return finding.samples
+
+
 def _internal() -> Problem:
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv(RAISE_VARIABLE, raising=False)
@@ -135,6 +144,13 @@ NOT_IN_THE_CORPUS = {
         "no document is known that leads to one",
         "parser",
         lambda: [_internal()],
+    ),
+    "S18": Elsewhere(
+        "tests/checks/test_search_engines.py",
+        "test_sitemaps_of_a_build_that_nothing_lists",
+        "a recording has no other files",
+        "audit",
+        _unlisted,
     ),
     "X01": Elsewhere(
         "tests/state/test_sync.py",

@@ -451,6 +451,8 @@ def _audit_site(target: Target, request: AuditRequest, options: AuditOptions) ->
             rules = compared_with.rules(findings, unchecked)
             return runner.report(complete=False, notes=[*notes, _STOPPED], rules=rules)
     notes += _unrecorded_notes(target, stream.outcomes)
+    for url in target.unlisted({each.url for each in stream.outcomes}):
+        findings.report("S18", f"{url} is a sitemap that neither robots.txt nor an index names", sitemap=url)
     checked = None
     if url_checks is not None:
         url_checks.is_local = target.replay is not None

@@ -39,7 +39,7 @@ from ..parser.parser import SitemapParser
 from ..serialize.dumps import DUMP_SUFFIXES, STDIN, has_file_suffix, is_warc_name
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping
+    from collections.abc import AsyncIterator, Container, Iterator, Mapping
 
     from ..fetch.client import Fetcher, Response
 
@@ -97,6 +97,12 @@ class Target:
         None where the target is not a folder or a file with a base, or has no file for this URL.
         """
         return self.replay.file_of(url) if isinstance(self.replay, StaticFilesFetcher) else None
+
+    def unlisted(self, known: Container[str | None]) -> list[str]:
+        """The URLs of sitemaps in a folder that is read as a site, without those that are known."""
+        if not isinstance(self.replay, StaticFilesFetcher) or self.seeds[0].document is not None:
+            return []
+        return [url for url in self.replay.sitemaps() if url not in known]
 
     @property
     def pages(self) -> Fetcher | None:

@@ -9,10 +9,12 @@ files of the folder are read, never what a symbolic link outside of it leads to.
 from __future__ import annotations
 
 import os
+import re
+import zlib
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from ..model.errors import FetchError
 from ..parser.normalise.urls import is_robots_txt
@@ -20,9 +22,12 @@ from .client import Response
 from .replay import AsyncChunks, check_inside, file_chunks, open_file
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Iterator, Mapping
 
 _INDEX = "index.html"
+_SITEMAP_ENDINGS = (".xml", ".xml.gz")
+_ROOT = re.compile(rb"<(?:\w+:)?(?:urlset|sitemapindex)[\s>]")
+_HEAD_BYTES = 4_096
 
 
 class StaticFilesFetcher:
@@ -60,6 +65,15 @@ class StaticFilesFetcher:
                 fields = {"content-length": str(os.fstat(file.fileno()).st_size)}
                 yield Response(200, fields, AsyncChunks(file_chunks(file, None)), url)
 
+    def sitemaps(self) -> Iterator[str]:
+        """The URLs of all files of the folder that are sitemaps or indexes by name and content, in order."""
+        for folder, names, files in os.walk(self.folder):
+            names.sort()
+            for name in sorted(files):
+                path = Path(folder, name)
+                if name.endswith(_SITEMAP_ENDINGS) and path.is_file() and _begins_as_sitemap(path):
+                    yield f"{self.base}{quote(path.relative_to(self.folder).as_posix())}"
+
     def _find(self, url: str) -> Path | str | None:
         """What is served; None for a 404. FetchError for what is not of the folder's site."""
         path, mark, query = url.partition("?")
@@ -94,6 +108,17 @@ class StaticFilesFetcher:
                 names = frozenset()
             self._names[place] = names
         return name in names
+
+
+def _begins_as_sitemap(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD_BYTES)
+        if head.startswith(b"\x1f\x8b"):
+            head = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(head, _HEAD_BYTES)
+    except (OSError, zlib.error):
+        return False
+    return _ROOT.search(head) is not None
 
 
 class OneDocumentFetcher:

@@ -653,10 +653,10 @@ def _add_problems(outcome: Outcome, counts: Mapping[str, int], samples: Sequence
 
 
 def listing_place(ref: SitemapRef | None) -> str | None:
-    """`sitemap_index.xml:12`: where a child is listed, for a message that has the child's full URL."""
+    """`/maps/index.xml:12`: where a child is listed, for a message that has the child's full URL."""
     if ref is None or ref.sitemap is None:
         return None
     name = ref.sitemap
     if origin(name) == origin(ref.loc):
-        name = name.rpartition("/")[2] or name
+        name = name.removeprefix(origin(name))
     return name if ref.line is None else f"{name}:{ref.line}"

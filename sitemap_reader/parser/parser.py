@@ -337,7 +337,8 @@ class SitemapParser:
         if skipped:
             verb = "stands" if len(skipped) == 1 else "stand"
             message = f"{count_of(len(skipped), 'byte')} {verb} before the document"
-            self._out.append(self._reported(report("S08", message, line=1)))
+            raw = skipped.decode("utf-8", "replace").strip() or None
+            self._out.append(self._reported(report("S08", message, line=1, raw=raw)))
         kind = sniffed.kind
         if kind == "unknown" and self._base and lists_own_host(head, self._base):
             kind = "text"

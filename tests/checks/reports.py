@@ -53,7 +53,7 @@ def small() -> Report:
     newer = "the newest lastmod inside is 2026-11-21, the index says 2026-11-20"
     others = [
         (report("L03", returns, sitemap=products, line=77, field="hreflang", raw="de"), 48, 1),
-        (report("F01", "404 Not Found (listed in sitemap_index.xml:12)", sitemap=gone), 1, 1),
+        (report("F01", "404 Not Found (listed in /sitemap_index.xml:12)", sitemap=gone), 1, 1),
         (report("U09", "the URL has a tracking parameter", sitemap=news, line=9, field="loc", raw=tracked), 210, 1),
         (report("D05", newer, sitemap=index, line=8, field="lastmod", raw="2026-11-20"), 1, 1),
         (report("F10", "neither ETag nor Last-Modified", sitemap=news), 4, 4),

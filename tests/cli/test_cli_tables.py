@@ -13,7 +13,7 @@ from sitemap_reader.client import Screen, SitemapTree
 
 A = "https://a.example"
 TWO = robots(f"{A}/gone.xml", f"{A}/s.xml", rules="")
-GONE = "F01 404 Not Found (listed in robots.txt:1)"
+GONE = "F01 404 Not Found (listed in /robots.txt:1)"
 
 
 # --- as files ---
@@ -42,7 +42,7 @@ def test_tree_is_tsv_when_piped() -> None:
     assert by_url["robots.txt"] == ["0", robots, "robots", "1", "", "", "yes", "1", "200", ""]
     newest = "2026-10-25T06:38:00Z"
     assert by_url["offhost.xml"] == ["2", f"{maps}/offhost.xml", "urlset", "30", "", newest, "yes", "20", "200", ""]
-    why = "F01 404 Not Found (listed in sitemap_index.xml:9)"
+    why = "F01 404 Not Found (listed in /sitemap_index.xml:9)"
     assert by_url["gone.xml"] == ["2", f"{maps}/gone.xml", "", "0", "", "", "no", "0", "404", why]
 
 

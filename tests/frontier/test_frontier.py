@@ -687,7 +687,7 @@ def test_document_that_fails_finally_keeps_what_was_read() -> None:
 
 def test_listing_place_is_in_the_message() -> None:
     seen = walk(INDEX, {INDEX: index(MAP)})
-    assert seen.problem("F01").message == "404 Not Found (listed in index.xml:2)"
+    assert seen.problem("F01").message == "404 Not Found (listed in /index.xml:2)"
 
 
 @pytest.mark.parametrize("status", [429, 503])

@@ -158,7 +158,7 @@ LENGTH = head("200 OK", f"Content-Length: {len(BODY)}")
 CHUNKED = head("200 OK", "Transfer-Encoding: chunked")
 PACKED_LENGTH = head("200 OK", f"Content-Length: {len(PACKED)}")
 SILENCE = {"read_seconds": 0.3}
-LATE = "not done after 1 s (listed in index.xml:3); raise document_seconds"
+LATE = "not done after 1 s (listed in /index.xml:3); raise document_seconds"
 SLOW = {"read_seconds": 0.6, "connect_seconds": 0.3, "min_rate_after_seconds": 0.3, "tries": 1}
 
 
@@ -251,8 +251,8 @@ ROWS = [
     sound("2,000 x 103 then 200", raw(head("103 Early Hints", "Link: </a.css>") * 2000 + whole(BODY))),
     # status
     fails("garbage status line", raw(b"garbage\r\n\r\n"), NO_HTTP + "Bad status line"),
-    fails("status 000", status("000 Odd"), ": 000 (listed in index.xml:3)", "F18"),
-    fails("status 999", status("999 Denied"), ": 999 (listed in index.xml:3)", "F18"),
+    fails("status 000", status("000 Odd"), ": 000 (listed in /index.xml:3)", "F18"),
+    fails("status 999", status("999 Denied"), ": 999 (listed in /index.xml:3)", "F18"),
     fails("101", raw(head("101 Switching Protocols", "Upgrade: x", "Connection: Upgrade")), "101 Switching", "F18"),
     fails("204 with body", raw(whole(BODY, status="204 No Content")), "204 No Content", "F18"),
     fails("204 with a late body", raw(head("204 No Content"), BODY), "204 No Content", "F18"),
@@ -300,7 +300,7 @@ ROWS = [
     fails("redirect loop", to("/1"), "redirect loop: ", "F03 F04", more={"/1": to("/2"), "/2": to(FAULT)}),
     sound("6 hops", to("/1"), notes="F03", more=hops(6)),
     sound("10 hops", to("/1"), notes="F03", more=hops(10)),
-    fails("11 hops", to("/1"), "more than 10 redirects (listed in index.xml:3); raise max_redirects", "F03 F04",
+    fails("11 hops", to("/1"), "more than 10 redirects (listed in /index.xml:3); raise max_redirects", "F03 F04",
           more=hops(11)),
     sound("Location twice alike", status("302 Found", "Location: /1", "Location: /1"), notes="F03", more=hops(1)),
     *(fails(f"redirect to {url!r}", to(url), f"redirected to {url!r}, which is no http")

@@ -114,14 +114,15 @@ def vocabulary() -> Vocabulary:
 
 def test_names_in_capitals_are_read_and_reported_once() -> None:
     names = vocabulary()
-    received: list[tuple[str, str]] = []
-    names.note = lambda name, code, message, field: received.append((message, field))
+    received: list[tuple[str, str, str | None]] = []
+    names.note = lambda name, code, message, field, kind: received.append((message, field, kind))
     assert [names[name] for name in ("URL", "urn:root}Loc", "URL", "urn:image}LOC", "urn:foreign}URL", "TITLE")] == [
         *("url", "loc", "url", "image:LOC", "urn:foreign}URL", "TITLE")
     ]
+    kind = "root, entry or location not in small letters"
     assert received == [
-        ("<URL> was read as <url>: names are in small letters", "URL"),
-        ("<Loc> was read as <loc>: names are in small letters", "Loc"),
+        ("<URL> was read as <url>: names are in small letters", "URL", kind),
+        ("<Loc> was read as <loc>: names are in small letters", "Loc", kind),
     ]
 
 

@@ -15,7 +15,7 @@ from ...serialize.jsonl import stamp
 from ...statistics.facts import as_stated
 from ...version import __version__
 from ..findings import IMPACTS, SEVERITIES
-from ..rule_docs import TOOL, explain
+from ..rule_docs import explain
 from .charts import MAX_SLOWEST, draw, figures, slowest
 from .elements import (
     Html,
@@ -67,6 +67,7 @@ def render_page(result: AuditResult, occurrences: Sequence[Occurrence] = (), fil
         findings_part(result, len(occurrences), file),
         sitemaps_part(result),
         figures,
+        _appendix(result),
     )
     foot = element("footer", element("p", f"sitemap-reader {__version__}"))
     style, script = resource(__package__, "page.css"), resource(__package__, "page.js")
@@ -82,25 +83,40 @@ def render_fragment(result: AuditResult) -> str:
 
 
 def render_several(results: Sequence[AuditResult], headline: str) -> str:
-    rows = [
-        element("li", element("a", result.name, href=f"#target-{number}"), f": {result.headline}")
-        for number, result in enumerate(results, 1)
-    ]
-    head = element(
-        "header", element("h1", "Sitemap audit"), element("p", headline), element("nav", element("ul", *rows))
-    )
-    parts = []
+    rows = [_target_row(result, number) for number, result in enumerate(results, 1)]
+    table = scrolling_table("The sites, with their problems", _TARGET_COLUMNS, rows)
+    head = element("header", element("h1", "Sitemap audit"), element("p", headline), class_="top")
+    parts = [element("section", element("h2", "Sites"), table)]
     for number, result in enumerate(results, 1):
         title = element("p", "As of ", _time(result))
         part = _fragment(result, title, more_in="the report of this target alone has all")
         heading = element("h2", link(result.name))
         parts.append(element("section", heading, part, id=f"target-{number}"))
     foot = element("footer", element("p", f"sitemap-reader {__version__}"))
-    style = Html(resource(__package__, "fragment.css") + _SEVERAL_CSS)
+    style = Html(resource(__package__, "page.css") + resource(__package__, "fragment.css"))
     return html_document("Sitemap audit", element("main", head, *parts), foot, style=style, script=Html(""))
 
 
-_SEVERAL_CSS = "body { font-family: system-ui, sans-serif; margin: 2rem auto; max-width: 56rem; padding: 0 1rem; }"
+_TARGET_COLUMNS = (
+    ("Site", False),
+    ("Errors", True),
+    ("Warnings", True),
+    ("Notices", True),
+    ("URLs", True),
+    ("Ignored", True),
+    ("Read", False),
+)
+
+
+def _target_row(result: AuditResult, number: int) -> list[Html]:
+    counts = [element("td", f"{result.count(severity):,}", class_="number") for severity in SEVERITIES]
+    return [
+        element("th", element("a", result.name, href=f"#target-{number}"), scope="row"),
+        *counts,
+        _number(f"{result.urls:,}"),
+        _number(_count_text(result.dropped)),
+        element("td", _STATES[result.complete]),
+    ]
 
 
 def _fragment(result: AuditResult, *head: Html, more_in: str) -> Html:
@@ -155,12 +171,15 @@ def _time(result: AuditResult) -> Html:
 
 
 def _score(result: AuditResult) -> Html:
+    has_known = any(finding.new is not None for finding in result.findings)
     problems = [
         (mark(severity, WORDS[severity][result.count(severity) != 1]), result.count(severity), severity)
         for severity in SEVERITIES
     ]
+    new = sum(finding.new or 0 for finding in result.findings)
     known = result.complete is not None or result.sitemaps
     rest = [
+        *([("New places", new)] if has_known else []),
         ("URLs listed", None if result.dropped is None else result.urls + result.dropped),
         ("Valid", result.urls),
         ("Ignored by search engines", result.dropped),
@@ -356,7 +375,6 @@ def _card(finding: Finding, name: str) -> Html:
         element("p", source, class_="source"),
         element("ul", *kinds, class_="kinds") if kinds else None,
         _samples(finding),
-        element("p", f"{TOOL}: ", prose(explanation.tool), class_="tool") if explanation.tool else None,
         class_="inside",
     )
     return element(
@@ -367,6 +385,16 @@ def _card(finding: Finding, name: str) -> Html:
         data_severity=finding.severity,
         data_count=str(finding.count),
     )
+
+
+def _appendix(result: AuditResult) -> Html | None:
+    """What this program does about each code: of no use to a reader who runs the site."""
+    tools = {finding.code: text for finding in result.findings if (text := explain(finding.code).tool)}
+    if not tools:
+        return None
+    rows = [join(element("dt", element("code", code)), element("dd", prose(text))) for code, text in tools.items()]
+    title = element("summary", "How sitemap-reader treats these problems")
+    return element("section", element("details", title, element("dl", *rows)), class_="tools", id="tools")
 
 
 def _samples(finding: Finding) -> Html | None:

@@ -513,7 +513,9 @@ class EntryParser:
         line, skipped = buffer.line_at(buffer.start + start), found.offset - start
         self._repairs.forget()
         if found.kind == "root":
-            out.append(report("S08", f"skipped {count_of(skipped, 'byte')} before the root element", line=line))
+            raw = buffer.data[start : found.offset].decode("utf-8", "replace").strip()
+            what = f"skipped {count_of(skipped, 'byte')} before the root element"
+            out.append(report("S08", what, line=line, raw=raw))
         buffer.begin_entry(buffer.start + found.offset)
         if found.kind in ("entry", "location"):
             what = "the beginning of the document is lost: it was read from its first entry on"
