@@ -209,7 +209,7 @@ def _show_visit(console: Console, site: WatchedSite, visit: Visit) -> None:
     parts += [f"{number:,} {name}" for name in _KINDS if (number := getattr(visit.counts, name))]
     if site.failures:
         cause = visit.error or next(map(str, visit.faults), "no request succeeded")
-        parts.append(f"fails, {site.failures}. time: {cause}")
+        parts.append(f"fails ({count_of(site.failures, 'time')} in a row): {cause}")
         if not site.documents:
             console.error(f"{site.target.name} cannot be read, and is tried again later: {cause}")
     console.detail(f"{site.target.name}: {', '.join(parts)}")

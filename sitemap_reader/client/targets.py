@@ -368,14 +368,16 @@ def likely_base(path: Path) -> tuple[str, Path] | None:
 
 
 def _with_path(folder: Path, site: str, locs: list[str]) -> str:
-    """The root of the host; or the first folder of it in which the URLs have files, as of the pages of a project."""
-    _, *folders, _ = locs[0][len(site) :].partition("?")[0].split("/")
-    bases = [f"{site}/", *(f"{site}/{'/'.join(folders[:depth])}/" for depth in range(1, len(folders) + 1))]
-    for base in bases[:_MAX_DEPTH]:
+    """The folder of the site below which most of the URLs have files; without any, the one that they have in common."""
+    _, *folders, _ = os.path.commonprefix([loc.partition("?")[0] for loc in locs])[len(site) :].split("/")
+    bases = [f"{site}/", *(f"{site}/{'/'.join(folders[:depth])}/" for depth in range(1, len(folders) + 1))][:_MAX_DEPTH]
+
+    def found(base: str) -> int:
         files = StaticFilesFetcher(folder, base)
-        if any(files.file_of(loc) for loc in locs):
-            return base
-    return bases[0]
+        return sum(files.file_of(loc) is not None for loc in locs)
+
+    best = max(bases, key=found)  # of several the first
+    return best if found(best) or len(locs) == 1 else bases[-1]
 
 
 def _locs(file: Path) -> Iterator[str]:

@@ -140,13 +140,13 @@ function siteRow(site) {
   const changes = site.new + site.updated + site.removed;
   row.append(
     name,
+    cell(faultsOf(site), "faults"),
     cell(nextVisit(site)),
     cell(moment(site.last_visit)),
     cell(moment(site.last_change)),
     cell(changes ? `+${number(site.new)} ~${number(site.updated)} −${number(site.removed)}` : "–", changes ? "" : "quiet"),
     cell(number(site.urls), "number"),
     cell(number(site.requests), "number"),
-    cell(faultsOf(site), "faults"),
   );
   return row;
 }
@@ -227,7 +227,8 @@ let isRunning = false;
 
 async function showState(totals) {
   const health = await (await get("healthz")).json();
-  const failing = totals.failing === 1 ? "A site fails" : `${number(totals.failing)} sites fail`;
+  const verb = totals.failing === 1 ? "fails" : "fail";
+  const failing = `The watch is running; ${number(totals.failing)} of ${number(totals.sites)} sites ${verb}`;
   const fault = health.faults.length ? visible(health.faults.join("; ")) : totals.failing ? failing : "";
   part("state").className = fault ? "bad" : "quiet";
   part("state").replaceChildren(`${fault || "All works"}. Last visit: `, moment(health.last_visit));

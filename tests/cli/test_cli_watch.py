@@ -61,7 +61,7 @@ def test_a_visit_ends_after_site_seconds(tmp_path: Path) -> None:
         server.pages["/robots.txt"] = 200, {}, robots(f"{server.url}/s.xml", rules="User-agent: *\nCrawl-delay: 20\n")
         with watching(f"{server.url}/", "--state", tmp_path / "s.db", "-v", "--site-seconds", "0.5") as process:
             lines = [process.stderr.readline() for _ in range(2)]
-    assert "1 request, fails, 1. time" in lines[1]
+    assert "1 request, fails (1 time in a row)" in lines[1]
     assert "after 0.5 s of waiting" in lines[1]
 
 

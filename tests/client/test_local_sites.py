@@ -255,6 +255,13 @@ def test_base_that_is_no_url_of_a_folder_is_a_usage_error(base: Any, message: st
 @pytest.mark.parametrize(("bodies", "base"), [
     ({"robots.txt": "Sitemap: /sitemap.xml", "sitemap.xml": urlset(f"{WWW}/a")}, f"{WWW}/"),
     ({"sitemap.txt": f"{WWW}/a\n{WWW}/b\n"}, f"{WWW}/"),
+    ({"sitemap.xml": urlset(f"{WWW}/blog/", f"{WWW}/blog/a/"), "a/index.html": "a", "blog/index.html": "b"}, f"{WWW}/"),
+    (
+        {"sitemap.xml": urlset(f"{WWW}/blog/", f"{WWW}/blog/a/"), **dict.fromkeys(("index.html", "a/index.html"), "a")},
+        f"{WWW}/blog/",
+    ),
+    ({"sitemap.xml": urlset(f"{WWW}/blog/a", f"{WWW}/blog/b/c")}, f"{WWW}/blog/"),
+    ({"sitemap.xml": urlset(f"{WWW}/blog/a")}, f"{WWW}/"),
     ({"robots.txt": f"Sitemap: {WWW}/a.xml\nSitemap: https://cdn.example.net/b.xml"}, None),
     ({"sitemap.xml": urlset(f"{WWW}/a", "http://www.example.com/b")}, None),
     ({"sitemap.xml": "<html>"}, None),
