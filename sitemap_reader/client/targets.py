@@ -7,6 +7,7 @@ that is not deployed yet is a folder, a file or a body with the URL `base` that 
 from __future__ import annotations
 
 import os
+import posixpath
 import re
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
@@ -369,14 +370,15 @@ def likely_base(path: Path) -> tuple[str, Path] | None:
 
 def _with_path(folder: Path, site: str, locs: list[str]) -> str:
     """The folder of the site below which most of the URLs have files; without any, the one that they have in common."""
-    _, *folders, _ = os.path.commonprefix([loc.partition("?")[0] for loc in locs])[len(site) :].split("/")
-    bases = [f"{site}/", *(f"{site}/{'/'.join(folders[:depth])}/" for depth in range(1, len(folders) + 1))][:_MAX_DEPTH]
+    paths = [loc[len(site) :].partition("?")[0].rpartition("/")[0] or "/" for loc in locs]
+    folders = [name for name in posixpath.commonpath(paths).split("/") if name]
+    bases = [f"{site}/", *(f"{site}/{'/'.join(folders[:depth])}/" for depth in range(1, len(folders) + 1))]
 
     def found(base: str) -> int:
         files = StaticFilesFetcher(folder, base)
         return sum(files.file_of(loc) is not None for loc in locs)
 
-    best = max(bases, key=found)  # of several the first
+    best = max(bases[:_MAX_DEPTH], key=found)  # of several the first
     return best if found(best) or len(locs) == 1 else bases[-1]
 
 

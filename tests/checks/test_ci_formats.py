@@ -477,7 +477,8 @@ def test_markdown_of_the_small_report() -> None:
 
 
 def test_markdown_of_a_report_without_findings() -> None:
-    assert EMPTY.to_markdown() == f"## Sitemap audit of `{SHOP}/`\n\n**no problems found in 0 URLs**\n\n0 URLs; as of 2026-11-22 18:41 UTC.\n"
+    counts = "**no problems found in 0 URLs**\n\n0 URLs; as of 2026-11-22 18:41 UTC."
+    assert EMPTY.to_markdown() == f"## Sitemap audit of `{SHOP}/`\n\n{counts}\n"
 
 
 def test_markdown_counts_new_ones_and_marks_known_ones() -> None:
