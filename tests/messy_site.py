@@ -39,6 +39,7 @@ NOT_SEEDED = {
     "S03": "50,001 entries are too many for a test",
     "S14": "it takes six levels of indexes",
     "S16": "a limit of this reader, not a fault of a site",
+    "S18": "it is no folder",
     "S17": "an error of this reader, not a fault of a site",
     "D08": "its pages change",
     "C": "needs a crawl of the pages",

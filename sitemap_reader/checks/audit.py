@@ -27,7 +27,7 @@ from ..model.errors import NothingFound, NothingReadable, UsageError
 from ..model.limits import Limits
 from ..model.messages import Keyword, Message
 from ..model.options import part_of, with_defaults
-from ..model.problems import CATALOGUE, Problem, count_of, report, report_as
+from ..model.problems import CATALOGUE, SAMPLES_PER_CODE, Problem, count_of, report, report_as
 from ..model.records import Outcome, SitemapRef, UrlRecord
 from ..model.url_batch import PRECISION_CODES, UrlBatch
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
@@ -42,8 +42,9 @@ from .crawled import PAGE_CODES, CrawlCheck, UnchangedContentCheck
 from .dates import SitemapLastmods
 from .documents import AuditContext, DuplicateUrls
 from .findings import NO_SITEMAP, Check, Findings
+from .fixed import CheckedPart, find_fixed
 from .occurrences import KnownFindings
-from .options import AuditOptions, ComparisonOptions, RequestOptions
+from .options import AuditOptions, ComparisonOptions, RequestOptions, removed_threshold
 from .policy import parse_codes, read_policy
 from .report import Report
 from .rule_docs import comparing, explain, needing
@@ -116,7 +117,7 @@ class ComparisonSources:
             return
         baseline = open_baseline(source, site, seeds=seeds, must_be_state=self.given["state"] is not None)
         if findings.includes(BaselineCheck.codes):
-            yield BaselineCheck.read(baseline)
+            yield BaselineCheck.read(baseline, removed_threshold(self.given["max_removed"]))
         if crawl is not None and earlier_crawl is not None and findings.includes(UnchangedContentCheck.codes):
             yield UnchangedContentCheck.read(baseline, earlier_crawl, crawl)
 
@@ -323,21 +324,24 @@ class AuditRequest:
     chosen: AuditFilter
     as_of: datetime | None
     stop: Callable[[], bool]
+    known: KnownFindings | None = None
+    samples: int = SAMPLES_PER_CODE
 
     @classmethod
     def of(cls, options: RequestOptions) -> Self:
         """From keywords of audit(); UsageError for values that are not allowed."""
         given = with_defaults(RequestOptions, options)
-        as_of, samples, known, policy = given["as_of"], given["samples"], given["known"], given["policy"]
+        as_of, samples, policy = given["as_of"], given["samples"], given["policy"]
         moment = None if as_of is None else make_moment("as_of", as_of, datetime.now(UTC)).astimezone(UTC)
         if type(samples) is not int or samples < 0:
             raise UsageError(keyword="samples", value=samples, allowed="a number, 0 or more")
         codes = parse_codes(given["select"])
+        known = None if given["known"] is None else KnownFindings.read(given["known"])
         findings = Findings(
             select=codes,
             ignore=parse_codes(given["ignore"]),
             samples=samples,
-            known=None if known is None else KnownFindings.read(known),
+            known=known,
             on_occurrence=given["on_occurrence"],
             policy=None if policy is None else read_policy(policy),
         )
@@ -345,7 +349,26 @@ class AuditRequest:
         compared_with.validate(codes)
         chosen = AuditFilter.of(**part_of(PatternOptions, given))
         chosen.validate(codes)
-        return cls(findings, compared_with, chosen, moment, given["stop"] or (lambda: False))
+        stop = given["stop"] or (lambda: False)
+        return cls(findings, compared_with, chosen, moment, stop, known, samples)
+
+    def compare_known(self, runner: AuditRunner, result: Report, extra_checks: Iterable[Check] = ()) -> Report:
+        """The result with what was fixed since the known findings, if there are any."""
+        if self.known is None:
+            return result
+        pages = [each for each in extra_checks if isinstance(each, CrawlCheck | UrlChecks)]
+        part = CheckedPart.of(
+            runner.outcomes,
+            runner.sitemaps,
+            rules=result.rules,
+            listed=runner.listed,
+            policy=self.findings.policy,
+            takes_url=self.chosen.selection.takes,
+            is_page_known=lambda url, code: any(each.is_page_known(url, code) for each in pages),
+        )
+        if self.chosen.keywords or result.complete is False:
+            part = attrs.evolve(part, is_whole=False)
+        return attrs.evolve(result, fixed=find_fixed(self.known, part, self.samples))
 
     def apply_filters(self) -> list[str]:
         """Excludes the codes that the filters make impossible; the notes on that."""
@@ -449,7 +472,8 @@ def _audit_site(target: Target, request: AuditRequest, options: AuditOptions) ->
             runner.abort()
             unchecked = {} if url_checks is None else dict.fromkeys(PAGE_CODES, "stopped before pages were requested")
             rules = compared_with.rules(findings, unchecked)
-            return runner.report(complete=False, notes=[*notes, _STOPPED], rules=rules)
+            result = runner.report(complete=False, notes=[*notes, _STOPPED], rules=rules)
+            return request.compare_known(runner, result, extra_checks)
     notes += _unrecorded_notes(target, stream.outcomes)
     for url in target.unlisted({each.url for each in stream.outcomes}):
         findings.report("S18", f"{url} is a sitemap that neither robots.txt nor an index names", sitemap=url)
@@ -462,7 +486,7 @@ def _audit_site(target: Target, request: AuditRequest, options: AuditOptions) ->
     result = runner.report(complete=complete, notes=notes, rules=compared_with.rules(findings, unchecked))
     if options.get("host_map") and any(finding.code == "F02" for finding in result.findings):
         result = attrs.evolve(result, notes=(*result.notes, _STAGING_ROBOTS))
-    return attrs.evolve(result, url_checks=checked)
+    return request.compare_known(runner, attrs.evolve(result, url_checks=checked), extra_checks)
 
 
 def _check_pages(
@@ -521,7 +545,8 @@ def audit_lines(numbered: Iterable[tuple[int, JsonObject]], name: str, request: 
     dumped.end()
     rules = compared_with.rules(findings, dumped.unchecked())
     notes += [_STOPPED] if is_stopped else dumped.notes()
-    return runner.report(complete=False if is_stopped else dumped.complete, notes=notes, rules=rules)
+    result = runner.report(complete=False if is_stopped else dumped.complete, notes=notes, rules=rules)
+    return request.compare_known(runner, result, extra_checks)
 
 
 CHECKS = (*documents.CHECKS, *dates.CHECKS, *extensions.CHECKS, *urls.CHECKS)
@@ -612,6 +637,20 @@ class AuditRunner:
         )
         # URLs without a sitemap, as in some dumps, are not passed to rules on single sitemaps.
         self._unnamed_checks = _overriding([check for check in self._checks if not check.is_by_sitemap], "on_urls")
+
+    @property
+    def outcomes(self) -> Sequence[Outcome]:
+        return self._outcomes
+
+    @property
+    def listed(self) -> Mapping[int, str]:
+        """The listed URLs, by key, and the sitemap that listed each first."""
+        return self._listed.first
+
+    @property
+    def sitemaps(self) -> set[str]:
+        """Those that list URLs."""
+        return {*self._listed.first.values()}
 
     def add(self, items: Iterable[BatchItem]) -> None:
         for item in items:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 from collections import Counter, deque
 from contextlib import closing, nullcontext
-from itertools import repeat
+from fractions import Fraction
+from itertools import islice, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 from urllib.parse import urlsplit
@@ -16,27 +17,36 @@ from urllib.parse import urlsplit
 import attrs
 
 from ..compare.diff import is_state, with_stamp
+from ..compare.site_parts import PartChanges, SiteParts
+from ..compare.url_files import UrlFile
 from ..frontier.responses import hides_sitemap_lines
 from ..model.errors import UsageError
 from ..model.problems import count_of
 from ..model.records import Outcome, UrlRecord
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
 from ..parser.normalise.urls import clean_url, is_clean
-from ..serialize.dumps import Dump, DumpFile, record_at
-from ..state.diff_rules import is_mass_removal
+from ..serialize.dumps import Dump, record_at
+from ..state.diff_rules import FEW_URLS, is_mass_removal
 from ..state.documents import expires
 from ..state.state import State, name_of_target
 from .documents import INCOMPLETE, WholeSiteCheck
 from .findings import url_key, url_keys
+from .policy import Threshold
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Generator
+    from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 
+    from ..model.problems import Severity
     from ..model.records import SitemapRef
     from ..model.url_batch import UrlBatch
     from .findings import Findings
 
     Source = str | os.PathLike[str] | Dump | State
+
+# Feeds and news do not count. What else leaves a site between two readings is mostly a few percent of it: a tenth is
+# rarely meant.
+MAX_REMOVED = Threshold(percent=Fraction(10))
+_BATCH_URLS = 1_000
 
 
 @attrs.define
@@ -78,7 +88,7 @@ def open_baseline(
         name = os.fspath(source)
         if must_be_state or is_state(name):
             return StateBaseline(name, seeds or site, name)
-        return DumpBaseline(name, site, DumpFile(Path(name)))
+        return DumpBaseline(name, site, UrlFile(Path(name)))
     if isinstance(source, State):
         return StateBaseline(source.name, seeds or site, source)
     if must_be_state:
@@ -148,14 +158,16 @@ class StateBaseline(Baseline):
 class BaselineCheck(WholeSiteCheck):
     codes: ClassVar[tuple[str, ...]] = ("X01", "X02")
 
-    def __init__(self, baseline: Baseline) -> None:
+    def __init__(self, baseline: Baseline, max_removed: Threshold = MAX_REMOVED) -> None:
         super().__init__()
         self._baseline = baseline
-        self._missing: dict[int, int] = {}  # key of a URL -> number of the first document that lists it
-        self._listed_before = 0
+        self._max_removed = max_removed
+        self._missing: dict[int, int] = {}  # key of a URL -> number of the first listing's part of the site
+        self._site_parts = SiteParts()
+        self._before: Counter[int] = Counter()  # URLs by part
+        self._documents: dict[int, str | None] = {}  # sitemap of each part
         self._counts: Counter[str] = Counter()
         self._listed: set[str] = set()
-        self._numbers: dict[str | None, int] = {}  # of the documents in `_missing`
         self._with_urls: set[str] = set()  # sitemaps that list URLs now
         self._parents: set[str] = set()  # documents that list sitemaps now
         self._formats: dict[str, str] = {}  # of the sitemaps that were read now
@@ -167,21 +179,24 @@ class BaselineCheck(WholeSiteCheck):
         self._hides_sitemaps = False
 
     @classmethod
-    def read(cls, baseline: Baseline) -> Self:
+    def read(cls, baseline: Baseline, max_removed: Threshold = MAX_REMOVED) -> Self:
         """The check for a baseline, which is read; UsageError or StateError as of its listings()."""
-        check = cls(baseline)
-        numbers, missing = check._numbers, check._missing
+        check = cls(baseline, max_removed)
+        missing, documents = check._missing, dict[int, str | None]()
         counts: Counter[str | None] = Counter()
-        for entry in baseline.listings():
-            number = numbers.setdefault(entry.sitemap, len(numbers))
-            missing.setdefault(url_key(entry.loc), number)
-            counts[entry.sitemap] += 1
+        listings = baseline.listings()
+        while batch := [*islice(listings, _BATCH_URLS)]:
+            for entry, number in zip(batch, check._site_parts.numbers_of(batch), strict=True):
+                missing.setdefault(url_key(entry.loc), number)
+                counts[entry.sitemap] += 1
+                documents.setdefault(number, entry.sitemap)
         check._sitemaps_before = {*counts}
         check._counts = Counter({sitemap: number for sitemap, number in counts.items() if sitemap is not None})
-        feeds = {numbers[each] for each in baseline.feeds if each in numbers}
+        check._documents = documents
+        feeds = {number for number, sitemap in documents.items() if sitemap in baseline.feeds}
         if feeds:
             check._missing = {key: number for key, number in missing.items() if number not in feeds}
-        check._listed_before = len(check._missing)
+        check._before = Counter(check._missing.values())
         return check
 
     def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
@@ -213,7 +228,7 @@ class BaselineCheck(WholeSiteCheck):
         """X01 and X02, unless a part of what is listed now is unknown."""
         name = self._baseline.name
         before, now = ({_host(each) for each in names} - {""} for names in (self._counts, self._listed))
-        if not (self._counts or self._listed_before or self._baseline.sitemaps):
+        if not (self._counts or self._before or self._baseline.sitemaps):
             reason = f"{name} lists no URL: X01 and X02 not checked"
         elif self.is_filtered or not self.is_complete:
             reason = f"{INCOMPLETE}: X01 and X02 not checked against {name}"
@@ -254,31 +269,73 @@ class BaselineCheck(WholeSiteCheck):
         return [sitemap for sitemap in dict.fromkeys(known) if sitemap not in self._listed]
 
     def _report_urls(self, findings: Findings) -> None:
-        missing = len(self._missing)
-        summary = f"{missing:,} of {count_of(self._listed_before, 'URL')} of {self._baseline.name} are no longer listed"
+        """X01: an error for a mass removal, a warning beyond the threshold and for whole sections and sitemaps."""
+        missing, before = len(self._missing), self._before.total()
+        if not missing:
+            return
+        of_all = f"{missing:,} of {count_of(before, 'URL')} of {self._baseline.name} are no longer listed"
+        lost = Counter(self._missing.values())
+        sections, sitemaps = (
+            each(self._before, lost) for each in (self._site_parts.sections, self._site_parts.sitemaps)
+        )
+        self.notes.append("; ".join([of_all, *_lost_text("section", sections), *_lost_text("sitemap", sitemaps)]))
         feeds = {url for url, format in self._formats.items() if expires(format)} | self._baseline.feeds
         left = len(self._with_urls - feeds)
-        if not is_mass_removal(missing, missing / max(self._listed_before, 1), left):
-            empty = {*self._formats} - self._with_urls - self._parents  # they list nothing now
-            by_index = {url for url, parents in self._baseline.sitemaps.items() if not empty.isdisjoint(parents)}
-            emptied = {self._numbers[url] for url in empty | (by_index - self._listed) if url in self._numbers}
-            self._missing = {key: number for key, number in self._missing.items() if number in emptied}
-        if not (self._missing and findings.includes(("X01",))):
-            if missing:
-                self.notes.append(f"{summary}; `sitemap-reader diff` lists them")
+        is_few = self._max_removed.count is None and missing <= FEW_URLS
+        is_over = not (is_few or self._max_removed.allows(missing, before)) or any(map(_is_lost, sections))
+        if is_mass_removal(missing, missing / max(before, 1), left):
+            self._report_missing(findings, self._missing, "error", of_all)
+        elif is_over:
+            self._report_missing(findings, self._missing, "warning", of_all)
+        else:
+            numbers = self._emptied()
+            emptied = {key: number for key, number in self._missing.items() if number in numbers}
+            others = {key: number for key, number in self._missing.items() if number not in numbers}
+            of_emptied = f"{of_all}, {len(emptied):,} of them as their sitemaps list nothing now"
+            self._report_missing(findings, emptied, "warning", of_emptied if others else of_all)
+            self._report_missing(findings, others, "info", of_all)
+
+    def _emptied(self) -> set[int]:
+        """The parts whose sitemap lists nothing now, or whose index does."""
+        empty = {*self._formats} - self._with_urls - self._parents
+        by_index = {url for url, parents in self._baseline.sitemaps.items() if not empty.isdisjoint(parents)}
+        documents = empty | (by_index - self._listed)
+        return {number for number, sitemap in self._documents.items() if sitemap in documents}
+
+    def _report_missing(self, findings: Findings, missing: Mapping[int, int], severity: Severity, summary: str) -> None:
+        if not missing or not findings.includes(("X01",)):
             return
-        if len(self._missing) < missing:
-            missing = len(self._missing)
-            summary += f", {missing:,} of them as their sitemaps list nothing now"
+        left = {*missing}
         with closing(self._baseline.listings()) as listings:
             for entry in listings:
-                if self._missing.pop(url_key(entry.loc), None) is None:
+                key = url_key(entry.loc)
+                if key not in left:
                     continue
+                left.remove(key)
                 at: Any = {"sitemap": self._baseline.name, "line": entry.line, "field": "loc", "url": entry.loc}
+                at |= {"raw": entry.loc, "usual": severity}
                 if not findings.needs_each:
-                    findings.report("X01", f"{summary}, such as {entry.loc}", **at, raw=entry.loc, count=missing)
+                    findings.report("X01", f"{summary}, such as {entry.loc}", **at, count=len(missing))
                     return
-                findings.report("X01", f"{entry.loc} is no longer listed; {summary}", **at, raw=entry.loc)
+                findings.report("X01", f"{entry.loc} is no longer listed; {summary}", **at)
+
+
+_MOST_NAMED = 3
+
+
+def _is_lost(section: PartChanges) -> bool:
+    """Whether a section has lost over half of its URLs, more than come and go anyway."""
+    left = section.before - section.removed
+    return is_mass_removal(section.removed, section.removed / section.before, max(left, 1))
+
+
+def _lost_text(what: str, parts: Sequence[PartChanges]) -> Iterator[str]:
+    """`by section: /blog/ 45 of 45, /shop/ 2 of 90`."""
+    lost = [each for each in parts if each.removed]
+    named = [f"{each.name} {each.removed:,} of {each.before:,}" for each in lost[:_MOST_NAMED]]
+    if named:
+        more = f" and {len(lost) - _MOST_NAMED:,} more" if len(lost) > _MOST_NAMED else ""
+        yield f"by {what}: {', '.join(named)}{more}"
 
 
 def _root(outcome: Outcome) -> set[str]:

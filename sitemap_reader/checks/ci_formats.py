@@ -19,6 +19,7 @@ from ..model.problems import CATALOGUE, count_of
 from ..serialize.jsonl import stamp
 from ..version import __version__
 from .findings import SEVERITIES, SEVERITY_NAMES
+from .fixed import fixed_lines
 from .occurrences import Occurrence, most_severe
 from .rule_docs import TOOL, explain, plain
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from ..model.problems import Severity
     from .findings import AuditResult, Finding
+    from .occurrences import FixedFindings
 
     FileOf = Callable[[str], str | None]
     Json = dict[str, Any]
@@ -256,7 +258,19 @@ def _head(result: AuditResult) -> str:
         paragraphs.append("\n".join(f"- {_code(note)}" for note in notes))
     if result.findings:
         paragraphs.append("\n".join(_table(result)))
+    if result.fixed is not None:
+        paragraphs.append(_fixed(result.fixed))
     return "\n\n".join(paragraphs) + "\n"
+
+
+def _fixed(fixed: FixedFindings) -> str:
+    lines = [without_commands(shown(line)) for line in fixed_lines(fixed)]
+    if not fixed.findings:
+        return _code(lines[0])
+    text = "\n".join(
+        each if len(each) <= _MAX_SAMPLE_CHARS else f"{each[: _MAX_SAMPLE_CHARS - 1]}…" for each in lines[1:]
+    )
+    return f"### {_code(lines[0])}\n\n```text\n{text}\n```"
 
 
 def _table(result: AuditResult) -> Iterator[str]:

@@ -175,6 +175,10 @@ class CrawlCheck(WholeSiteCheck):
             return None
         return () if faults is None else faults.codes
 
+    def is_page_known(self, url: str, code: str) -> bool:
+        """Whether the file has a page."""
+        return url_key(url) in self._faults
+
     def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
         keys = url_keys(batch.locs)
         self._listed += len(keys)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..model.records import Outcome, SitemapRef
     from ..model.url_batch import UrlBatch
     from ..statistics.facts import Fact
-    from .occurrences import KnownFindings
+    from .occurrences import FixedFindings, KnownFindings
     from .policy import Ignore
     from .url_sample import UrlCheckSummary
 
@@ -175,11 +175,15 @@ class Findings:
         raw: str | None = None,
         url: str | None = None,
         count: int = 1,
+        usual: Severity | None = None,
     ) -> None:
-        """Adds a problem that the audit found, or the first of `count`. A `message` is made of a kept one only."""
+        """Adds a problem that the audit found, or the first of `count`. A `message` is made of a kept one only.
+
+        `usual` is its severity without a policy, if that is not the one of its code.
+        """
         if code not in self._codes:
             return
-        severity = self._severity(code, CATALOGUE[code].severity, url, sitemap, count)
+        severity = self._severity(code, usual or CATALOGUE[code].severity, url, sitemap, count)
         if severity is None:
             return
         collected = self._collected(code, severity)
@@ -248,7 +252,7 @@ class Findings:
             self._add_occurrence(problem, collected, count)
 
     def _add_occurrence(self, problem: Problem, collected: _Collected, count: int) -> None:
-        is_new = None if self._known is None else problem not in self._known
+        is_new = None if self._known is None else not self._known.recognise(problem)
         collected.new += count if is_new else 0
         if self._on_occurrence is not None:
             self._on_occurrence(Occurrence.of(problem, count=count, new=is_new))
@@ -429,6 +433,7 @@ class AuditResult:
     url_checks: UrlCheckSummary | None = None
     site: str | None = None
     dropped: int | None = None
+    fixed: FixedFindings | None = None
 
     @property
     def name(self) -> str:

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, Self
 import attrs
 
 from ..model.errors import UsageError
-from ..model.problems import CATALOGUE, Severity
-from ..serialize.dumps import DumpFile
+from ..model.problems import CATALOGUE, Severity, count_of
+from ..serialize.dumps import ReusableFile, numbered_objects
 from .rule_docs import explain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from ..model.problems import Problem
     from ..serialize.dumps import JsonObject
@@ -82,8 +82,10 @@ class KnownFindings:
     Lines never count: an entry above moves them. Keeps a 64-bit hash of each.
     """
 
-    def __init__(self, keys: Iterable[int]) -> None:
+    def __init__(self, keys: Iterable[int], file: ReusableFile | None = None) -> None:
         self._keys = frozenset(keys)
+        self._file = file  # that has them
+        self._seen: set[int] = set()
 
     @classmethod
     def read(cls, file: str | os.PathLike[str]) -> Self:
@@ -91,21 +93,132 @@ class KnownFindings:
         name = os.fspath(file)
         if not os.path.exists(name):
             raise UsageError(f"there is no file {name}; an empty one means that nothing is known yet")
-        keys = []
-        for number, row in DumpFile(Path(name)).numbered():
-            if row.get("type") != "finding" or not {"code", "url", "value"} <= row.keys():
-                raise UsageError(f"{name}:{number}: not a finding, as an audit writes them as JSON lines")
-            keys.append(hash(identity(str(row["code"]), row["url"], row["value"])))
-        return cls(keys)
+        source = ReusableFile(Path(name))
+        return cls((_key(row) for row in _rows(source)), source)
+
+    @property
+    def name(self) -> str:
+        return "" if self._file is None else str(self._file.path)
 
     def __contains__(self, problem: Problem) -> bool:
-        return hash(identity(problem.code, problem.url or problem.sitemap, problem.raw)) in self._keys
+        return _key_of(problem) in self._keys
+
+    def recognise(self, problem: Problem) -> bool:
+        """Whether it is known; then missing() does not have it."""
+        key = _key_of(problem)
+        is_known = key in self._keys
+        if is_known:
+            self._seen.add(key)
+        return is_known
+
+    def missing(self) -> Iterator[Occurrence]:
+        """The known occurrences of which recognise() got no problem, in the order of the file."""
+        for row in _rows(self._file) if self._file is not None and len(self._seen) < len(self._keys) else ():
+            if row["code"] in CATALOGUE and _key(row) not in self._seen:
+                yield _occurrence(row)
+
+
+_WRITTEN_BY = "give the file that an audit (--findings FILE.jsonl) wrote"
+
+
+def _rows(file: ReusableFile) -> Iterator[JsonObject]:
+    with file.open() as stream:
+        for number, row in numbered_objects(stream, str(file.path), rule=_WRITTEN_BY):
+            if row.get("type") != "finding" or not {"code", "url", "value"} <= row.keys():
+                raise UsageError(f"{file.path}:{number}: that is no finding of an audit; {_WRITTEN_BY}")
+            yield row
+
+
+def _key(row: JsonObject) -> int:
+    return hash(identity(str(row["code"]), row["url"], row["value"]))
+
+
+def _key_of(problem: Problem) -> int:
+    return hash(identity(problem.code, problem.url or problem.sitemap, problem.raw))
+
+
+def _occurrence(row: JsonObject) -> Occurrence:
+    """The row, with the title that its code has now; what has another type than an audit writes is left out."""
+    code, severity, count, line = row["code"], row.get("severity"), row.get("count"), row.get("line")
+    url, value, sitemap, field = (_text(row.get(name)) for name in ("url", "value", "sitemap", "field"))
+    return Occurrence(
+        code,
+        severity if isinstance(severity, str) and severity in _RANKS else CATALOGUE[code].severity,
+        url,
+        value,
+        sitemap,
+        line if type(line) is int else None,
+        CATALOGUE[code].title,
+        _text(row.get("message")) or "",
+        field,
+        count if type(count) is int and count > 0 else 1,
+    )
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def identity(code: str, url: Any, value: Any) -> tuple[str, Any, Any]:
     """What two occurrences of the same fault have in common, in different runs."""
     is_moving = code in CATALOGUE and explain(code).moving_value
     return code, url, None if is_moving else value or None
+
+
+@attrs.frozen
+class Fixed:
+    """Known occurrences of a code that are not found any more: their number, and the first ones."""
+
+    code: str
+    severity: Severity
+    count: int
+    samples: tuple[Occurrence, ...] = ()
+
+    @property
+    def title(self) -> str:
+        return CATALOGUE[self.code].title
+
+
+@attrs.frozen
+class FixedFindings:
+    """What was fixed since `known`, the file of known findings; `unchecked`: code -> occurrences not checked again."""
+
+    known: str
+    findings: tuple[Fixed, ...]
+    unchecked: Mapping[str, int] = attrs.field(factory=dict, hash=False)
+
+    @property
+    def count(self) -> int:
+        return sum(each.count for each in self.findings)
+
+    @property
+    def headline(self) -> str:
+        """`Fixed since known.jsonl: 12 occurrences`."""
+        return f"Fixed since {self.known}: {count_of(self.count, 'occurrence')}"
+
+    @property
+    def not_checked(self) -> str:
+        """`3 not checked again (C01 2, F01 1)`; empty where all were."""
+        if not self.unchecked:
+            return ""
+        counts = ", ".join(f"{code} {count:,}" for code, count in sorted(self.unchecked.items()))
+        return f"{sum(self.unchecked.values()):,} not checked again ({counts})"
+
+    def to_dict(self) -> dict[str, Any]:
+        findings = [
+            {
+                "code": each.code,
+                "severity": each.severity,
+                "title": each.title,
+                "count": each.count,
+                "samples": [
+                    {name: getattr(sample, name) for name in ("url", "value", "sitemap", "message")}
+                    for sample in each.samples
+                ],
+            }
+            for each in self.findings
+        ]
+        return {"since": self.known, "count": self.count, "findings": findings, "not_checked": {**self.unchecked}}
 
 
 # The most severe first.

@@ -1,10 +1,12 @@
 """The keywords of audit(): types for type checkers, and an Option of each, as in client/options.py."""
 
-from typing import TYPE_CHECKING, Annotated, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from ..client.options import FILE, PatternOptions, ProgressOptions, ReaderOptions, moment
+from ..model.errors import UsageError
 from ..model.options import Option, callback
 from ..model.problems import SAMPLES_PER_CODE
+from .policy import Threshold, make_threshold
 
 if TYPE_CHECKING:
     import os
@@ -16,6 +18,19 @@ if TYPE_CHECKING:
     from .occurrences import Occurrence
     from .policy import Policy
     from .url_checks import CheckProgress, CheckSize
+
+
+def _is_threshold(name: str, value: object) -> None:
+    removed_threshold(value)
+
+
+def removed_threshold(value: Any) -> Threshold:
+    """The Threshold of `max_removed`; UsageError for a value that is none."""
+    try:
+        return make_threshold(int(value) if isinstance(value, str) and value.isdecimal() else value)
+    except UsageError:
+        allowed = "a share of the URLs such as 5%, or a number of them"
+        raise UsageError(keyword="max_removed", value=value, allowed=allowed) from None
 
 
 class ComparisonOptions(TypedDict, total=False):
@@ -32,13 +47,23 @@ class ComparisonOptions(TypedDict, total=False):
     baseline: Annotated[
         "Source | None",
         Option(
-            "Earlier dump: report if most URLs, or whole sitemaps, have disappeared since.",
+            "Earlier dump, sitemap, list or table of URLs: report URLs and sitemaps that have disappeared since.",
             in_python="Also a Snapshot, or a state as in `state`.",
         ),
     ]
     state: Annotated[
         "str | os.PathLike[str] | State | None",
         Option("State file of sync, in place of `baseline`.", in_python="Also an open State."),
+    ]
+    max_removed: Annotated[
+        "int | str",
+        Option(
+            "Most URLs of `baseline` or `state` that may have disappeared, a share such as 5% (and 10 URLs in any "
+            "case) or a number: more, or over half of a section, are a warning (X01), fewer a notice, over half of all "
+            "an error.",
+            "10%",
+            check=_is_threshold,
+        ),
     ]
     baseline_crawl: Annotated[
         "str | os.PathLike[str] | None",
@@ -66,14 +91,15 @@ class RuleOptions(TypedDict, total=False):
 
     select: Annotated[
         "str | Iterable[str]",
-        Option("Only these rules, such as D03,U07; a letter selects a family, such as L for hreflang.", ()),
+        Option("Only these rules, such as D03,U07; a letter or a name selects a family, such as L or hreflang.", ()),
     ]
     ignore: Annotated["str | Iterable[str]", Option("All rules but these, as for `select`.", ())]
     samples: Annotated[int, Option("Number of examples of each finding; its count is exact.", SAMPLES_PER_CODE)]
     known: Annotated[
         "str | os.PathLike[str] | None",
         Option(
-            "Findings of an earlier audit, as `audit --findings FILE.jsonl` writes them: count what is new since.",
+            "Findings of an earlier audit, as `audit --findings FILE.jsonl` writes them: count what is new since, and "
+            "list what was fixed.",
             check=FILE,
         ),
     ]

@@ -21,6 +21,7 @@ from ..model.errors import UsageError
 from ..model.linear_pattern import LIFTED, MOST_LIMITED, LimitedPattern
 from ..model.problems import CATALOGUE, count_of
 from .config_file import ConfigFile, Fault, read_config_file
+from .rule_docs import FAMILIES, code_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -214,7 +215,7 @@ def make_policy(
     policy = Policy(
         reader.by_code("severity", _severity),
         tuple(each for index, each in numbered.items() if index not in expired),
-        reader.by_code("thresholds", _threshold),
+        reader.by_code("thresholds", make_threshold),
         tuple(expired.values()),
         file.name,
     )
@@ -295,7 +296,8 @@ def _severity(value: Any) -> Severity | None:
     return SEVERITY_VALUES[value]
 
 
-def _threshold(value: Any) -> Threshold:
+def make_threshold(value: Any) -> Threshold:
+    """The Threshold of a number, or of a share such as "1%"; UsageError for anything else."""
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return Threshold(value)
     share = _SHARE.fullmatch(value) if isinstance(value, str) else None
@@ -346,20 +348,26 @@ def unknown_key(key: str, known: Iterable[str], where: str) -> str:
     return f"{key!r} is no key of {where}; " + (f"did you mean {similar[0]}?" if similar else others)
 
 
-def parse_codes(wanted: str | Iterable[str]) -> tuple[str, ...]:
-    """Codes or their first letters, in upper case, from a list or from text with commas or blanks between them.
+def _similar(name: str) -> str:
+    similar = get_close_matches(name.casefold(), FAMILIES, 1)
+    return f"did you mean {similar[0]}?" if similar else f"there are {', '.join(FAMILIES)}"
 
-    >>> parse_codes("D03, l")
-    ('D03', 'L')
+
+def parse_codes(wanted: str | Iterable[str]) -> tuple[str, ...]:
+    """Codes, or the letters or names of families, from a list or from text with commas or blanks between them.
+
+    >>> parse_codes("D03, l, dates")
+    ('D03', 'L', 'D')
     """
     try:
         names = wanted.replace(",", " ").split() if isinstance(wanted, str) else [*wanted]
-        codes = tuple(name.strip().upper() for name in names)
+        codes = tuple(map(code_of, names))
     except (TypeError, AttributeError):
         raise UsageError(f"codes are text or a list of texts, not {wanted!r}") from None
     for name in codes:
         if not name or not any(code.startswith(name) for code in CATALOGUE):
             raise UsageError(
-                f"{name!r} is neither a code nor the beginning of one: U06 is a code, U stands for all URL codes"
+                f"{name!r} is neither a code nor the beginning of one: U06 is a code, U stands for all URL codes, as "
+                f"does urls; {_similar(name)}"
             )
     return codes

@@ -20,6 +20,7 @@ from ..version import __version__
 from . import ci_formats
 from .ci_formats import no_file
 from .findings import IMPACTS, SEVERITIES, SEVERITY_NAMES, AuditResult
+from .fixed import fixed_lines
 from .html.elements import shorten
 from .html.page import render_fragment, render_page, render_several
 from .occurrences import with_url
@@ -56,6 +57,8 @@ class Report(AuditResult):
 
     `url_checks` is what check_urls covered, with the estimated share of each fault; None without it.
 
+    `fixed` is what the known findings have, and this audit no longer finds; None without known ones.
+
     `policy` has the severities, ignores and thresholds that were used, if any; `ignored` is the number of problems that
     each ignore has suppressed.
 
@@ -90,6 +93,7 @@ class Report(AuditResult):
             "notes": list(self.notes),
             "policy": None if self.policy is None else self.policy.to_dict(self.ignored),
             "url_checks": None if self.url_checks is None else attrs.asdict(self.url_checks),
+            "fixed": None if self.fixed is None else self.fixed.to_dict(),
         }
 
     def to_text(self, *, color: bool = False, columns: int = FILE_COLUMNS) -> str:
@@ -148,6 +152,7 @@ def _text_lines(result: AuditResult, screen: Screen) -> Iterator[str]:
         yield from _wrapped(line, "  " if line in result.coverage[1:] else "", screen)
     for note in result.notes:
         yield from _wrapped(f"note: {note}", "  ", screen)
+    yield from map(printable, fixed_lines(result.fixed))
     if not result.findings:
         return
     yield ""

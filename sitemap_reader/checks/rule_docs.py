@@ -16,6 +16,11 @@ from ..model.problems import CATALOGUE, CODES, Severity
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+# Name of a family of codes -> its letter.
+FAMILIES = {
+    "fetch": "F", "structure": "S", "urls": "U", "dates": "D", "lastmod": "D", "hints": "H", "hreflang": "L",
+    "languages": "L", "news": "N", "videos": "V", "images": "I", "pages": "C", "crawl": "C", "changes": "X",
+}  # fmt: skip
 # The heading of Explanation.tool.
 TOOL = "With this tool"
 _WIDTH = 80
@@ -115,15 +120,25 @@ def explain(code: str) -> Explanation:
     return _explanations()[name]
 
 
+def code_of(name: str) -> str:
+    """A code, or the beginning of one, in upper case; of a family also its name, in the singular or the plural.
+
+    >>> code_of("d03"), code_of("hreflang"), code_of("Image"), code_of("other")
+    ('D03', 'L', 'I', 'OTHER')
+    """
+    key = name.strip().casefold()
+    return FAMILIES.get(key) or FAMILIES.get(f"{key}s") or name.strip().upper()
+
+
 def explain_all(wanted: str) -> list[Explanation]:
-    """The explanations of codes, first letters of codes, or `all`, separated by commas or blanks; sorted, each once.
+    """The explanations of codes, families of codes, or `all`, separated by commas or blanks; sorted, each once.
 
     UsageError for anything else.
 
     >>> [each.code for each in explain_all("h, U04 u04")]
     ['H01', 'H02', 'H03', 'U04']
     """
-    names = [name.upper() for name in wanted.replace(",", " ").split()]
+    names = [*map(code_of, wanted.replace(",", " ").split())]
     for name in names or [""]:
         if name != "ALL" and not (name and any(code.startswith(name) for code in CATALOGUE)):
             raise UsageError(f'"{name}" is not a code; {_instead(name)}')
@@ -138,6 +153,7 @@ def _instead(name: str) -> str:
         families.setdefault(code[0], []).append(code)
     padded = name[:1] + name[1:].zfill(2)  # F6 means F06
     close = [padded] if padded in CATALOGUE else get_close_matches(name, families.get(name[:1], ()), n=1)
+    close = close or get_close_matches(name.casefold(), FAMILIES, n=1)
     ranges = ", ".join(" to ".join(dict.fromkeys((codes[0], codes[-1]))) for codes in families.values())
     return f"{f'did you mean {close[0]}? ' if close else ''}there are {ranges}"
 

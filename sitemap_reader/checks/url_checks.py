@@ -317,6 +317,10 @@ class UrlChecks(Check):
                 found, urls = sum(each.faulty for each in counts), round(share.share * self._sample.urls)
                 yield FaultEstimate(code, found, share.share, share.low, share.high, urls)
 
+    def is_page_known(self, url: str, code: str) -> bool:
+        """Whether a page was checked for a code."""
+        return code in PAGE_CODES and self._is_known(url, code)
+
     def _is_known(self, url: str, code: str) -> bool:
         """Whether a page has the fault, or surely not."""
         codes = self._codes.get(url)

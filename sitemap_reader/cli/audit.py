@@ -290,7 +290,7 @@ def _open_rows(
         file, file_format = free, "jsonl"
     own = format if format in OCCURRENCE_FORMATS else "jsonl"
     options: dict[str, Any] = {"report_format": file_format, "may_lack_report": findings is None, "guard": to.guard}
-    options["is_json"] = format in _JSON
+    options |= {"is_json": format in _JSON, "bom": to.has_bom(format), "report_bom": to.has_bom(file_format)}
     with open_outputs(to.output, file, format=own, fields=None if own == "jsonl" else fields, **options) as main:
         reports = [] if format in OCCURRENCE_FORMATS else [(format, main)]
         made = AuditOutputs(main, reports, [] if reports else [main.sink], to.output, kept, file)

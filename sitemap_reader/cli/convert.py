@@ -32,7 +32,10 @@ def run(*, file: str, unique: bool, to: OutputOptions) -> Exit:
         names = ", ".join(format.suffixes[0] for format in FORMATS.values())
         raise UsageError(reason, remedy=f"give --format, or -o with a name in one of {names}")
     name = display_name(file)
-    with open_input(file) as dump, open_outputs(to.output, format=target, fields=wanted, guard=to.guard) as outputs:
+    with (
+        open_input(file) as dump,
+        open_outputs(to.output, format=target, fields=wanted, guard=to.guard, bom=to.has_bom(target)) as outputs,
+    ):
         conversion = _Conversion(
             name,
             outputs,

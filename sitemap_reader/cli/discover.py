@@ -54,7 +54,7 @@ def run(*, targets: Sequence[str], to: OutputOptions, **reading: Any) -> Exit:
             return Exit.COMPLETE
         return Exit.PARTIAL if good else Exit.UNREADABLE
 
-    with open_outputs(to.output, is_json=format == "jsonl") as outputs:
+    with open_outputs(to.output, is_json=format == "jsonl", bom=to.has_bom(format)) as outputs:
         codes = read_each(names, console, read)
         outputs.decide(codes)
         first = 0 if len(names) > 1 else 1

@@ -11,6 +11,7 @@ from ..client.summary import Summary
 from ..client.sync_api import url_batches
 from ..client.targets import find_target
 from ..model.problems import count_of
+from ..model.url_batch import PRECISION_CODES
 from ..serialize.projection import EXTRAS, SITE, parse_fields
 from ..serialize.writers import FORMATS
 from .exits import Exit, judge
@@ -36,11 +37,13 @@ def run(*, targets: Sequence[str], to: OutputOptions, unique: bool, limit: int |
     reading["on_progress"] = console.progress(beside_lines=is_terminal(to.output))
     format = format_for(to.output, to.format, FORMATS) or "jsonl"
     has_window = reading["since"] or reading["until"]
-    undated, summaries = 0, list[Summary]()
-    with open_outputs(to.output, to.report, format=format, fields=chosen, guard=to.guard) as outputs:
+    undated, in_year, summaries = 0, 0, list[Summary]()
+    with open_outputs(
+        to.output, to.report, format=format, fields=chosen, guard=to.guard, bom=to.has_bom(format)
+    ) as outputs:
 
         def read(target: str | Target) -> Exit:
-            nonlocal undated
+            nonlocal undated, in_year
             left = None if limit is None else limit - sum(each.urls for each in summaries)
             if left == 0:
                 return Exit.COMPLETE
@@ -54,6 +57,7 @@ def run(*, targets: Sequence[str], to: OutputOptions, unique: bool, limit: int |
                         outputs.sink.write_urls(urls, site=site)
                         if has_window:
                             undated += urls.lastmods.count(None)
+                            in_year += len(urls.dates.get(PRECISION_CODES["year"], ()))
                         outputs.interrupts.check()
                 finally:
                     summaries.append(stream.summary)
@@ -63,6 +67,8 @@ def run(*, targets: Sequence[str], to: OutputOptions, unique: bool, limit: int |
         outputs.decide(codes, sum(each.urls for each in summaries))
     if undated:
         console.note(f"note {count_of(undated, 'URL')} without a lastmod; --undated drop leaves them out")
+    if in_year:
+        console.note(f"note {count_of(in_year, 'URL')} dated to the year only: any day of it may be meant")
     if not summaries:  # no target was valid
         return console.end(None, None, codes)
     total = reduce(add, summaries)

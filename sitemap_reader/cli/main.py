@@ -306,7 +306,8 @@ def compare(**arguments: Any) -> Exit:
 
 @main.command(
     epilog="sitemap-reader diff monday.jsonl tuesday.jsonl\n"
-    "sitemap-reader diff old.jsonl new.jsonl --on lastmod --format jsonl | jq -r 'select(.change == \"new\") | .loc'",
+    "sitemap-reader diff old.jsonl new.jsonl --on lastmod --format jsonl | jq -r 'select(.change == \"new\") | .loc'\n"
+    "sitemap-reader diff old.xml new.xml --check-removed all -o removed.csv",
 )
 @click.argument("old", metavar="OLD", type=types.FILE_READ)
 @click.argument("new", metavar="NEW", type=types.FILE_READ)
@@ -315,11 +316,14 @@ def compare(**arguments: Any) -> Exit:
 @options.changed_on
 @options.exit_code
 @options.quiet
+@options.check_removed
+@options.page_network
 def diff(**arguments: Any) -> Exit:
-    """Compare two dumps or states: what is new, updated and removed.
+    """Compare dumps, states, sitemaps or lists of URLs: what is new, updated and removed.
 
-    OLD and NEW are dumps (JSONL or Parquet; one of them may be -, stdin) or state files of `sync`. A URL that only
-    moved to another sitemap is not a change.
+    OLD and NEW are dumps (JSONL or Parquet), state files of `sync`, sitemap files (XML, text, RSS or Atom, also
+    .gz), lists of URLs, or tables (CSV) with a column loc, url or Address; one of them may be -, stdin. A URL that
+    only moved to another sitemap is not a change.
     """
     from .diff import run
 
@@ -367,11 +371,11 @@ def config(**arguments: Any) -> Exit:
     "duckdb -c \"SELECT loc FROM read_json('urls.jsonl', format='newline_delimited', "
     'columns=$(sitemap-reader schema duckdb))"',
 )
-@click.argument("language", metavar="LANGUAGE", type=click.Choice(["json", "duckdb", "polars", "arrow"]))
+@click.argument("language", metavar="LANGUAGE", type=types.Choice(["json", "duckdb", "polars", "arrow"]))
 @options.option(
     "Lines",
     "--of",
-    type=click.Choice(["urls", "changes"]),
+    type=types.Choice(["urls", "changes"]),
     default="urls",
     help="Lines of dump, or of sync, watch and diff; json has both.",
 )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,7 +22,7 @@ from ..frontier.filters import has_filter_drops
 from ..model.errors import NothingFound, NothingReadable, UsageError, masked, printable, without_commands
 from ..model.internal_errors import FORESEEN, internal_error
 from ..model.messages import spelled
-from ..model.problems import Problem, Problems, count_of
+from ..model.problems import SAMPLES_PER_CODE, Problem, count_of
 from ..model.records import Outcome
 from ..parser.compiled import HAS_SCANNER
 from ..serialize.dumps import STDIN
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from ..client.targets import Target
     from ..frontier.robots_policy import CrawlDelay
     from ..model.errors import ReadError
+    from ..model.problems import Severity
     from ..model.records import Item
 
 
@@ -60,10 +62,14 @@ class Console:
         self._quiet = quiet
         self._verbose = verbose
         self._has_documents = False
-        self._problems = Problems()
+        self._forget()
         self._errors: set[str] = set()
         self._bar = bar or ProgressBar()
         self._delays: dict[str, float] = {}  # host -> the seconds that were reported
+
+    def _forget(self) -> None:
+        self._shown: Counter[tuple[Severity, str]] = Counter()  # problems by severity and code
+        self._hidden: dict[tuple[Severity, str], Counter[str | None]] = {}  # those not shown, by document
 
     def line(self, text: str) -> None:
         """Prints one line, above the progress bar."""
@@ -141,18 +147,25 @@ class Console:
         self.error(message)
 
     def show(self, item: Item) -> None:
-        """Prints problems, five of a code and document; with `verbose` also finished documents."""
+        """Prints problems, five of a code and severity; with `verbose` also finished documents."""
         if isinstance(item, Problem):
-            is_shown = not self._quiet and (item.severity != "info" or self._verbose)
-            if is_shown and self._problems.add(item):
-                placed = item if item.sitemap else attrs.evolve(item, sitemap=self._document)
-                self.line(f"{item.severity} {placed}")
+            if not self._quiet and (item.severity != "info" or self._verbose):
+                self._show_problem(item)
         elif isinstance(item, Outcome):
             self.show_document(item)
             is_all_dropped = item.entries and sum(item.dropped.values()) == item.entries
             if is_all_dropped and not has_filter_drops(item):
                 name = item.url or self._document
                 self.note(f"note {name}: all its URLs are outside its scope: dropped; --scope any keeps them")
+
+    def _show_problem(self, problem: Problem) -> None:
+        key = problem.severity, problem.code  # an S01 that lost entries is not hidden by repairs
+        if self._shown[key] < SAMPLES_PER_CODE:
+            self._shown[key] += 1
+            placed = problem if problem.sitemap else attrs.evolve(problem, sitemap=self._document)
+            self.line(f"{problem.severity} {placed}")
+            return
+        self._hidden.setdefault(key, Counter())[problem.sitemap] += 1
 
     def show_document(self, outcome: Outcome) -> None:
         self._has_documents = True
@@ -175,10 +188,12 @@ class Console:
     def flush(self) -> None:
         """Prints how many problems were not shown, forgets them, and closes the bar."""
         self._bar.close()
-        first = {(each.code, each.sitemap): each.severity for each in reversed(self._problems.samples)}
-        for code, document, count in self._problems.unsampled():
-            self.line(f"{first[code, document]} {code} {document or self._document}: {count:,} more")
-        self._problems = Problems()
+        for (severity, code), counts in self._hidden.items():
+            documents = count_of(len(counts), explain(code).found_in)
+            where = f" in {documents}" if len(counts) > 1 else ""
+            place = "" if where else f" {next(iter(counts)) or self._document}"
+            self.line(f"{severity} {code}{place}: {counts.total():,} more{where}")
+        self._forget()
 
     def end(self, summary: str | None, partial: str | None, codes: Sequence[Exit]) -> Exit:
         self._bar.close()

@@ -6,6 +6,7 @@ The Kind alone decides what a config file that was only found may set.
 from __future__ import annotations
 
 from datetime import date
+from difflib import get_close_matches
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -72,7 +73,20 @@ class Switch(click.types.BoolParamType):
     kind: Kind
 
 
-class TrustChoice(click.Choice[str]):
+class Choice(click.Choice[str]):
+    """One of some words; the error for another names the most similar one."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as exc:
+            similar = get_close_matches(str(value).lower(), self.choices, 1)
+            if not similar:
+                raise
+            self.fail(f"{exc.message.rstrip('.')}; did you mean {similar[0]}?", param, ctx)
+
+
+class TrustChoice(Choice):
     kind = Kind.TRUST
 
 
@@ -89,6 +103,7 @@ USER_AGENT = Text(Kind.SETTING, "TEXT")
 # URLs that others are compared with.
 SITE_URL = Text(Kind.SETTING, "URL", has_url=True)
 SIZE = Text(Kind.SETTING, "SIZE", toml=(str, int), form='a size such as "500M", or a number of bytes')
+THRESHOLD = Text(Kind.SETTING, "N|N%", toml=(str, int), form='a share such as "5%", or a number')
 WHEN = Text(Kind.SETTING, "WHEN", toml=(str, date), form="a date, or an age such as 7d")
 SWITCH = Switch(Kind.SETTING)
 

@@ -131,6 +131,7 @@ class OutputOptions:
     format: str | None = None
     fields: str | None = None
     no_formula_guard: bool = False
+    bom: bool = False
     report: str | None = None
     quiet: bool = False
     verbose: bool = False
@@ -139,6 +140,10 @@ class OutputOptions:
     def guard(self) -> bool:
         """Whether no cell of CSV and TSV may be a formula to a spreadsheet."""
         return not self.no_formula_guard
+
+    def has_bom(self, format: str | None) -> bool:
+        """Whether output of a format begins with a byte-order mark."""
+        return self.bom and format in ("csv", "tsv")
 
 
 def with_outputs(arguments: dict[str, Any]) -> dict[str, Any]:
@@ -187,7 +192,7 @@ def keyword(heading: str, options: type, name: str, **changes: Any) -> Callable[
     """The option of a keyword of the library, or one that turns it off; `changes` are what click needs besides."""
     declared = options_of(options)[name]
     if declared.choices:
-        changes = {"type": click.Choice(declared.choices), "default": declared.option.default, **changes}
+        changes = {"type": types.Choice(declared.choices), "default": declared.option.default, **changes}
     elif declared.type == int | None:
         changes = {**_WHOLE_NUMBER, **changes}
     return _of_declaration(heading, name, declared.option, **changes)
@@ -242,16 +247,19 @@ report = option(
 _QUIET = flag("Output", "-q", "--quiet", help="Show errors only: no problems, no summary.")
 _VERBOSE = flag("Output", "-v", "--verbose", help="Also show notices, and a line for each finished document.")
 
-_FORMULA_GUARD = flag(
-    "Output",
-    "--no-formula-guard",
-    help="In CSV and TSV, do not put an apostrophe before text that a spreadsheet would run as a formula.",
+_FORMULA_GUARD = stack(
+    flag(
+        "Output",
+        "--no-formula-guard",
+        help="In CSV and TSV, do not put an apostrophe before text that a spreadsheet would run as a formula.",
+    ),
+    flag("Output", "--bom", help="Begin CSV and TSV with a byte-order mark, without which Excel misreads accents."),
 )
 
 
 def table_format(default: str) -> Callable[[Any], Any]:
     """--format of a table; `default` describes the default in words."""
-    choices = click.Choice(ROWS_FORMATS)
+    choices = types.Choice(ROWS_FORMATS)
     return stack(
         option("Output", "--format", type=choices, default_is=default, help="Output format of the rows."),
         _FORMULA_GUARD,
@@ -266,7 +274,7 @@ def record_format(default: str) -> Callable[[Any], Any]:
         option(
             "Output",
             "--format",
-            type=click.Choice([*FORMATS]),
+            type=types.Choice([*FORMATS]),
             default_is=default,
             help=f"Output format of the URLs; {_WITH_PYARROW} needs pyarrow.",
         ),
@@ -332,7 +340,7 @@ findings = stack(
     option(
         "Output",
         "--format",
-        type=click.Choice([*REPORT_FORMATS, *OCCURRENCE_FORMATS]),
+        type=types.Choice([*REPORT_FORMATS, *OCCURRENCE_FORMATS]),
         default_is="by the suffix of -o, else text",
         help="Output format of the report; html is a self-contained page; github annotates files in GitHub Actions; "
         "sarif, junit and markdown are for CI systems; csv, jsonl and parquet have a row for every occurrence of a "
@@ -357,7 +365,7 @@ findings = stack(
     option(
         "Output",
         "--fail-on",
-        type=click.Choice(["error", "warning", "notice", "info", "never"]),
+        type=types.Choice(["error", "warning", "notice", "info", "never"]),
         default="error",
         help="Exit with 1 if there is a finding of this severity or a worse one; with --known a new one. "
         "info is notice.",
@@ -373,13 +381,17 @@ rules = stack(
         "Rules",
         "--explain",
         type=types.CODES,
-        help="Explain codes (D03), families (D) or all, without an audit: the rule, why it matters, how to fix it.",
+        help="Explain codes (D03), families (D, dates) or all, without an audit: the rule, why it matters, the fix.",
     ),
 )
+_MAX_REMOVED = options_of(AuditOptions)["max_removed"].option.default
 reference_files = stack(
     keyword("Against", AuditOptions, "crawl", type=types.FILE_READ),
     keyword("Against", AuditOptions, "baseline", type=types.FILE_READ, metavar="DUMP"),
     keyword("Against", AuditOptions, "state", type=types.FILE_READ),
+    keyword(
+        "Against", AuditOptions, "max_removed", type=types.THRESHOLD, default=_MAX_REMOVED, default_is=_MAX_REMOVED
+    ),
     keyword("Against", AuditOptions, "baseline_crawl", type=types.FILE_READ),
 )
 config_file = stack(
@@ -392,6 +404,14 @@ url_checks = stack(
     keyword("Pages", AuditOptions, "seed", type=int, metavar="N"),
 )
 exit_code = flag("Output", "--exit-code", help="Exit with 1 if there is a difference.")
+check_removed = option(
+    "Pages",
+    "--check-removed",
+    type=types.COUNT,
+    callback=check_size,
+    help="Request so many of the removed URLs, or all: what they answer, where they redirect, and whether NEW lists "
+    "that page.",
+)
 
 limit = keyword("Output", QueryOptions, "limit", default_is="no limit")
 extras = keyword("Output", ReaderOptions, "extras")
@@ -518,6 +538,10 @@ _CONCURRENCY = _reader("concurrency")
 _SITE_SECONDS = _limit("site_seconds")
 _RECORD = _reader("record", type=types.FOLDER_WRITTEN, metavar="DIR|FILE.warc[.gz]")
 _MAP = _reader("host_map", type=types.ADDRESS, callback=host_map, multiple=True, metavar="A=B")
+_HEADERS = _reader("headers", type=types.HEADER, callback=headers, multiple=True)
+_AUTH = _reader("auth", type=types.LOGIN)
+_PROBE = _reader("probe")
+_MAX_DEPTH = _limit("max_index_depth", "Safety", type=click.IntRange(0))
 _NETWORK = (
     _CONCURRENCY,
     _reader("per_host"),
@@ -538,8 +562,8 @@ _NETWORK = (
     _SITE_SECONDS,
     _reader("delay"),
     _limit("max_crawl_delay_seconds"),
-    _reader("headers", type=types.HEADER, callback=headers, multiple=True),
-    _reader("auth", type=types.LOGIN),
+    _HEADERS,
+    _AUTH,
     _reader("netrc", type=types.LOGINS_SWITCH),
     option("Network", "--netrc-file", type=types.NETRC, help="Read logins by host from this netrc file."),
     _reader("user_agent", type=types.USER_AGENT, callback=header_text, default_is="sitemap-reader/VERSION"),
@@ -547,10 +571,10 @@ _NETWORK = (
     _reader("cacert", type=types.CERTIFICATES, default_is="the system's certificates"),
     _reader("insecure", type=types.TRUST_SWITCH),
     _reader("obey_robots"),
-    _reader("probe"),
+    _PROBE,
     _RECORD,
     _MAP,
-    _limit("max_index_depth", "Safety", type=click.IntRange(0)),
+    _MAX_DEPTH,
     *_DOCUMENT_LIMITS,
     _reader("allow_private", "Safety", type=types.TRUST_SWITCH),
 )
@@ -592,8 +616,11 @@ def _with_keywords(function: Callable[..., Any]) -> Callable[..., Any]:
     return with_keywords
 
 
+# Of requests for pages alone: those of a dump have no site that logins and headers would be for, and no sitemaps.
+_OF_SITEMAPS = (_PROBE, _SITE_SECONDS, _RECORD, _HEADERS, _AUTH, _MAX_DEPTH, *_DOCUMENT_LIMITS)
 # watch and harvest read many sites at once: these options have no meaning there, or, in harvest, another name.
 _OF_ONE_SITE = (_CONCURRENCY, _RECORD, _MAP)
 network = stack(*_NETWORK, _with_keywords)
 watch_network = stack(*(each for each in _NETWORK if each not in _OF_ONE_SITE), _with_keywords)
+page_network = stack(*(each for each in _NETWORK if each not in _OF_SITEMAPS), _with_keywords)
 harvest_network = stack(*(each for each in _NETWORK if each not in (*_OF_ONE_SITE, _SITE_SECONDS)), _with_keywords)

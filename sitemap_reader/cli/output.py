@@ -5,6 +5,7 @@ A new file is written beside the one that is named and replaces it at the end, i
 
 from __future__ import annotations
 
+import codecs
 import errno
 import os
 import secrets
@@ -349,6 +350,8 @@ def open_outputs(
     report_format: str | None = None,
     may_lack_report: bool = False,
     is_json: bool | None = None,
+    bom: bool = False,
+    report_bom: bool = False,
 ) -> Iterator[Outputs]:
     """Opens -o and --report. A path that cannot be written fails here, before any request.
 
@@ -356,6 +359,7 @@ def open_outputs(
     if something is written to it. With `in_place`, -o is the named file itself from the first record on, so that what
     was written stays. `is_json`: -o gets JSON, by default if the format is; then no runner of a CI system finds a
     command in it, and a terminal no control character. Other text is escaped where it is made, but for tables of URLs.
+    `bom` and `report_bom`: the output begins with a byte-order mark, unless it is a terminal.
     """
     output = output or STDOUT
     _refuse(output, report, format, report_format)
@@ -367,7 +371,9 @@ def open_outputs(
             written = format if name == output else report_format or "jsonl"
             has_json = written == "jsonl" if is_json is None or name != output else is_json
             escape = _escape(written, has_json, is_terminal(name))
-            opened[name] = _open(name, interrupts, files, written, in_place and name == output, escape)
+            marked = (bom if name == output else report_bom) and not is_terminal(name)
+            head = codecs.BOM_UTF8 if marked else b""
+            opened[name] = _open(name, interrupts, files, written, in_place and name == output, escape, head)
         records = opened[output].blocks
         sink = make_sink(format, records, fields=fields, guard=guard)
         reported = opened[report].blocks if report else None
@@ -393,6 +399,7 @@ def _open(
     format: str,
     in_place: bool,
     escape: Callable[[bytes], bytes] | None,
+    head: bytes,
 ) -> _Output:
     with interrupts.deferred():  # so that a new file is closed
         if name == STDOUT:
@@ -403,10 +410,10 @@ def _open(
             files.callback(stream.finish, False)
     compressed = Compressed(stream, compression) if compression else None
     shown = "stdout" if name == STDOUT else name
+    options: dict[str, Any] = {"hold": interrupts.deferred, "escape": escape, "head": head}
     if isinstance(stream, OutputStream) and compressed is None:
-        blocks = Blocks(stream, shown, hold=interrupts.deferred, take_back=stream.take_back, escape=escape)
-    else:
-        blocks = Blocks(compressed or stream, shown, hold=interrupts.deferred, escape=escape)
+        options["take_back"] = stream.take_back
+    blocks = Blocks(compressed or stream, shown, **options)
     return _Output(name, blocks, stream, compressed, FORMATS[format].is_binary or compressed is not None)
 
 

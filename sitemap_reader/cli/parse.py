@@ -41,7 +41,9 @@ def run(*, file: str, extras: bool, to: OutputOptions, **parsing: Any) -> Exit:
     chosen = None if to.fields is None else parse_fields(to.fields)
     with (
         open_input(file, _open_document) as body,
-        open_outputs(to.output, to.report, format=format, fields=chosen, guard=to.guard) as outputs,
+        open_outputs(
+            to.output, to.report, format=format, fields=chosen, guard=to.guard, bom=to.has_bom(format)
+        ) as outputs,
     ):
         items = iter_parse(
             _chunks(body, file, outputs),
@@ -116,7 +118,10 @@ def _open_document(name: str) -> BinaryIO:
         raise UsageError(f"{name} is a URL, and parse reads files: `sitemap-reader dump {name}` fetches it")
     path = Path(name)
     if path.is_dir():
-        raise UsageError(f"{name} is a folder, and parse reads one file: `sitemap-reader dump {name}` replays it")
+        from ..fetch.replay import is_recording  # here: a folder is a mistake
+
+        base = "" if is_recording(path) else " --base URL"
+        raise UsageError(f"{name} is a folder, and parse reads one file: `sitemap-reader dump {name}{base}` reads it")
     if is_warc_name(name):
         raise UsageError(f"{name} is a WARC, and parse reads one document: `sitemap-reader dump {name}` replays it")
     try:

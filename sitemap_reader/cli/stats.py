@@ -96,7 +96,7 @@ def run(*, target: str, to: OutputOptions, **reading: Any) -> Exit:
     is_dump = reading["base"] is None and is_dump_name(target)
     found = None if is_dump else _found(target, reading)
     now = (found and found.recorded) or _now()
-    with open_outputs(to.output, is_json=format == "jsonl") as outputs:
+    with open_outputs(to.output, is_json=format == "jsonl", bom=to.has_bom(format)) as outputs:
         statistics = Statistics(now, None if is_dump else lambda: (found and found.recorded) or _now())
         stats_run = _StatsRun(console, outputs, reading, now, statistics, found)
         codes = read_each([target], console, stats_run.file if is_dump else stats_run.site)

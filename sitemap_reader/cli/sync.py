@@ -44,7 +44,9 @@ def run(*, targets: Sequence[str], state: str, history: bool, to: OutputOptions,
     names = read_targets_at(targets, reading)
     reading["on_progress"] = console.progress(beside_lines=is_terminal(to.output))
     # In place: changes that the state counts as delivered are in the file, also after a kill.
-    with open_outputs(to.output, to.report, in_place=True, is_json=format == "jsonl") as outputs:
+    with open_outputs(
+        to.output, to.report, in_place=True, is_json=format == "jsonl", bom=to.has_bom(format)
+    ) as outputs:
         sync = _Sync(console, outputs, state, format, reading, len(names) > 1, to)
         codes = read_each(names, console, sync.site)
         outputs.decide(codes)
@@ -121,8 +123,8 @@ class _Sync:
 
 # --- the history ---
 
-HEADER = ("site", "started", "ended", "complete", "sitemaps", "not_modified", "new", "updated", "removed", "held_back")
-_NUMBERS = HEADER[4:]
+_NUMBERS = ("sitemaps", "not_modified", "new", "updated", "removed", "held_back", "listings")
+HEADER = ("site", "started", "ended", "complete", *_NUMBERS)
 
 
 def _history(console: Console, targets: Sequence[str], state: str, format: str, to: OutputOptions) -> Exit:
@@ -130,7 +132,7 @@ def _history(console: Console, targets: Sequence[str], state: str, format: str, 
         known = {site.name for site in stored.sites()}
         names = [target if target in known else site_name(find_target(target).seeds) for target in targets]
         runs = [run for name in names for run in stored.runs(name)] if names else stored.runs()
-    with open_outputs(to.output, is_json=format == "jsonl") as outputs:
+    with open_outputs(to.output, is_json=format == "jsonl", bom=to.has_bom(format)) as outputs:
         outputs.keep()
         objects = [attrs.asdict(run) for run in runs]
         for each in objects:

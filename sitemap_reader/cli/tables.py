@@ -160,29 +160,37 @@ _SIGNS = {"new": "+", "updated": "~", "removed": "-"}
 _DATE = ("lastmod", "lastmod_precision")
 
 
+# Fields of the page of a removed URL, as columns.
+_PAGE = ("result", "status", "redirect_url", "final_url", "final_status", "final_listed")
+
+
 def change_lines(
-    format: str, changes: Iterable[JsonObject], *, names_sites: bool, to: OutputOptions
+    format: str, changes: Iterable[JsonObject], *, names_sites: bool, to: OutputOptions, has_pages: bool = False
 ) -> Iterator[bytes]:
     """Changes in a format of ROWS_FORMATS, without header, a line as soon as a change comes."""
     if format in SEPARATED:
-        return _separated(format, changes, names_sites, to.guard)
+        return _separated(format, changes, names_sites, to.guard, _PAGE if has_pages else ())
     if format == "jsonl":
         return (orjson.dumps(change, option=orjson.OPT_APPEND_NEWLINE) for change in changes)
     return _table(changes, screen_for(to.output))
 
 
-def change_header(format: str, *, names_sites: bool) -> bytes:
-    return separated_line(format, (*_site(names_sites), *HEADER), guard=False) if format in SEPARATED else b""
+def change_header(format: str, *, names_sites: bool, has_pages: bool = False) -> bytes:
+    header = (*_site(names_sites), *HEADER, *(_PAGE if has_pages else ()))
+    return separated_line(format, header, guard=False) if format in SEPARATED else b""
 
 
 def _site(names_sites: bool) -> tuple[str, ...]:
     return ("site",) if names_sites else ()
 
 
-def _separated(format: str, changes: Iterable[JsonObject], names_sites: bool, guard: bool) -> Iterator[bytes]:
+def _separated(
+    format: str, changes: Iterable[JsonObject], names_sites: bool, guard: bool, of_page: Sequence[str]
+) -> Iterator[bytes]:
     for change in changes:
         cells = [change["change"], change["loc"], change.get("lastmod"), change.get("previous_lastmod")]
-        row = [*map(change.get, _site(names_sites)), *cells, ",".join(_changed(change))]
+        page = change.get("page", {})
+        row = [*map(change.get, _site(names_sites)), *cells, ",".join(_changed(change)), *map(page.get, of_page)]
         yield separated_line(format, row, guard)
 
 
@@ -192,9 +200,22 @@ def _table(changes: Iterable[JsonObject], screen: Screen) -> Iterator[bytes]:
         changed = _changed(change)
         details = [f"lastmod {_date(change, 'previous_')} -> {_date(change)}"] if set(_DATE) & set(changed) else []
         details += [name for name in changed if name not in _DATE]
+        details += _page_details(change.get("page"))
         line = screen.shown(f"{_SIGNS[change['change']]} {change['loc']}")
         rest = screen.shown(f"{_GAP}{', '.join(details)}") if details else ""
         yield f"{screen.styled(line, change['change'])}{rest}\n".encode(screen.encoding)
+
+
+def _page_details(page: JsonObject | None) -> list[str]:
+    """`301 to https://new.example/a, which answers 200 and is not listed`."""
+    if page is None:
+        return []
+    if page["redirect_url"] is None:
+        return [str(page["status"] or f"not known: {page['failure']}")]
+    end = page["final_status"] or (f"is not known: {page['failure']}" if page["failure"] else "does not answer")
+    answer = f"which answers {end}" if page["final_status"] else f"which {end}"
+    listed = "" if page["final_listed"] else " and is not listed"
+    return [f"{page['status']} to {page['final_url']}, {answer}{listed}"]
 
 
 def _changed(change: JsonObject) -> list[str]:

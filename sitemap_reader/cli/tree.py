@@ -36,7 +36,7 @@ def run(*, targets: Sequence[str], to: OutputOptions, **reading: Any) -> Exit:
     names = read_targets_at(targets, reading)
     format = rows_format_for(to)
     trees, summaries = list[tuple[str, SitemapTree]](), list[Summary]()
-    with open_outputs(to.output, is_json=format == "jsonl") as outputs:
+    with open_outputs(to.output, is_json=format == "jsonl", bom=to.has_bom(format)) as outputs:
         check = outputs.interrupts.check
 
         def read(target: str | Target) -> Exit:

@@ -187,11 +187,16 @@ def find_target(target: str | Path | Target, base: str | None = None) -> Target:
     if is_file:
         raise UsageError(_wrong_file_message(path, name))
     bare = name.strip()
-    is_path = isinstance(target, Path) or name.endswith(("/", *DUMP_SUFFIXES)) or _is_path(name)
-    if is_path or (bare and not _HOST.fullmatch(bare)):
+    is_path = isinstance(target, Path) or name.endswith(DUMP_SUFFIXES) or _is_path(name)
+    is_host = not is_path and _HOST.fullmatch(bare)
+    alone = bare.removesuffix("/")
+    if is_host and bare.endswith("/") and "/" in alone:  # the name of a folder, as likely as not
+        is_host, hint = None, f"if it is a page or a folder of a site, give its URL: https://{bare}"
+    else:
         hint = "a site is named by its host, such as example.com, or by its URL with https:// or http://"
+    if bare and not is_host:
         raise UsageError(f"there is no file or folder {name}; {hint}")
-    return _site(name)
+    return _site(alone if is_host else name)
 
 
 def _is_path(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Compares two dumps or state files: new, updated and removed URLs."""
+"""Compares two files of URLs or states: new, updated and removed URLs."""
 
 import lazy_loader
 

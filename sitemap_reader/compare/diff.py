@@ -1,4 +1,4 @@
-"""diff(): compares two dumps, states or streams of records by URL, by the rules of a sync and in constant memory.
+"""diff(): compares dumps, states, sitemaps, lists or streams of URLs by the rules of a sync and in constant memory.
 
 New and updated URLs come in the order of NEW, then removed ones in the order of OLD. Both sides are read into a
 temporary SQLite database, which sorts their listings by URL.
@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from itertools import chain, groupby, islice, starmap
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, BinaryIO, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Self, TypeAlias, Unpack, cast
 
 import attrs
 import orjson
@@ -22,20 +22,24 @@ from ..client.summary import count_of
 from ..model.errors import UsageError
 from ..model.records import Change, ChangeCounts, UrlRecord
 from ..parser.compiled import batch_of
-from ..serialize.dumps import SQLITE, Dump, checked, numbered_objects, open_file, record_at
+from ..serialize.dumps import SQLITE, Dump, checked, is_pipe, open_file, record_at
 from ..serialize.jsonl import ALWAYS, COMPARED, STATED, from_json, json_line, stamp, to_dict
 from ..serialize.schema import REMOVED
-from ..state.rows import Listing, Rows, nested_digests, newest_listing, record_of
+from ..state.rows import Listing, Rows, nested_digests, newest_listing, record_of, url_keys
 from ..state.schema import temp_database_errors, temporary_database
 from ..state.state import State
+from .site_parts import PartChanges, SiteParts
+from .url_files import read_once, url_objects
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from ..client.options import ReaderOptions
     from ..model.options import On
     from ..model.records import SitemapRef
     from ..serialize.dumps import JsonObject
+    from .removed_pages import RemovedPages
 
     Source = str | os.PathLike[str] | Dump | State | BinaryIO | Iterable[UrlRecord | SitemapRef | JsonObject]
 
@@ -53,7 +57,7 @@ class Side:
     """What is counted of a side is complete once batches() was read."""
 
     name: str
-    last: int = attrs.field(default=0, init=False)  # the place of the last URL or line
+    last: int = attrs.field(default=0, init=False)  # the place of the last URL
     urls: int = attrs.field(default=0, init=False)
     keys: set[str] = attrs.field(factory=set, init=False)
     others: Counter[str] = attrs.field(factory=Counter, init=False)
@@ -64,13 +68,14 @@ class Side:
         """All URLs, in order."""
         raise NotImplementedError
 
-    def rows(self, secret: bytes, before: int) -> Iterator[tuple[Any, ...]]:
+    def rows(self, secret: bytes, before: int, parts: SiteParts) -> Iterator[tuple[Any, ...]]:
         """Rows of the table `listing`, with places behind `before`."""
         for places, sites, records, lines, digests in self.batches():
-            rows = Rows.of(batch_of(None, records), secret)
+            batch = batch_of(None, records)
+            rows = Rows.of(batch, secret)
             nested = digests or rows.nested or [None] * len(places)
-            moved = [before + place for place in places]
-            yield from zip(moved, rows.keys, sites, rows.stated, nested, lines, strict=True)
+            moved, numbers = [before + place for place in places], parts.numbers_of(records, batch)
+            yield from zip(moved, rows.keys, sites, numbers, rows.stated, nested, lines, strict=True)
 
     def known(self) -> frozenset[str]:
         """The keys that can be compared: all, unless the dump was written with some fields only.
@@ -98,11 +103,11 @@ class DumpSide(Side):
 
     def _urls(self) -> Iterator[tuple[int, str | None, UrlRecord, bytes]]:
         for number, json_object in self.numbered:
-            self.last = number
             if "type" in json_object:
-                self._count_other(json_object)
+                self._count_other(number, json_object)
                 continue
             self.urls += 1
+            self.last = self.urls  # a line of a sitemap may have several
             if not self.keys.issuperset(json_object):
                 self.keys.update(json_object)
             json_object = with_stamp(json_object)
@@ -112,10 +117,10 @@ class DumpSide(Side):
             site = json_object.get("site")
             yield self.last, site if site is None else str(site), record, orjson.dumps(json_object, default=repr)
 
-    def _count_other(self, json_object: JsonObject) -> None:
+    def _count_other(self, number: int, json_object: JsonObject) -> None:
         kind = json_object["type"]
         if kind == "change":
-            place = f"{self.name}:{self.last}"
+            place = f"{self.name}:{number}"
             raise UsageError(f"{place}: that is a list of changes, and no dump: compare the dumps instead")
         self.others[kind] += 1
         if kind == "outcome" and json_object.get("complete") is False:
@@ -154,10 +159,14 @@ def open_side(source: Source, name: str, files: ExitStack) -> Side:
         path = os.fspath(source)
         if is_state(path):
             return StateSide(path, files.enter_context(State(path)))
-        return DumpSide(path, numbered_objects(files.enter_context(open_file(path)), path))
+        if is_pipe(
+            path
+        ):  # opened when it is read: to open it waits for its writer, which may write the other side first
+            return DumpSide(path, read_once(path))
+        return DumpSide(path, url_objects(files.enter_context(open_file(path)), path))
     if hasattr(source, "read"):
         name = str(getattr(source, "name", name))
-        return DumpSide(name, numbered_objects(cast("BinaryIO", source), name))
+        return DumpSide(name, url_objects(cast("BinaryIO", source), name))
     if isinstance(source, State):
         return StateSide(source.name, source)
     if not hasattr(source, "__iter__"):
@@ -181,6 +190,8 @@ def with_stamp(json_object: JsonObject) -> JsonObject:
 
 
 def is_state(path: str) -> bool:
+    if is_pipe(path):  # a database is a file
+        return False
     with open_file(path) as file:
         return file.read(len(SQLITE)) == SQLITE
 
@@ -190,13 +201,19 @@ class Changes:
     """The differences of two dumps: iterable more than once, yields Changes; len() is their number.
 
     `counts` has the numbers by kind; `notes` are sentences on what could not be compared; `names_sites`: either dump
-    has a `site`. The temporary file is deleted by close(), at the end of a `with` block, or with the object.
+    has a `site`. `sections` and `sitemaps` are those that lost or won URLs, with most removed ones first: each has its
+    `name`, the number of URLs `before`, and of `removed` and `new` ones. The temporary file is deleted by close(), at
+    the end of a `with` block, or with the object.
     """
 
     counts: ChangeCounts
     notes: tuple[str, ...]
+    sections: tuple[PartChanges, ...] = attrs.field(repr=False)
+    sitemaps: tuple[PartChanges, ...] = attrs.field(repr=False)
     names_sites: bool = attrs.field(repr=False)
     _db: sqlite3.Connection = attrs.field(repr=False)
+    _secret: bytes = attrs.field(repr=False)  # of the keys
+    _last_of_old: int = attrs.field(repr=False)
 
     def __len__(self) -> int:
         return self.counts.new + self.counts.updated + self.counts.removed
@@ -212,6 +229,24 @@ class Changes:
     def summary(self) -> str:
         """`3 new, 2 updated, 1 removed; 636 unchanged`."""
         return str(self.counts)
+
+    def is_listed(self, url: str) -> bool:
+        """Whether the new side lists a URL."""
+        (key,) = url_keys([url], self._secret)
+        with temp_database_errors():
+            self._db.execute("CREATE INDEX IF NOT EXISTS listing_by_key ON listing (key)")
+            query = "SELECT 1 FROM listing WHERE key = ? AND place > ? LIMIT 1"
+            return self._db.execute(query, (key, self._last_of_old)).fetchone() is not None
+
+    def check_removed(self, size: int | None = None, **options: Unpack[ReaderOptions]) -> RemovedPages:
+        """Requests removed URLs, `size` of them or all: whether they redirect now, and where.
+
+        `pages` of the result has a RemovedPage for each URL, `summary` the counts. The options are those of
+        SitemapReader, which hold for pages as for sitemaps.
+        """
+        from .removed_pages import check_pages  # it needs the network library
+
+        return check_pages(self, self.is_listed, size, **options)
 
     def close(self) -> None:
         """Deletes the temporary file; the changes cannot be iterated afterwards."""
@@ -241,11 +276,11 @@ def _change(old: UrlRecord | None, new: UrlRecord | None, changed: tuple[str, ..
 # --- the comparison ---
 
 _SCHEMA = """
-CREATE TABLE listing (place INTEGER PRIMARY KEY, key INTEGER, site TEXT, stated, nested TEXT, line BLOB);
+CREATE TABLE listing (place INTEGER PRIMARY KEY, key INTEGER, site TEXT, part INTEGER, stated, nested TEXT, line BLOB);
 CREATE TABLE difference (rank INTEGER PRIMARY KEY, old INTEGER, new INTEGER, changed TEXT);
 """
-_LIST = "INSERT INTO listing VALUES (?, ?, ?, ?, ?, ?)"
-_SORTED = "SELECT key, CASE WHEN ? THEN site END AS site, place, stated, nested FROM listing ORDER BY 1, 2, place"
+_LIST = "INSERT INTO listing VALUES (?, ?, ?, ?, ?, ?, ?)"
+_SORTED = "SELECT key, CASE WHEN ? THEN site END AS site, part, place, stated, nested FROM listing ORDER BY 1, 2, place"
 _INSERT = "INSERT INTO difference VALUES (?, ?, ?, ?)"
 _DIFFERENCES = """
 SELECT changed, CASE WHEN new IS NULL THEN older.site ELSE newer.site END, older.line, newer.line FROM difference
@@ -261,39 +296,60 @@ def compare(old: Side, new: Side, on: On) -> Changes:
     with temp_database_errors(), ExitStack() as on_error:
         db = temporary_database(_SCHEMA)
         on_error.callback(db.close)
-        db.executemany(_LIST, old.rows(secret, 0))
-        db.executemany(_LIST, new.rows(secret, old.last))
+        parts = SiteParts()
+        db.executemany(_LIST, old.rows(secret, 0, parts))
+        db.executemany(_LIST, new.rows(secret, old.last, parts))
         for side in (old, new):
             if on == "lastmod" and "lastmod" not in side.known():
                 raise UsageError(f"{side.name} has no lastmod at all, so nothing can be compared by it")
         compared = [name for name in COMPARED[on] if name in old.known() & new.known()]
         by_site = all("site" in side.keys or not side.urls for side in (old, new))
-        counts = Counter(unchanged=0)
+        counts: dict[str, Counter[int]] = {kind: Counter() for kind in _KINDS}
         listings = db.execute(_SORTED, (by_site,))
         db.executemany(_INSERT, _differences(listings, frozenset(compared), counts, old.last, old.last + new.last))
         notes = *_missing_keys(old, new, compared, COMPARED[on]), *_missing_urls(old, new)
-        changes = Changes(ChangeCounts(**counts), notes, "site" in old.keys | new.keys, db)
+        listed_before = counts["unchanged"] + counts["updated"] + counts["removed"]
+        by_part = listed_before, counts["removed"], counts["new"]
+        changes = Changes(
+            ChangeCounts(**{kind: each.total() for kind, each in counts.items()}),
+            notes,
+            parts.sections(*by_part),
+            parts.sitemaps(*by_part),
+            "site" in old.keys | new.keys,
+            db,
+            secret,
+            old.last,
+        )
         weakref.finalize(changes, db.close)
         on_error.pop_all()
     return changes
 
 
+_KINDS = ("unchanged", "new", "updated", "removed")
+
+
 def _differences(
-    rows: Iterable[tuple[Any, ...]], compared: frozenset[str], counts: Counter[str], last_of_old: int, last: int
+    rows: Iterable[tuple[Any, ...]],
+    compared: frozenset[str],
+    counts: Mapping[str, Counter[int]],
+    last_of_old: int,
+    last: int,
 ) -> Iterator[tuple[int, int | None, int | None, str]]:
-    """The row of each difference; fills in `counts`. `rows` are sorted by key, site and place."""
+    """The row of each difference; fills in `counts`, by part of the site. `rows` are sorted by key, site and place."""
+    unchanged = counts["unchanged"]
     for _, group in groupby(rows, itemgetter(0, 1)):
-        first = [row[2:] for row in islice(group, 3)]
-        if len(first) == 2 and first[0][0] <= last_of_old < first[1][0] and first[0][1:] == first[1][1:]:
-            counts["unchanged"] += 1  # nearly all
+        first = [*islice(group, 3)]
+        part = first[0][2]
+        if len(first) == 2 and first[0][3] <= last_of_old < first[1][3] and first[0][4:] == first[1][4:]:
+            unchanged[part] += 1  # nearly all
             continue
-        listings = starmap(Listing.of_row, chain(first, (row[2:] for row in group)))
+        listings = starmap(Listing.of_row, (row[3:] for row in chain(first, group)))
         sides = groupby(listings, lambda listing: listing.document > last_of_old)
         newest = {is_new: newest_listing(side) for is_new, side in sides}
         old, new = newest.get(False), newest.get(True)
         changed = old.differences(new, compared) if old and new else ()
         kind = "new" if old is None else "removed" if new is None else "updated" if changed else "unchanged"
-        counts[kind] += 1
+        counts[kind][part] += 1
         if kind != "unchanged":
             places = old and old.document, new and new.document
             yield places[1] or last + (places[0] or 0), *places, orjson.dumps(changed).decode()
@@ -317,8 +373,9 @@ def _missing_urls(old: Side, new: Side) -> Iterator[str]:
 def diff(old: Source, new: Source, *, on: On = "any") -> Changes:
     """What is new, updated and removed in `new`, of which `old` is an earlier state.
 
-    Each is the path of a dump or of a state that changes() keeps, a Snapshot, a State, a binary stream of a dump, or an
-    iterable of UrlRecords, such as urls(). Both are read to their ends before diff() returns.
+    Each is the path of a dump, of a state that changes() keeps, of a sitemap, of a list of URLs or of a table with a
+    column of them; a Snapshot, a State, a binary stream of such a file, or an iterable of UrlRecords, such as urls().
+    Both are read to their ends before diff() returns.
 
     URLs are identified by `loc`, and by `site` in dumps that both have it. Where a dump lists a URL several times, the
     listing with the newest lastmod counts, of equal ones the first. A URL is updated where any field that the site

@@ -75,7 +75,8 @@ class Head:
     """The status and headers (lower-case names) of an answer, and how long the network took for it.
 
     `sitemap_format` is that of the body of an error (4xx, 5xx) that is a sitemap all the same. `is_conditional`: the
-    request had conditions, so that a 304 confirms what the caller has stored of the document.
+    request had conditions, so that a 304 confirms what the caller has stored of the document. `sent_login`: it had
+    credentials.
     """
 
     status: int
@@ -83,6 +84,7 @@ class Head:
     network_seconds: float = 0.0
     sitemap_format: str | None = None
     is_conditional: bool = False
+    sent_login: bool = False
 
 
 @attrs.frozen
@@ -152,6 +154,7 @@ class Received:
     last_modified: str | None = None
     read_at: datetime | None = None
     sitemap_format: str | None = None  # see Head
+    sent_login: bool = False
 
 
 NOTHING_RECEIVED = Received()

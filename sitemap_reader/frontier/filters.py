@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 
 Moment = str | date | datetime | timedelta
 
-_AGO = re.compile(r"(\d{1,6})\s*([smhdw])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_AGO = re.compile(r"(\d{1,6})\s*(?:([smhdw])|((?i:second|minute|hour|day|week))(?i:s)?)(?i: ago)?")
+# Name of a day -> how many days before today, in UTC.
+_DAYS = {"today": 0, "yesterday": 1}
 
 
 @attrs.frozen
@@ -54,7 +56,7 @@ class Window:
 def make_window(since: Moment | None, until: Moment | None, undated: Undated, now: datetime) -> Window:
     """The Window between two moments; `until` as text or date includes the whole period that it names.
 
-    Text is a date as sitemaps write it, or an age such as `12h`, `7d`, `2w`.
+    Text is a date as sitemaps write it, an age such as `12h`, `7d`, `2 weeks`, or `today` or `yesterday`.
     """
     check_choice("undated", undated, get_args(Undated))
     start = None if since is None else _period("since", since, now)[0]
@@ -83,10 +85,15 @@ def _period(name: str, value: Moment, now: datetime) -> tuple[datetime, datetime
         return _ago(name, value, now)
     if not isinstance(value, str):
         raise UsageError(keyword=name, value=value, allowed="a date, a datetime, a timedelta or text")
-    ago = _AGO.fullmatch(value.strip())
+    text = value.strip()
+    if text.casefold() in _DAYS:
+        moment = now - timedelta(days=_DAYS[text.casefold()])
+        return _period(name, moment.astimezone(UTC).date(), now)
+    ago = _AGO.fullmatch(text)
     if ago:
-        return _ago(name, timedelta(**{_UNITS[ago.group(2)]: int(ago.group(1))}), now)
-    stated = parse_date(value.strip())
+        unit = _UNITS[(ago[2] or ago[3])[0].lower()]
+        return _ago(name, timedelta(**{unit: int(ago[1])}), now)
+    stated = parse_date(text)
     if stated is None:
         why = f"{value!r} is neither a date such as 2026-05-31 nor an age such as 7d"
         raise UsageError(why, keyword=name, value=value)

@@ -315,7 +315,9 @@ class Frontier:
             read_at = today if step == "read" else before.read_at
             document.received = Received(head.status, headers.get("etag"), headers.get("last-modified"), read_at)
         else:
-            document.received = attrs.evolve(before, status=head.status, sitemap_format=head.sitemap_format)
+            document.received = attrs.evolve(
+                before, status=head.status, sitemap_format=head.sitemap_format, sent_login=head.sent_login
+            )
         if step == "read":
             document.take("read")
             if document.is_robots and request.redirects:
@@ -426,9 +428,9 @@ class Frontier:
             final = self.policy.failure(document, failed, closes_host=True)
         elif document.is_probe and is_refusal(code) and not host.is_blocked:
             self._events.report_probe(document)
-            final = with_remedy(failed, document.status, self.plan)
+            final = with_remedy(failed, document.received, self.plan)
         elif document.why == "given" and document.status in REFUSED and code == code_of(document.status):
-            final = with_remedy(failed, document.status, self.plan)
+            final = with_remedy(failed, document.received, self.plan)
         self._events.note(document, code, final.message, severity=failed.severity, remedy=final.remedy)
         # One message per host: further probes fail in the same way.
         host.is_blocked = host.is_blocked or (not document.is_probe and is_refusal(code))

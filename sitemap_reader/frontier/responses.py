@@ -15,7 +15,7 @@ import attrs
 from ..model.limits import advice
 from ..parser.content.sniff import Format
 from ..parser.normalise.urls import clean_url
-from .documents import NO_COOKIES, Cookies, Failed
+from .documents import NO_COOKIES, Cookies, Failed, Received
 from .host_queue import MAX_RETRY_AFTER_SECONDS, retry_after, slow_down
 from .robots_rules import ALLOW_ALL, Rules, rules_for_status
 
@@ -215,6 +215,9 @@ _BY_STATUS = {
 }
 
 
+_REFUSED_LOGIN = "the credentials of --auth (auth=...), --netrc (netrc=True) or the URL are refused: check them"
+
+
 def allow_listing(plan: Plan) -> str:
     return f"try {_another_agent(plan)}, or have this one allow-listed"
 
@@ -223,17 +226,19 @@ def _another_agent(plan: Plan) -> str:
     return f"another User-Agent{' (-A, user_agent=...)' if plan.sends_user_agent else ''}"
 
 
-def with_remedy(failed: Failed, status: int | None, plan: Plan, *, closes_host: bool = False) -> Failed:
+def with_remedy(failed: Failed, received: Received, plan: Plan, *, closes_host: bool = False) -> Failed:
     """The failure with its own remedy, or else one by the status, which is None if there was no answer.
 
     `closes_host`: of a robots.txt without which nothing is fetched.
 
     >>> from .plan import Plan
-    >>> with_remedy(Failed("F17", "401 Unauthorized"), 401, Plan()).text
+    >>> with_remedy(Failed("F17", "401 Unauthorized"), Received(401), Plan()).text
     '401 Unauthorized; --auth (auth="USER:PASSWORD") signs in'
-    >>> with_remedy(Failed("F04", "no such host", transient=False, remedy="check the spelling"), None, Plan()).text
+    >>> misspelt = Failed("F04", "no such host", transient=False, remedy="check the spelling")
+    >>> with_remedy(misspelt, Received(), Plan()).text
     'no such host; check the spelling'
     """
+    status = received.status
     if failed.remedy is not None or failed.code not in _WITH_REMEDY:
         return failed
     if status is None:
@@ -241,6 +246,8 @@ def with_remedy(failed: Failed, status: int | None, plan: Plan, *, closes_host: 
         remedy = f"{_LATER}, or with {_another_agent(plan)}" if may_be_transient else allow_listing(plan)
         return attrs.evolve(failed, remedy=remedy)
     remedy = _BY_STATUS.get(status, allow_listing(plan) if 200 <= status <= 499 else _LATER)
+    if status == HTTPStatus.UNAUTHORIZED and received.sent_login:
+        remedy = _REFUSED_LOGIN
     if closes_host:
         message = f"{failed.message}, so nothing on this host is fetched"
         return attrs.evolve(failed, message=message, remedy=f"{remedy}, or go on with {NO_ROBOTS}")

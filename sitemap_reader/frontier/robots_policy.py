@@ -175,7 +175,7 @@ class RobotsPolicy:
         """Why a robots.txt could not be read, with a remedy: one failure for all origins that were tried."""
         for _, first in filter(None, map(self._first_failure, robots.sites)):
             failed = failure_of_both_schemes(first, failed, robots.status)
-        return with_remedy(failed, robots.status, self._plan, closes_host=closes_host and self._plan.obey_robots)
+        return with_remedy(failed, robots.received, self._plan, closes_host=closes_host and self._plan.obey_robots)
 
     def rules(self, url: str) -> Rules | None:
         """The rules in the robots.txt of a URL's host, also where it is not obeyed; None where it was not read."""

@@ -47,6 +47,7 @@ from .records import ChangeFreq as ChangeFreq
 from .records import PlayerLoc as PlayerLoc
 from .records import Precision as Precision
 from .records import Price as Price
+from .records import RemovedPage as RemovedPage
 from .records import Restriction as Restriction
 from .records import Segment as Segment
 from .records import TvShow as TvShow

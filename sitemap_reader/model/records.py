@@ -387,6 +387,25 @@ class Change:
 
 
 @attrs.define
+class RemovedPage:
+    """What a removed URL answers now.
+
+    `result` is "listed" where it redirects to a page that is listed now, "start page" or "elsewhere" where to another
+    one, "broken" where to an error or in a loop; "error" for a status of an error, "found" for a page, and "unknown"
+    where it was not requested or has not answered: then `failure` says why. `final_url` and `final_status` are those at
+    the end of the redirects; `final_listed`: that page is listed now.
+    """
+
+    result: str
+    status: int | None = None
+    redirect_url: str | None = None
+    final_url: str | None = None
+    final_status: int | None = None
+    final_listed: bool = False
+    failure: str | None = None
+
+
+@attrs.define
 class WatchedChange(Change):
     """A Change that a watch has found: its number, when that was (UTC), and the site as it was given to the watch.
 

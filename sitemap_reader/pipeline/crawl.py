@@ -255,7 +255,9 @@ class Crawl:
         try:
             async with paced_response(fetch, timeouts, slot) as (response, chunks):
                 head = await self._head(request, response, chunks, timeouts)
-                goes_on = self._notify_frontier(request, attrs.evolve(head, is_conditional=known is not None))
+                sent_login = any(name.lower() == "authorization" for name in headers)
+                head = attrs.evolve(head, is_conditional=known is not None, sent_login=sent_login)
+                goes_on = self._notify_frontier(request, head)
                 if not goes_on:
                     return
                 if known is not None and head.status == HTTPStatus.NOT_MODIFIED:

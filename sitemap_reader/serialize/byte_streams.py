@@ -44,7 +44,8 @@ class Blocks:
     `hold` is entered around each write, to defer interrupts until a block is recorded as written. OSError, with `name`
     as its file, where the stream fails: the rest of the block is lost, `has_failed` is set, and `take_back` is called
     with the size of the incomplete record at the end of the stream. After an interrupted write, which would have to
-    wait for the reader of a pipe, nothing more is written. `escape` is called with the records, one or many.
+    wait for the reader of a pipe, nothing more is written. `escape` is called with the records, one or many. `head` is
+    written before the first.
     """
 
     _stream: ByteStream
@@ -53,6 +54,7 @@ class Blocks:
     hold: Callable[[], AbstractContextManager[object]] = attrs.field(default=nullcontext, kw_only=True)
     _take_back: Callable[[int], object] = attrs.field(default=lambda size: None, kw_only=True)
     _escape: Callable[[bytes], bytes] | None = attrs.field(default=None, kw_only=True)
+    _head: bytes = attrs.field(default=b"", kw_only=True)
     has_begun: bool = attrs.field(default=False, init=False)
     has_failed: bool = attrs.field(default=False, init=False)
     _is_aborted: bool = attrs.field(default=False, init=False)
@@ -61,7 +63,7 @@ class Blocks:
     _flush_at: float = attrs.field(default=0.0, init=False)
 
     def write(self, record: bytes) -> None:
-        self.has_begun = self.has_begun or bool(record)
+        record = self._begun(record)
         if not self._records:
             self._flush_at = self._clock() + FLUSH_SECONDS
         record = self._escape(record) if self._escape else record
@@ -70,10 +72,15 @@ class Blocks:
         if self._bytes >= BLOCK_BYTES or self._clock() >= self._flush_at:
             self.flush()
 
+    def _begun(self, data: bytes) -> bytes:
+        is_first = bool(data) and not self.has_begun
+        self.has_begun = self.has_begun or bool(data)
+        return self._head + data if is_first else data
+
     def write_lines(self, lines: bytes) -> None:
         """Writes many whole lines at once; each has a newline only at its end."""
         self.flush()
-        self.has_begun = self.has_begun or bool(lines)
+        lines = self._begun(lines)
         lines = self._escape(lines) if self._escape else lines
         with self.hold():
             self._put(lines, lambda taken: lines.rfind(b"\n", 0, taken) + 1)

@@ -5,11 +5,15 @@ from __future__ import annotations
 import io
 import os
 import re
+import shutil
+import stat
+import weakref
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from decimal import Decimal
 from gzip import GzipFile
 from itertools import count, islice
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import attrs
 import orjson
@@ -47,38 +51,46 @@ SHOWN_CHARS = 60
 STDIN_NAME, STDIN = "stdin", "-"
 
 SQLITE = b"SQLite format 3"  # the first bytes of a database
-_PARQUET, _BOM = b"PAR1", b"\xef\xbb\xbf"
+PARQUET, _BOM = b"PAR1", b"\xef\xbb\xbf"
 
 
 def numbered_objects(
-    stream: BinaryIO, name: str, *, before_read: Callable[[], object] | None = None
+    stream: BinaryIO, name: str, *, before_read: Callable[[], object] | None = None, rule: str | None = None
 ) -> Iterator[tuple[int, JsonObject]]:
     """The lines of a dump, those with "type" included, or the rows of Parquet, each with its number from 1.
 
     `name` is the name in errors. A line without "type" has a "loc" that is text; nothing else is checked. The stream
     stays open; it must be seekable only for Parquet. `before_read` is called before each read, which may block; what it
-    raises is passed on unchanged.
+    raises is passed on unchanged. `rule` is what to say of other text, if the lines are not those of a dump.
     """
-    source = io.BufferedReader(_Ahead(stream, name, before_read), 1 << 16)
-    head = source.peek(len(_PARQUET))
-    if head.startswith(_PARQUET):
+    source = io.BufferedReader(Ahead(stream, name, before_read), 1 << 16)
+    head = source.peek(len(PARQUET))
+    if head.startswith(PARQUET):
         yield from _parquet_objects(stream, name)
         return
     compression = next((each for each, magic in MAGIC.items() if head.startswith(magic)), None)
-    yield from _json_objects(decompressed(source, compression, name) if compression else source, name)
+    yield from _json_objects(decompressed(source, compression, name) if compression else source, name, rule)
 
 
 # --- JSON lines ------------------------------------------------------------------------------------------------
 
 
-class _Ahead(io.RawIOBase):
-    """A stream whose first read returns enough bytes to recognise its format."""
+class Ahead(io.RawIOBase):
+    """A stream whose first read returns enough bytes to recognise its format; `read_bytes` were read of it so far."""
 
-    def __init__(self, stream: BinaryIO, name: str, before_read: Callable[[], object] | None) -> None:
+    def __init__(
+        self,
+        stream: BinaryIO,
+        name: str,
+        before_read: Callable[[], object] | None = None,
+        *,
+        first_bytes: int = len(PARQUET),
+    ) -> None:
+        self.read_bytes = 0
         self._stream = stream
         self._name = name
         self._before_read = before_read
-        self._has_begun = False
+        self._first_bytes = first_bytes
 
     def readable(self) -> bool:
         return True
@@ -92,21 +104,22 @@ class _Ahead(io.RawIOBase):
         except OSError as exc:
             raise UsageError(f"cannot read {self._name}: {exc.strerror or exc}") from exc
         view[: len(data)] = data
+        self.read_bytes += len(data)
         return len(data)
 
     def _read(self, size: int) -> bytes:
-        if self._has_begun:
+        first, self._first_bytes = self._first_bytes, 0
+        if not first:
             return getattr(self._stream, "read1", self._stream.read)(size) or b""
-        self._has_begun = True
-        data = self._stream.read(len(_PARQUET))
+        data = self._stream.read(first)
         if isinstance(data, str):
             raise UsageError(f'{self._name} gives text, and a dump is read as bytes: open it with "rb"')
-        while len(data) < len(_PARQUET) and (more := self._stream.read(len(_PARQUET) - len(data))):
+        while len(data) < first and (more := self._stream.read(first - len(data))):
             data += more
         return data
 
 
-def _json_objects(stream: BinaryIO | _Body, name: str) -> Iterator[tuple[int, JsonObject]]:
+def _json_objects(stream: BinaryIO | _Body, name: str, rule: str | None) -> Iterator[tuple[int, JsonObject]]:
     is_first = True
     for number, line in _lines(stream, name):
         bare = line.removeprefix(_BOM).strip()
@@ -117,7 +130,7 @@ def _json_objects(stream: BinaryIO | _Body, name: str) -> Iterator[tuple[int, Js
         except orjson.JSONDecodeError:
             json_object = None
         if type(json_object) is not dict:
-            raise _no_line(name, number, line, bare, is_first=is_first)
+            raise _no_line(name, number, line, bare, rule if rule or is_first else _RULE)
         yield number, checked(json_object, name, number)
         is_first = False
 
@@ -153,7 +166,8 @@ def checked(json_object: JsonObject, name: str, number: int) -> JsonObject:
     return json_object
 
 
-def _no_line(name: str, number: int, line: bytes, bare: bytes, *, is_first: bool) -> UsageError:
+def _no_line(name: str, number: int, line: bytes, bare: bytes, rule: str | None) -> UsageError:
+    """`rule` is what to do; None: by what the file seems to be."""
     place, shown = f"{name}:{number}", _shown(bare)
     if bare.startswith(b"{") and not line.endswith(b"\n"):
         return UsageError(
@@ -161,7 +175,7 @@ def _no_line(name: str, number: int, line: bytes, bare: bytes, *, is_first: bool
         )
     if bare.startswith(b"{") and bare.decode("utf-8", "ignore").encode() != bare:
         return UsageError(f"{place}: not UTF-8: {shown}; {_with_file(_CONVERT, name)}")
-    return UsageError(f"{place}: no JSON object: {shown}; {_hint(bare, name) if is_first else _RULE}")
+    return UsageError(f"{place}: no JSON object: {shown}; {rule or _hint(bare, name)}")
 
 
 _RULE = "a dump has one on each line, as `sitemap-reader dump` writes it"
@@ -174,7 +188,7 @@ _BEGINNINGS = (
     ((b"[",), "that is a JSON array: `jq -c '.[]' {}` writes a line for each"),
     ((b"{",), "if it is JSON over several lines, `jq -c . {}` writes each object on one"),
     ((b"loc,", b"loc\t", b'"loc",', b"url,", b"site,loc", b"site\tloc"), "that is a table: dump to JSONL or Parquet"),
-    ((*MAGIC.values(), b"BZh", b"\xfd7zXZ", b"PK\x03\x04", _PARQUET), "it is packed: unpack it first"),
+    ((*MAGIC.values(), b"BZh", b"\xfd7zXZ", b"PK\x03\x04", PARQUET), "it is packed: unpack it first"),
     ((SQLITE,), "that is an SQLite database, and no dump"),
 )
 
@@ -376,6 +390,40 @@ def open_file(path: str | os.PathLike[str]) -> BinaryIO:
     except (OSError, ValueError) as exc:  # ValueError: the name holds a NUL
         reason = getattr(exc, "strerror", None) or exc
         raise UsageError(f"cannot read {name}: {reason}", remedy="give a file that you may read") from exc
+
+
+def is_pipe(path: str | os.PathLike[str]) -> bool:
+    """Whether it can be read only once, such as the shell's <(...)."""
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):  # open_file() reports it
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+@attrs.define
+class ReusableFile:
+    """A file that open() opens any number of times; what a pipe gives is kept in a temporary file."""
+
+    path: Path
+    _kept: BinaryIO | None = attrs.field(default=None, init=False)
+
+    @contextmanager
+    def open(self) -> Iterator[BinaryIO]:
+        if self._kept is None and is_pipe(self.path):
+            from tempfile import TemporaryFile  # here: few inputs are pipes
+
+            kept = cast("BinaryIO", TemporaryFile())  # noqa: SIM115 - it is closed with this object
+            weakref.finalize(self, kept.close)
+            with open_file(self.path) as stream:
+                shutil.copyfileobj(stream, kept)
+            self._kept = kept
+        if self._kept is None:
+            with open_file(self.path) as stream:
+                yield stream
+        else:
+            self._kept.seek(0)
+            yield self._kept
 
 
 def is_warc_name(name: str) -> bool:

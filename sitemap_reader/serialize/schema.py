@@ -18,7 +18,7 @@ import orjson
 from ..model.columns import NESTED, is_object, item_of, without_null
 from ..model.errors import UsageError
 from ..model.problems import Problem
-from ..model.records import Candidate, Change, Outcome, SitemapRef, UrlRecord, WatchedChange
+from ..model.records import Candidate, Change, Outcome, RemovedPage, SitemapRef, UrlRecord, WatchedChange
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -104,7 +104,7 @@ def line_type(record: type) -> Any:
     keys: dict[str, Any] = {"type": Literal[kinds[0]]} if kinds else {}
     if record is Change:
         of_record = keys_of(line_type(UrlRecord))
-        hints = {"change": hints["change"], **of_record, **hints}
+        hints = {"change": hints["change"], **of_record, **hints, "page": RemovedPage}  # of `diff --check-removed`
         sometimes = tuple(name for name in hints if name not in ("change", *REMOVED, "site"))
     else:
         hints = {name: without_null(hint) if name in sometimes else hint for name, hint in hints.items()}

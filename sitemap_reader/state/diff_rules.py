@@ -29,7 +29,7 @@ MAX_PIECE_URLS = 1_000
 # How long removals that are hardly intended are held back.
 HELD_BACK_FOR = timedelta(hours=24)
 # So many come and go, even on a site of 15 URLs.
-_FEW_URLS = 10
+FEW_URLS = 10
 
 # How a URL is known from other listings: one in the state, or one that has left its document (not expired).
 _LISTED, _LEFT_OPEN = 0, 1
@@ -50,7 +50,7 @@ class Departure(IntEnum):
 def is_mass_removal(urls: int, share: float, left: int) -> bool:
     """Whether a site hardly meant to remove so many `urls`, a `share` of what it listed, where `left` are listed."""
     # That is over half if they are more than ten, and all of them in any number. URLs of feeds and news do not count.
-    return urls > 0 and (left == 0 or (urls > _FEW_URLS and share > 0.5))
+    return urls > 0 and (left == 0 or (urls > FEW_URLS and share > 0.5))
 
 
 @attrs.define

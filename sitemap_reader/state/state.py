@@ -46,7 +46,8 @@ class StoredRun:
     """A run of sync and its counts. `ended` is None where it was stopped or killed before its end.
 
     `complete`: every sitemap could be read. `held_back` counts URLs that are no longer listed and were not reported as
-    removed yet, because they are most of the site, or all of a sitemap.
+    removed yet, because they are most of the site, or all of a sitemap. `listings` counts what all sitemaps but feeds
+    listed at its end, a URL as often as it is listed.
     """
 
     site: str
@@ -59,6 +60,7 @@ class StoredRun:
     updated: int
     removed: int
     held_back: int
+    listings: int = 0
 
 
 class StoredColumns(NamedTuple):
@@ -287,6 +289,6 @@ FROM (
   WHERE document = :document AND key >= :first ORDER BY key LIMIT :most)
 """
 _RUNS = """
-SELECT name, started, ended, complete, sitemaps, not_modified, new, updated, removed, held_back
+SELECT name, started, ended, complete, sitemaps, not_modified, new, updated, removed, held_back, listings
 FROM run JOIN site ON site.id = run.site WHERE :site IS NULL OR site.id = :site ORDER BY run.id DESC
 """

@@ -18,7 +18,7 @@ import attrs
 from .facts import MAX_NAME_CHARS, TopCounts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ..model.url_batch import UrlBatch
 
@@ -61,6 +61,12 @@ def first_folder(loc: str) -> str:
     found = _PLACE.match(loc)
     name, below = _split(found[1] if found else "")[1:]
     return "/" if below is None else f"/{name}/"
+
+
+def place_of(loc: str) -> str:
+    """The host and first folders of a URL, of which names_of() makes its section."""
+    found = _PLACE.match(loc)
+    return _cut(found[1]) if found else ""
 
 
 def language_code(name: str) -> str | None:
@@ -184,15 +190,19 @@ class SectionCounts:
 
     def sections(self) -> TopCounts:
         """URLs by section; `/` has those in no folder."""
-        places = [(*_split(place), count) for place, count in self._places.items()]
-        languages = self._languages(places)
-        sections = TopCounts()
-        for host, name, below, count in places:
-            is_language = language_code(name) in languages[host]
-            folder = below if is_language or below is None else name
-            sections.add(f"/{folder}/" if folder else "/", count)
+        sections, counts = TopCounts(), self._places.items()
+        for section, (_, count) in zip(self.names_of(place for place, _ in counts), counts, strict=True):
+            sections.add(section, count)
         sections.total, sections.is_exact = self._places.total, self._places.is_exact
         return sections
+
+    def names_of(self, places: Iterable[str]) -> Iterator[str]:
+        """The section of each place, as place_of() gives it, by the languages of all URLs that were counted."""
+        languages = self._languages([(*_split(place), count) for place, count in self._places.items()])
+        for host, name, below in map(_split, places):
+            is_language = language_code(name) in languages.get(host, ())
+            folder = below if is_language or below is None else name
+            yield f"/{folder}/" if folder else "/"
 
     def _languages(self, places: Iterable[tuple[str, str, str | None, int]]) -> dict[str, set[str]]:
         hosts: defaultdict[str, CodeCounts] = defaultdict(CodeCounts)

@@ -244,6 +244,24 @@ def test_unknown_code_is_refused(wanted: Any) -> None:
         sr.audit(SITES / "shop", select=wanted)
 
 
+@pytest.mark.parametrize(("name", "letter"), [
+    ("hreflang", "L"), ("Dates", "D"), ("date", "D"), ("lastmods", "LASTMODS"), ("lastmod", "D"), ("news", "N"),
+    ("image", "I"), ("videos", "V"), ("url", "U"), ("structure", "S"), ("fetch", "F"), ("pages", "C"), ("changes", "X"),
+])  # fmt: skip
+def test_families_have_names(name: str, letter: str) -> None:
+    if letter not in "ABCDEFGHIJKLMNOPQRSTUVWXYZ":
+        with pytest.raises(sr.UsageError, match="did you mean lastmod"):
+            parse_codes(name)
+    else:
+        assert parse_codes([name]) == parse_codes(name) == (letter,)
+
+
+def test_select_and_ignore_take_names_of_families() -> None:
+    by_name = {each.code for each in sr.audit(SITES / "broken", select="urls dates", ignore="date").findings}
+    assert by_name == {each.code for each in sr.audit(SITES / "broken", select="U").findings}
+    assert by_name
+
+
 def test_select_limits_the_findings() -> None:
     report = sr.audit(SITES / "broken", select="S,U04", ignore="U")
     assert [finding.code for finding in report.findings] == ["S01"]
@@ -337,7 +355,7 @@ def test_json_has_all_that_the_report_has() -> None:
         "target", "site", "at", "version", "complete", "urls", "dropped", "pages", "problems", "places", "findings",
         "sitemaps",
         "facts", "notes",
-        "policy", "url_checks",
+        "policy", "url_checks", "fixed",
     ]  # fmt: skip
     assert form["problems"] == {"error": 4, "warning": 1, "notice": 1}
     assert (form["target"], form["site"]) == (str(SITES / "broken"), "broken.example")

@@ -73,39 +73,92 @@ def test_mass_removal_is_reported_once_at_the_first_baseline_line() -> None:
     assert str(problem) == (
         f"X01 monday.jsonl:499: 1,502 of 2,000 URLs of monday.jsonl are no longer listed, such as {SITE}/498"
     )
-    assert (problem.severity, problem.field, problem.raw) == ("warning", "loc", f"{SITE}/498")
+    assert (problem.severity, problem.field, problem.raw) == ("error", "loc", f"{SITE}/498")
     assert [finding.count for finding in found.ranked()] == [1502]
-    assert check.notes == []
+    assert check.notes == [
+        "1,502 of 2,000 URLs of monday.jsonl are no longer listed; by sitemap: https://shop.example/posts.xml 1,500 of "
+        "1,500, https://shop.example/pages.xml 2 of 500"
+    ]
 
 
-@pytest.mark.parametrize(("total", "gone", "is_said"), [
-    (40, 20, False),  # exactly half
-    (40, 21, True),
-    (21, 11, True),
-    (22, 11, False),
-    (11, 10, False),  # few
-    (11, 11, True),  # all
-    (5, 3, False),
-    (5, 5, True),
-    (1, 1, True),
-    (1000, 0, False),
+@pytest.mark.parametrize(("total", "gone", "severity"), [
+    (40, 20, "warning"),  # exactly half
+    (40, 21, "error"),
+    (21, 11, "error"),
+    (22, 11, "warning"),
+    (11, 10, "info"),  # few
+    (11, 11, "error"),  # all
+    (5, 3, "info"),
+    (5, 5, "error"),
+    (1, 1, "error"),
+    (110, 11, "info"),  # exactly 10 %
+    (109, 11, "warning"),
+    (100, 10, "info"),
+    (1000, 0, None),
 ])
-def test_mass_removal_is_over_half_of_more_than_ten_or_all(total: int, gone: int, is_said: bool) -> None:
-    """As a sync holds them back."""
+def test_severity_is_that_of_the_share_that_is_gone(total: int, gone: int, severity: str | None) -> None:
+    """An error is what a sync holds back: over half of more than ten, or all."""
     path = monday(*lines_of(locs(0, total)))
-    problems = against(path, some(locs(gone, total)))
-    assert [each[:3] for each in problems] == (["X01"] if is_said else [])
+    found = Findings()
+    audit(BaselineCheck.read(open_baseline(path)), some(locs(gone, total)), found=found)
+    assert [(each.code, each.severity, each.count) for each in found.ranked()] == (
+        [("X01", severity, gone)] if severity else []
+    )
+
+
+@pytest.mark.parametrize(("most", "severity"), [
+    ("44%", "warning"), ("45%", "info"), ("100%", "info"), (44, "warning"), (45, "info"), ("44", "warning"),
+])  # fmt: skip
+def test_the_threshold_is_given_as_a_share_or_a_number(most: int | str, severity: str) -> None:
+    found = removed_of(locs(0, 100), locs(45, 100), max_removed=most)
+    assert [(each.code, each.severity, each.count) for each in found.findings] == [("X01", severity, 45)]
+
+
+def removed_of(before: list[str], now: list[str], **options: Any) -> sr.Report:
+    """The audit of a folder that lists `now`."""
+    site = Site({"sitemap.xml": urlset(*now)}, SITE).write(Path("site"))
+    return sr.audit(site, baseline=monday(*lines_of(before, f"{SITE}/sitemap.xml")), select="X", **options)
+
+
+@pytest.mark.parametrize("value", ["5 percent", "-1%", -1, 5.0, None, True])
+def test_another_threshold_is_refused(value: Any) -> None:
+    with pytest.raises(sr.UsageError, match=r"^max_removed is a share of the URLs such as 5%, or a number of them, "):
+        removed_of(locs(0, 2), locs(0, 2), max_removed=value)
+
+
+def test_a_section_that_vanished_is_a_warning_of_any_share() -> None:
+    """Of 1,000 URLs 20 are few, but they are all of the blog; 8 of a section and half of one are not."""
+    others = [f"{SITE}/shop/{number}" for number in range(1_000)]
+    blog, news = ([f"{SITE}/{name}/{number}" for number in range(count)] for name, count in (("blog", 20), ("news", 8)))
+    report = removed_of([*others, *blog, *news], [*others, *news])
+    assert [(each.code, each.severity, each.count) for each in report.findings] == [("X01", "warning", 20)]
+    assert "20 of 1,028 URLs of monday.jsonl are no longer listed; by section: /blog/ 20 of 20" in report.notes
+    for left in ([*others, *blog], [*others, *news, *blog[10:]]):
+        assert [each.severity for each in removed_of([*others, *blog, *news], left).findings] == ["info"]
+
+
+def test_the_sections_that_lost_most_are_named() -> None:
+    before = [f"{SITE}/{name}/{number}" for name in "abcde" for number in range(30 + ord(name))]
+    kept = [loc for loc in before if int(loc.rpartition("/")[2]) >= ord(loc[len(SITE) + 1]) - ord("a")]
+    (note,) = [each for each in removed_of(before, kept).notes if "longer" in each]
+    assert note == (
+        "10 of 645 URLs of monday.jsonl are no longer listed; "
+        "by section: /e/ 4 of 131, /d/ 3 of 130, /c/ 2 of 129 and 1 more"
+    )
 
 
 def test_urls_of_a_sitemap_that_is_empty_now_are_reported() -> None:
     path = monday(*lines_of(locs(0, 90)), *lines_of(locs(90, 93), POSTS), *lines_of(locs(93, 95), POSTS))
     read = [sr.Outcome(url, why="robots", format="urlset") for url in (PAGES, POSTS)]
-    (problem,) = against(path, some(locs(2, 91)), *read)
-    assert problem == (
-        "X01 monday.jsonl:92: 6 of 95 URLs of monday.jsonl are no longer listed, 4 of them as their sitemaps list "
-        f"nothing now, such as {SITE}/91"
-    )
-    assert against(path, some(locs(2, 91)), some(locs(200, 201), POSTS), *read) == []
+    of_all = "6 of 95 URLs of monday.jsonl are no longer listed"
+    now = BaselineCheck.read(open_baseline(path))
+    problems = audit(now, some(locs(2, 91)), *read)
+    assert [(each.severity, str(each)) for each in problems] == [
+        ("warning", f"X01 monday.jsonl:92: {of_all}, 4 of them as their sitemaps list nothing now, such as {SITE}/91"),
+        ("info", f"X01 monday.jsonl:1: {of_all}, such as {SITE}/0"),
+    ]
+    (problem,) = audit(BaselineCheck.read(open_baseline(path)), some(locs(2, 91)), some(locs(200, 201), POSTS), *read)
+    assert (problem.severity, problem.line) == ("info", 1)
 
 
 def test_urls_below_an_index_that_is_empty_now_are_reported() -> None:
@@ -119,7 +172,8 @@ def test_urls_below_an_index_that_is_empty_now_are_reported() -> None:
     now = [some(locs(0, 30)), sr.Outcome(PAGES, format="urlset"), sr.SitemapRef(PAGES, sitemap=other)]
     now += [sr.Outcome(url, why="robots", format="sitemapindex") for url in (INDEX, other)]
     assert [each[:3] for each in against(path, *now)] == ["X01", "X02"]
-    assert [each[:3] for each in against(path, *now, sr.SitemapRef(f"{SITE}/c.xml", sitemap=INDEX))] == ["X02"]
+    left = audit(BaselineCheck.read(open_baseline(path)), *now, sr.SitemapRef(f"{SITE}/c.xml", sitemap=INDEX))
+    assert [(each.code, each.severity) for each in left] == [("X02", "warning"), ("X01", "info")]
 
 
 def test_urls_that_are_left_in_feeds_do_not_count() -> None:
@@ -203,7 +257,7 @@ def test_a_sitemap_that_is_named_or_read_has_not_vanished(received: UrlBatch | s
 def test_a_guess_that_is_no_sitemap_is_not_listed() -> None:
     path = monday(*lines_of(locs(0, 3)), *lines_of(locs(3, 5), POSTS))
     problems = against(path, some(locs(0, 3)), sr.Outcome(POSTS, why="well-known", status=404))
-    assert [each[:3] for each in problems] == ["X02"]
+    assert [each[:3] for each in problems] == ["X02", "X01"]
 
 
 def test_documents_without_urls_count_where_both_know_of_documents() -> None:

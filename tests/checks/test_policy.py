@@ -261,6 +261,14 @@ def test_a_policy_without_a_file_needs_no_file() -> None:
     assert sr.audit(BROKEN, policy=Policy(), select="F10").notes == ()
 
 
+def test_families_have_names_in_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "policy.toml"
+    file.write_text("[audit.severity]\nurls = 'off'\n[[audit.ignore]]\ncode = ['dates']\nreason = 'known'\n")
+    codes = {finding.code[0] for finding in sr.audit(BROKEN, policy=file).findings}
+    assert codes.isdisjoint({"U", "D"})
+    assert "S" in codes
+
+
 # --- faults ---
 
 IGNORE = "[[audit.ignore]]\n"

@@ -280,7 +280,7 @@ OPTIONS = [(name, key) for name, command in COMMANDS.items() for key in keys_of(
 @pytest.mark.parametrize(("command", "key"), OPTIONS)
 def test_every_option_may_be_in_its_table(config: Config, command: str, key: str) -> None:
     param = keys_of(COMMANDS[command])[key]
-    special = {"WHEN": '"7d"', "SIZE": '"5M"', "N|all": '"10"', "A=B": '["https://a.example=https://b.example"]'}
+    special = {"WHEN": '"7d"', "SIZE": '"5M"', "N|all": '"10"', "N|N%": "10", "A=B": '["https://a.example=https://b.example"]'}
     special |= {"URL": '"https://a.example"'}
     if getattr(param, "is_flag", False):
         value = "true"

@@ -188,7 +188,9 @@ def test_limits_of_the_comparison_are_noted(old: Path) -> None:
 
 
 @pytest.mark.parametrize(("body", "reported"), [
-    ("<urlset/>", ":1: no JSON object: '<urlset/>'; that is XML: `sitemap-reader parse {}` reads a document"),
+    ("[1]", ":1: no JSON object: '[1]'; that is a JSON array: `jq -c '.[]' {}` writes a line for each"),
+    ("name,size\na,1\n", ":1: no JSON object: 'name,size'; a dump has one on each line, as `sitemap-reader "
+     "dump` writes it"),
     ('{"loc":"a"}\n{"loc', ":2: the last line is cut, as where a dump is stopped: '{\"loc'; the lines before are "
      "whole"),
     ('{"type":"problem"}', " has no URL, only lines of other types (1 of type problem): compare dumps of URLs"),
@@ -215,6 +217,72 @@ def test_files_that_are_not_there_are_named(tmp_path: Path, old: Path) -> None:
         line = refusal("diff", old, path)
         assert line.startswith(f"error: {reported.replace('{}', path)}")
         assert "`sitemap-reader dump " in line
+
+
+# --- sums ---
+
+
+def sited(*sections: tuple[str, int], sitemap: str | None = None) -> list[sr.UrlRecord]:
+    return [
+        sr.UrlRecord(f"https://a.example/{name}/{number}", sitemap=sitemap or f"{name}.xml")
+        for name, count in sections
+        for number in range(count)
+    ]
+
+
+@pytest.fixture
+def sections(tmp_path: Path) -> tuple[Path, Path]:
+    before = dump(tmp_path / "before.jsonl", *sited(("blog", 60), ("shop", 4), ("help", 2)))
+    return before, dump(tmp_path / "after.jsonl", *sited(("blog", 15), ("shop", 5), ("help", 2)))
+
+
+def test_removed_urls_are_summed_by_section_and_sitemap(sections: tuple[Path, Path]) -> None:
+    assert without_seconds(run("diff", *sections).stderr).splitlines() == [
+        "note section /blog/: 45 removed of 60",
+        "note sitemap blog.xml: 45 removed of 60",
+        "1 new, 0 updated, 45 removed; 21 unchanged; N s",
+    ]
+    with sr.diff(*sections) as changes:
+        assert [(each.name, each.before, each.removed, each.new) for each in changes.sections] == [
+            ("/blog/", 60, 45, 0), ("/shop/", 4, 0, 1)
+        ]  # fmt: skip
+
+
+def test_the_table_ends_with_the_sums(sections: tuple[Path, Path]) -> None:
+    result = run("diff", *sections, "--format", "table")
+    assert result.stdout.endswith("""- https://a.example/blog/59
+
+section  before  removed  new
+/blog/       60       45    0
+/shop/        4        0    1
+
+sitemap   before  removed  new
+blog.xml      60       45    0
+shop.xml       4        0    1
+""")
+    assert "section" not in result.stderr
+
+
+def test_the_sections_that_lost_most_are_on_stderr(tmp_path: Path) -> None:
+    before = dump(tmp_path / "before.jsonl", *sited(*((name, number) for number, name in enumerate("abcdefgh", 1))))
+    after = dump(tmp_path / "after.jsonl", *sited(("other", 3)))
+    lines = run("diff", before, after).stderr.splitlines()
+    assert lines[:6] == [
+        *(f"note section /{'_abcdefgh'[number]}/: {number} removed of {number}" for number in (8, 7, 6, 5, 4)),
+        "note 3 more of these; --format table has all",
+    ]
+
+
+def test_languages_are_no_sections_and_repeated_urls_count_once(tmp_path: Path) -> None:
+    urls = sited(*((f"{language}/{name}", 3) for language in ("de", "fr") for name in ("blog", "shop")))
+    before = dump(tmp_path / "before.jsonl", *urls, *urls)
+    after = dump(tmp_path / "after.jsonl", *(each for each in urls if "blog" not in each.loc))
+    assert run("diff", before, after).stderr.splitlines()[0] == "note section /blog/: 6 removed of 6"
+
+
+def test_a_site_of_one_section_and_sitemap_has_no_sums(tmp_path: Path) -> None:
+    before, after = (dump(tmp_path / f"{size}.jsonl", *sited(("blog", size))) for size in (9, 5))
+    assert without_seconds(run("diff", before, after).stderr) == "0 new, 0 updated, 4 removed; 5 unchanged; N s\n"
 
 
 # --- failures ---

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import gzip
 import json
+import re
 import socket
 from collections import Counter
 from pathlib import Path
@@ -8,7 +10,7 @@ from typing import Any
 
 import pytest
 from cli_runs import BROKEN, SHOP, SITES, locs, replay
-from kit import objects, robots, run, urlset
+from kit import Site, objects, robots, run, urlset
 
 import sitemap_reader.cli.dump
 from sitemap_reader import Limits, UsageError
@@ -65,12 +67,67 @@ def test_the_summary_of_other_commands_names_options_of_the_command_line_too(com
     assert "10 dropped (host 10; --scope any keeps it)" in run(command, BROKEN).stderr
 
 
-def test_stderr_shows_five_problems_of_a_code_and_document_then_a_count() -> None:
+def test_stderr_shows_five_problems_of_a_code_then_a_count(tmp_path: Path) -> None:
     told = run("dump", BROKEN).stderr.splitlines()
-    mended = [line for line in told if " S01 https://broken.example/maps/mended.xml" in line]
-    assert mended[0] == "warning S01 https://broken.example/maps/mended.xml:4: a bare & was read as &amp;"
-    assert len(mended) == 6
-    assert mended[5] == "warning S01 https://broken.example/maps/mended.xml: 3 more"
+    assert "warning S01 https://broken.example/maps/mended.xml:4: a bare & was read as &amp;" in told
+    assert len([line for line in told if line.startswith("warning S01 ")]) == 6
+    maps = {f"m{number}.xml": urlset("https://a.example/#x", "https://a.example/#y") for number in range(40)}
+    site = Site({"robots.txt": robots(*(f"https://a.example/{name}" for name in maps)), **maps}).write(tmp_path)
+    fragments = [line for line in run("dump", site).stderr.splitlines() if " U08" in line]
+    assert len(fragments) == 6
+    assert re.fullmatch(r"warning U08: 75 more in 3[78] sitemaps", fragments[5])
+
+
+def test_problems_of_one_document_are_counted_beside_its_name(tmp_path: Path) -> None:
+    (tmp_path / "a.xml").write_bytes(urlset(*(f"https://a.example/{number}#x" for number in range(9))))
+    told = run("parse", tmp_path / "a.xml", "--url", "https://a.example/a.xml").stderr.splitlines()
+    assert told[5] == "warning U08 https://a.example/a.xml: 4 more"
+
+
+def test_each_target_has_its_own_five(tmp_path: Path) -> None:
+    sites = [
+        Site({"sitemap.xml": urlset(*(f"https://{name}.example/{number}#x" for number in range(9)))},
+             f"https://{name}.example").write(tmp_path / name)
+        for name in "ab"
+    ]  # fmt: skip
+    told = [line for line in run("dump", *sites).stderr.splitlines() if " U08 " in line]
+    assert [line.endswith(": 4 more") for line in told] == ([False] * 5 + [True]) * 2
+
+
+def test_urls_that_are_dated_to_a_year_are_reported_with_a_date_filter(tmp_path: Path) -> None:
+    entries = [("https://a.example/1", "2026"), ("https://a.example/2", "2026-05-31"), "https://a.example/3"]
+    site = Site({"sitemap.xml": urlset(*entries)}).write(tmp_path)
+    told = run("dump", site, "--since", "2026-05-01").stderr.splitlines()
+    assert told[:2] == [
+        "note 1 URL without a lastmod; --undated drop leaves them out",
+        "note 1 URL dated to the year only: any day of it may be meant",
+    ]
+    assert "dated to the year" not in run("dump", site).stderr + run("dump", site, "--since", "2027").stderr
+
+
+BOM = b"\xef\xbb\xbf"
+
+
+@pytest.mark.parametrize("format", ["csv", "tsv"])
+def test_tables_begin_with_a_byte_order_mark(format: str, tmp_path: Path) -> None:
+    plain, marked = (run("dump", SHOP, "--format", format, *bom).stdout_bytes for bom in ([], ["--bom"]))
+    assert marked == BOM + plain
+    run("dump", SHOP, "--bom", "-o", tmp_path / f"urls.{format}.gz")
+    assert gzip.decompress((tmp_path / f"urls.{format}.gz").read_bytes()) == marked
+    assert not run("dump", SHOP, "--bom").stdout_bytes.startswith(BOM)
+
+
+def test_other_tables_and_findings_begin_with_it_too(tmp_path: Path) -> None:
+    dumped = tmp_path / "dump.jsonl"
+    dumped.write_bytes(run("dump", SHOP).stdout_bytes)
+    findings = tmp_path / "findings.csv"
+    assert not run("audit", BROKEN, "--bom", "--findings", findings).stdout_bytes.startswith(BOM)
+    assert findings.read_bytes().startswith(BOM + b"code,")
+    for command in (["diff", dumped, "-", "--format", "csv"], ["convert", dumped, "--format", "csv"],
+                    ["stats", dumped, "--format", "csv"], ["tree", SHOP, "--format", "tsv"],
+                    ["audit", BROKEN, "--format", "csv"]):  # fmt: skip
+        assert run(*command, "--bom", stdin="").stdout_bytes.startswith(BOM), command
+        assert not run(*command, stdin="").stdout_bytes.startswith(BOM), command
 
 
 def test_lines_of_several_targets_name_their_site() -> None:

@@ -58,7 +58,7 @@ COMMANDS: dict[Exit, dict[str, str]] = {
     },
     Exit.THRESHOLD: {"differences": "diff {old} {new} --exit-code"},
     Exit.USAGE: {
-        "option": "dump {whole} --frob", "target": "dump wort", "no dump": "diff {old} {file}",
+        "option": "dump {whole} --frob", "target": "dump wort", "no dump": "stats {file}",
         "no reader for it": "dump {nowhere}/",
     },
     Exit.PARTIAL: {

@@ -95,7 +95,8 @@ def test_several_targets_share_a_file_and_are_named(site: Path, state: Path, tmp
     sites = [line.split("\t")[0] for line in history.stdout.splitlines()]
     assert sites == ["site", *(f"https://{host}.example/" for host in "aba")]
     (form,) = objects(run("sync", "b.example", "--state", state, "--history", "--format", "jsonl").stdout)
-    assert (form["type"], form["new"], form["complete"]) == ("run", 1, True)
+    assert (form["type"], form["new"], form["complete"], form["listings"]) == ("run", 1, True, 1)
+    assert [line.split("\t")[-1] for line in history.stdout.splitlines()] == ["listings", "2", "1", "2"]
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", form["ended"])
 
 

@@ -299,3 +299,14 @@ def test_host_map_is_not_for_files(tmp_path: Path) -> None:
 def test_file_of_another_target_is_none() -> None:
     assert find_target("example.com").file_of("https://example.com/sitemap.xml") is None
     assert isinstance(find_target("example.com"), Target)
+
+
+@pytest.mark.parametrize("name", ["www.a.example/", " www.a.example/ ", "localhost/", "localhost:8/", "127.0.0.1:80/"])
+def test_a_host_with_a_slash_is_a_site(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As its URL is; a folder of that name is read as one."""
+    monkeypatch.chdir(tmp_path)
+    target = find_target(name)
+    assert (target.name, target.seeds) == (name.strip()[:-1], find_target(name.strip()[:-1]).seeds)
+    (tmp_path / "www.a.example").mkdir()
+    with pytest.raises(sr.UsageError, match="was not written with"):
+        find_target("www.a.example/")

@@ -570,7 +570,7 @@ def test_headers_that_cannot_be_sent_are_refused_at_once(options: dict[str, Any]
     ("{here}/shop.example", "no file or folder"),
     ("{here}", r"site\.toml"),
     ("ftp://shop.example/", "neither http nor https"),
-    ("a" * 5000 + ".example/", "no file or folder"),
+    ("a" * 5000 + ".example/", "neither a host nor an http or https URL"),
     (None, "a host, a URL or a folder"),
     (3, "a host, a URL or a folder"),
     (["a.example", "b.example"], "a host, a URL or a folder"),

@@ -7,8 +7,10 @@ from itertools import chain
 
 import attrs
 import pytest
+from kit import Site
 from simulated import INDEX, MAP, REFUSED, ROBOTS, SITE, Pages, Reply, Walk, index, names, urlset, walk
 
+import sitemap_reader as sr
 from sitemap_reader import NothingFound, NothingReadable, Problem
 from sitemap_reader.client import SummaryBuilder
 from sitemap_reader.frontier import WELL_KNOWN, Failed
@@ -404,3 +406,20 @@ def test_reported_https_origin_is_not_requested_again() -> None:
     assert "(robots.txt: connection refused; see the wiki) " in seen.problem("F02").message
     assert not seen.outcomes[ROBOTS].complete
     assert walk("shop.example", pages, scope="any", obey_robots=False).requested.count(ROBOTS) == 1
+
+
+def test_refused_credentials_are_named() -> None:
+    """Not the option that gave them."""
+    refused = "the credentials of --auth (auth=...), --netrc (netrc=True) or the URL are refused: check them"
+    site = Site({"/map.xml": (401, {}, b"")}, "https://e.com")
+    for target, options in (
+        ("https://e.com/map.xml", {"auth": "me:wrong"}), ("https://me:wrong@e.com/map.xml", {}),
+        ("https://e.com/map.xml", {"headers": {"Authorization": "Bearer old"}}),
+    ):  # fmt: skip
+        with sr.urls(target, fetcher=site, **options) as stream, pytest.raises(NothingReadable):
+            list(stream)
+        (sample,) = [each for each in stream.problems.samples if each.code == "F17"]
+        assert sample.message == f"401 Unauthorized; {refused}"
+    with sr.urls("https://e.com/map.xml", fetcher=site) as stream, pytest.raises(NothingReadable):
+        list(stream)
+    assert "signs in" in stream.problems.samples[-1].message

@@ -27,6 +27,12 @@ def at(year: int, month: int = 1, day: int = 1, hour: int = 0, minute: int = 0, 
     ("12h", None, Window(since=at(2026, 6, 15, 0, 30))),
     ("7d", None, Window(since=at(2026, 6, 8, 12, 30))),
     (" 2w ", None, Window(since=at(2026, 6, 1, 12, 30))),
+    ("7days", None, Window(since=at(2026, 6, 8, 12, 30))),
+    ("1 Week", None, Window(since=at(2026, 6, 8, 12, 30))),
+    ("12 hours ago", None, Window(since=at(2026, 6, 15, 0, 30))),
+    ("yesterday", None, Window(since=at(2026, 6, 14))),
+    ("Today", None, Window(since=at(2026, 6, 15))),
+    (None, "yesterday", Window(until=at(2026, 6, 15))),
     (timedelta(hours=1), None, Window(since=at(2026, 6, 15, 11, 30))),
     (date(2026, 5, 31), None, Window(since=at(2026, 5, 31))),
     (datetime(2026, 5, 31, 10), None, Window(since=at(2026, 5, 31, 10))),
@@ -44,7 +50,8 @@ def test_a_window_includes_its_periods(since: Moment, until: Moment, window: Win
 
 
 @pytest.mark.parametrize(("since", "until", "undated"), [
-    *((since, None, "keep") for since in ("yesterday", "7y", "2026-02-30", "999999w", timedelta.max)),
+    *((since, None, "keep") for since in ("last week", "7y", "7 D", "1M", "2 months", "2026-02-30", "999999w")),
+    (timedelta.max, None, "keep"),
     (None, "", "keep"),
     ("2026-05", "2026-04", "keep"),
     (at(2026), at(2026), "keep"),

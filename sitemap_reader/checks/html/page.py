@@ -15,6 +15,7 @@ from ...serialize.jsonl import stamp
 from ...statistics.facts import as_stated
 from ...version import __version__
 from ..findings import IMPACTS, SEVERITIES
+from ..occurrences import with_url
 from ..rule_docs import explain
 from .charts import MAX_SLOWEST, draw, figures, slowest
 from .elements import (
@@ -64,6 +65,7 @@ def render_page(result: AuditResult, occurrences: Sequence[Occurrence] = (), fil
         overview(result),
         _url_checks(result),
         notes_section(result.notes),
+        _fixed(result),
         findings_part(result, len(occurrences), file),
         sitemaps_part(result),
         figures,
@@ -163,6 +165,25 @@ def _url_checks(result: AuditResult) -> Html | None:
     headline, *estimates = result.coverage
     lines = element("ul", *(element("li", line) for line in estimates))
     return element("section", element("h2", "Checked URLs"), element("p", headline), lines, class_="notes")
+
+
+def _fixed(result: AuditResult) -> Html | None:
+    """What was fixed since the known findings."""
+    fixed = result.fixed
+    if fixed is None:
+        return None
+    items = [
+        element(
+            "li",
+            f"{each.code} {each.title}: {each.count:,}",
+            element("ul", *(element("li", site_text(with_url(sample.message, sample.url))) for sample in each.samples)),
+        )
+        for each in fixed.findings
+    ]
+    rest = element("p", fixed.not_checked) if fixed.not_checked else None
+    return element(
+        "section", element("h2", fixed.headline), element("ul", *items) if items else None, rest, class_="notes"
+    )
 
 
 def _time(result: AuditResult) -> Html:
