@@ -35,6 +35,8 @@ NOT_SEEDED = {
     "F15": "its Crawl-delay is short",
     "F16": "it is read without headers",
     "F19": "it has sitemaps",
+    "F20": "its robots.txt disallows one folder",
+    "F21": "its sitemaps are on its host",
     "U05": "its robots.txt names the index: each sitemap may list the whole host",
     "S03": "50,001 entries are too many for a test",
     "S14": "it takes six levels of indexes",

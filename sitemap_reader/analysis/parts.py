@@ -18,7 +18,7 @@ import re
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from functools import cache, partial
-from itertools import chain, count
+from itertools import accumulate, chain, count
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
@@ -155,6 +155,7 @@ def _join_metadata(parts: Sequence[Part], notes: Sequence[str], *, is_partial: b
     starts, ends = [each.at for each in metadata if each.at], [each.until for each in metadata if each.until]
     is_known = len(starts) == len(metadata)
     states = [each.complete for each in metadata] + [False] * is_partial
+    robots = [each.robots for each in metadata if each.robots is not None]
     all_notes = dict.fromkeys([*notes, *(note for each in metadata for note in each.notes)])
     return SnapshotMetadata(
         at=min(starts, default=None) if is_known else None,
@@ -163,6 +164,7 @@ def _join_metadata(parts: Sequence[Part], notes: Sequence[str], *, is_partial: b
         complete=False if False in states or not states else None if None in states else True,
         choice="; ".join(dict.fromkeys(each.choice for each in metadata if each.choice)) or None,
         notes=tuple(all_notes),
+        robots=dict(chain.from_iterable(each.items() for each in robots)) if robots else None,
     )
 
 
@@ -242,8 +244,23 @@ class _Site:
         self.run = None
         builder, recorded = run.summary_builder, self.target.recorded
         began, ended = recorded or run.began, recorded or datetime.now(UTC)
-        self.metadata = SnapshotMetadata(began, ended, complete=run.complete, choice=self.choice)
+        texts = run.crawl.frontier.policy.texts()
+        known = {start: text for start, text in texts.items() if self.target.knows(f"{start}/robots.txt")}
+        self.metadata = SnapshotMetadata(
+            began, ended, complete=run.complete, choice=self.choice, robots=_bounded(known)
+        )
         self.notes = [*omissions(run.summary(), builder.outcomes, builder.problems)]
+
+
+# Of all hosts together; beyond them a robots.txt is not known.
+_MAX_ROBOTS_CHARACTERS = 8_000_000
+
+
+def _bounded(texts: dict[str, str]) -> dict[str, str]:
+    sums = accumulate(map(len, texts.values()))
+    return {
+        start: text for (start, text), sum in zip(texts.items(), sums, strict=True) if sum <= _MAX_ROBOTS_CHARACTERS
+    }
 
 
 @attrs.frozen

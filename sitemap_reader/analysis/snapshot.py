@@ -228,6 +228,20 @@ class Snapshot(SnapshotTables):
         """
         return self._measure("sections", depth, by_language=by_language)
 
+    def robots_for(self, agents: str | Iterable[str], depth: int = 1) -> pd.DataFrame:
+        """What robots.txt permits: `site agent section pages allowed disallowed unknown`, counts of pages.
+
+        `agents` are names of crawlers in robots.txt ("GPTBot", "googlebot,bingbot"), whole User-Agent headers, or "*"
+        for those that it does not name; each has the groups that name it, else those of `*` (RFC 9309). `unknown` are
+        pages of hosts whose robots.txt was not read. Sections are those of sections().
+
+        UsageError without robots.txt: dumps have none; snapshot() reads it, and to_parquet() keeps it.
+        """
+        require_pandas()
+        from .robots import robots_for
+
+        return robots_for(self, self._metadata.robots, agents, depth)
+
     def media_coverage(self, depth: int = 1, *, by_language: bool = False) -> Measure:
         """Pages with images, videos, news and alternates: `site section pages`, then a count and a share of each.
 

@@ -333,7 +333,7 @@ class SnapshotMetadata:
     """How a Snapshot was read: `at` and `until` are when reading began and ended, None if unknown.
 
     `is_day`: only the day of these is known. `complete`: whether everything was read, None if unknown. `choice`: the
-    filters on URLs as text, None without any.
+    filters on URLs as text, None without any. `robots`: origin -> its robots.txt, None if none is known.
     """
 
     at: datetime | None = None
@@ -342,6 +342,7 @@ class SnapshotMetadata:
     complete: bool | None = None
     choice: str | None = None
     notes: tuple[str, ...] = ()
+    robots: dict[str, str] | None = attrs.field(default=None, repr=False, hash=False)
 
 
 @attrs.define(slots=False, eq=False, repr=False)
@@ -589,11 +590,17 @@ def read_metadata(path: Path) -> SnapshotMetadata:
         stored = (parquet.read_schema(file).metadata or {}).get(_METADATA_KEY)
         values = {} if stored is None else orjson.loads(stored)
         fields: dict[str, Any] = {name: values[name] for name in ("is_day", "complete", "choice") if name in values}
+        robots = values.get("robots")
+        fields["robots"] = {**robots} if isinstance(robots, dict) and all(map(_is_text, robots.values())) else None
         for name in ("at", "until"):
             fields[name] = datetime.fromisoformat(values[name]) if values.get(name) else None
         return SnapshotMetadata(**fields, notes=tuple(values.get("notes", ())))
     except (ArrowException, OSError, ValueError, TypeError, AttributeError) as exc:
         raise UsageError(f"{file}: damaged Parquet: {exc}") from exc
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
 
 
 def read_tables(path: Path) -> Tables:

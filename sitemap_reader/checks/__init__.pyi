@@ -62,6 +62,10 @@ from .policy import make_policy as make_policy
 from .policy import parse_codes as parse_codes
 from .policy import read_policy as read_policy
 from .report import Report as Report
+from .robots import DisallowedSitemaps as DisallowedSitemaps
+from .robots import DisallowedUrls as DisallowedUrls
+from .robots import ForeignSitemaps as ForeignSitemaps
+from .robots import MissingSitemapLine as MissingSitemapLine
 from .rule_docs import Explanation as Explanation
 from .rule_docs import explain_all as explain_all
 from .rule_docs import needing as needing
@@ -77,7 +81,6 @@ from .url_sample import UrlSample as UrlSample
 from .url_sample import allocate as allocate
 from .url_sample import estimate as estimate
 from .urls import ASSETS as ASSETS
-from .urls import DisallowedUrls as DisallowedUrls
 from .urls import NonPageFiles as NonPageFiles
 from .urls import PrivateHosts as PrivateHosts
 from .urls import SessionParameters as SessionParameters

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 import attrs
 
 from ..client.keywords import checked_keywords
-from ..client.options import PatternOptions, ProgressOptions, ReaderOptions
+from ..client.options import PatternOptions, ProgressOptions, ReaderOptions, RobotsOptions
 from ..client.sitemap_tree import SitemapTree
 from ..client.summary import sitemaps_of
 from ..client.targets import Target, find_target, reject_document, reject_sitemap_file
 from ..frontier.filters import Selection, has_filter_drops, make_moment, make_patterns
 from ..frontier.lastmod_trust import judge_history
 from ..frontier.plan import WELL_KNOWN
+from ..frontier.robots_agents import SEARCH_ENGINES, AgentRules, agent_names
 from ..model.columns import EPOCH, SUBSECOND
 from ..model.errors import NothingFound, NothingReadable, UsageError
 from ..model.limits import Limits
@@ -36,7 +37,7 @@ from ..serialize.dumps import STDIN, Dump, DumpFile, in_batches, is_dump_name, n
 from ..state.state import site_name
 from ..statistics.facts import Fact, facts, share
 from ..statistics.sections import SectionCounts
-from . import dates, documents, extensions, urls
+from . import dates, documents, extensions, robots, urls
 from .baseline import BaselineCheck, open_baseline
 from .crawled import PAGE_CODES, CrawlCheck, UnchangedContentCheck
 from .dates import SitemapLastmods
@@ -47,6 +48,7 @@ from .occurrences import KnownFindings
 from .options import AuditOptions, ComparisonOptions, RequestOptions, removed_threshold
 from .policy import parse_codes, read_policy
 from .report import Report
+from .robots import DisallowedSitemaps, UrlsElsewhere
 from .rule_docs import comparing, explain, needing
 from .url_checks import UrlChecks, check_bar
 from .urls import development_host
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 
     from ..client.sitemap_tree import TreeRow
+    from ..frontier.plan import Seed
     from ..frontier.robots_rules import Rules
     from ..model.url_batch import BatchItem
     from ..pipeline.page_fetcher import PageResponse
@@ -310,7 +313,7 @@ def audit(source: str | os.PathLike[str] | Dump | Target, **options: Unpack[Audi
     if not isinstance(source, Dump):
         reject_sitemap_file(os.fspath(source))
     dump = source if isinstance(source, Dump) else DumpFile(Path(source))
-    if others := part_of(ReaderOptions, options):
+    if others := [*part_of(ReaderOptions, options), *part_of(RobotsOptions, options)]:
         raise UsageError(f"{', '.join(others)}: that applies to sites only, and {dump.name} is a dump")
     return audit_lines(dump.numbered(), dump.name, attrs.evolve(request, as_of=request.as_of or dump.read_at))
 
@@ -397,11 +400,14 @@ def _unrecorded_notes(target: Target, outcomes: Iterable[Outcome]) -> Iterator[s
         yield f"{what}: {', '.join(missing[:3])}{' …' * (len(missing) > 3)}"
 
 
-def _no_sitemap(target: str, outcomes: Iterable[Outcome], *, is_probed: bool) -> str:
+def _no_sitemap(target: str, outcomes: Sequence[Outcome], *, is_probed: bool) -> str:
     """`no sitemap found for example.com: robots.txt is missing (404), and none of 14 well-known paths is a sitemap`."""
-    status = next((each.status for each in outcomes if each.format == Format.ROBOTS), None)
+    found = [each for each in outcomes if each.format == Format.ROBOTS]
+    status = next((each.status for each in found), None)
     robots = "robots.txt names none" if status == HTTPStatus.OK else f"robots.txt is missing ({status or 'not read'})"
     probed = f", and none of {len(WELL_KNOWN)} well-known paths is a sitemap" if is_probed else ""
+    if any(sample.code == "F09" and sample.remedy for each in found for sample in each.samples):
+        probed = ", and forbids the well-known paths to this reader"
     return f"no sitemap found for {target}: {robots}{probed}; if you know where it is, give its URL"
 
 
@@ -414,8 +420,8 @@ class _Stopped(Exception):
 
 
 _STAGING_ROBOTS = (
-    "the robots.txt of the staging host forbids sitemaps, which that of production may not: --no-robots "
-    "(obey_robots=False) reads them"
+    "F02, F20 and U12 are of the robots.txt of the staging host, which forbids what that of production may not: "
+    "--no-robots (obey_robots=False) reads it"
 )
 _STOPPED = "stopped before the end: the report covers what was read by then"
 
@@ -448,11 +454,16 @@ def _audit_site(target: Target, request: AuditRequest, options: AuditOptions) ->
             as_of=request.as_of,
             fetched=fetched,
             extra_checks=extra_checks,
-            rules_of=stream.rules,
+            robots=AgentRules(
+                target.known_rules(stream.rules), agent_names(options.get("robots_for") or SEARCH_ENGINES)
+            ),
+            knows=target.knows,
+            is_local=target.local is not None,
+            is_mapped=bool(options.get("host_map")),
+            seeds=target.seeds,
             has_headers=target.has_headers,
             allowed_hosts={host(f"{each}/") for each in named},
             site=target.site,
-            only_host=None if target.local is None else host(target.seeds[0].target),
         )
         try:
             for batch in stream:
@@ -484,7 +495,7 @@ def _audit_site(target: Target, request: AuditRequest, options: AuditOptions) ->
         checked = url_checks.summary()
     complete = None if unchecked else stream.complete
     result = runner.report(complete=complete, notes=notes, rules=compared_with.rules(findings, unchecked))
-    if options.get("host_map") and any(finding.code == "F02" for finding in result.findings):
+    if options.get("host_map") and any(finding.code in ("F02", "F20", "U12") for finding in result.findings):
         result = attrs.evolve(result, notes=(*result.notes, _STAGING_ROBOTS))
     return request.compare_known(runner, attrs.evolve(result, url_checks=checked), extra_checks)
 
@@ -549,7 +560,7 @@ def audit_lines(numbered: Iterable[tuple[int, JsonObject]], name: str, request: 
     return request.compare_known(runner, result, extra_checks)
 
 
-CHECKS = (*documents.CHECKS, *dates.CHECKS, *extensions.CHECKS, *urls.CHECKS)
+CHECKS = (*documents.CHECKS, *dates.CHECKS, *extensions.CHECKS, *urls.CHECKS, *robots.CHECKS)
 _MAX_SECTIONS = 15
 
 
@@ -594,8 +605,7 @@ class SiteOverview(Check):
 class AuditRunner:
     """Runs all checks over what add() receives; report() then returns the Report.
 
-    Ages are computed from `as_of`, or else from `fetched()`, the time of the fetch; None if it is unknown. `only_host`
-    is that of local files, which have no other.
+    Ages are computed from `as_of`, or else from `fetched()`, the time of the fetch; None if it is unknown.
     """
 
     def __init__(
@@ -606,11 +616,14 @@ class AuditRunner:
         as_of: datetime | None = None,
         fetched: Callable[[], datetime] | None = None,
         extra_checks: Sequence[Check] = (),
-        rules_of: Callable[[str], Rules | None] | None = None,
+        robots: AgentRules | None = None,
+        seeds: Sequence[Seed] = (),
+        knows: Callable[[str], bool] = lambda url: True,
+        is_local: bool = False,
+        is_mapped: bool = False,
         has_headers: Callable[[str], bool] = lambda url: True,
         allowed_hosts: Container[str] = (),
         site: str | None = None,
-        only_host: str | None = None,
     ) -> None:
         clock: Callable[[], datetime] = fetched or (lambda: datetime.now(UTC))
         now = self._now = as_of or clock()
@@ -620,17 +633,19 @@ class AuditRunner:
         self._cuts: dict[str, list[Problem]] = {}  # by document: problems of its missing end
         self._causes: dict[str, Problem] = {}  # document -> the one that an S01 for its missing end is a consequence of
         self._outcomes: list[Outcome] = []
-        self._only_host = only_host
         self._allowed_hosts = allowed_hosts
-        self._unseen_hosts: Counter[str] = Counter()  # whose files are not there -> what is listed on them
         self._tree = SitemapTree()
         self._overview = SiteOverview()
         self._listed = DuplicateUrls()
         self._lastmods = SitemapLastmods(fetched, as_of or (None if fetched else now))
         clock = (lambda: now) if as_of else clock
-        context = AuditContext(now, clock, self._listed, rules_of, has_headers, allowed_hosts, only_host is None)
+        context = AuditContext(
+            now, clock, self._listed, robots, has_headers, allowed_hosts, seeds, knows, is_mapped, is_local
+        )
         checks = [*(make(context) for make in CHECKS), *extra_checks]
         always = [self._overview, self._listed, self._lastmods]
+        self._disallowed = next((each for each in checks if isinstance(each, DisallowedSitemaps)), None)
+        self._elsewhere = UrlsElsewhere(knows) if is_local else None
         self._checks = [*always, *(each for each in checks if each is not None and findings.includes(each.codes))]
         self._url_checks, self._ref_checks, self._outcome_checks = (
             _overriding(self._checks, name) for name in ("on_urls", "on_ref", "on_outcome")
@@ -675,23 +690,22 @@ class AuditRunner:
             on_ref(ref, self.findings)
 
     def _problem(self, problem: Problem) -> None:
-        if problem.code == "U04":
-            self._other_host(problem)
-        elif problem.sitemap is not None and _may_cut(problem):
-            self._cuts.setdefault(problem.sitemap, []).append(problem)
+        placed = self._by_host(problem) if problem.code == "U04" else problem
+        known = placed if self._elsewhere is None else self._elsewhere.judged(placed)
+        if known is None or (self._disallowed is not None and self._disallowed.hold(known)):
+            return
+        if known.sitemap is not None and _may_cut(known):
+            self._cuts.setdefault(known.sitemap, []).append(known)
         # The redirect of a robots.txt is listed nowhere: no listing can be corrected.
-        elif not (problem.code == "F03" and (problem.sitemap or "").endswith("/robots.txt")):
-            self.findings.add(problem)
+        elif not (known.code == "F03" and (known.sitemap or "").endswith("/robots.txt")):
+            self.findings.add(known)
 
-    def _other_host(self, problem: Problem) -> None:
-        """Adds a U04 by its host; for a host that is not public a U14; nothing where nothing is known of the host."""
+    def _by_host(self, problem: Problem) -> Problem:
+        """A U04 with its host as kind; of a host that only developers reach a U14."""
         name = host(problem.url or "")
         if (what := development_host(name)) and name not in self._allowed_hosts:
-            self.findings.add(report_as(problem, "U14", f"{problem.url}: {name} is {what}", kind=what))
-        elif self._only_host is None or name == self._only_host:
-            self.findings.add(attrs.evolve(problem, kind=name or None))
-        else:
-            self._unseen_hosts[name] += 1
+            return report_as(problem, "U14", f"{problem.url}: {name} is {what}", kind=what)
+        return attrs.evolve(problem, kind=name or None)
 
     def _outcome(self, outcome: Outcome) -> None:
         self._tree.add(outcome)
@@ -723,10 +737,14 @@ class AuditRunner:
         """The Report; ends all checks, so it is called once."""
         for problem in chain.from_iterable(self._cuts.values()):
             self.findings.add(problem)
+        if self._disallowed is not None:
+            self._disallowed.report_held(self.findings, self._tree.listing)
         for check in self._checks:
             check.on_end(self.findings)
         self.findings.end()
         unchecked = {code: why for check in self._checks for code, why in check.unchecked.items()}
+        if self._elsewhere is not None:
+            notes = [*notes, *self._elsewhere.notes()]
         check_notes = [note for check in self._checks for note in getattr(check, "notes", ())]
         policy, ignored = self.findings.policy, self.findings.ignored
         policy_notes = policy.notes(ignored) if policy is not None else ()
@@ -741,7 +759,7 @@ class AuditRunner:
             findings=self.findings.ranked(),
             sitemaps=tuple(self._rows()),
             facts=(*self._overview.facts(self._outcomes), *self._lastmods.facts()),
-            notes=(*notes, *self._host_notes(), *check_notes, *policy_notes),
+            notes=(*notes, *check_notes, *policy_notes),
             # They have no row in the tree.
             unnamed=tuple(each for each in self._outcomes if each.url is None and not each.complete),
             lastmod_trust={url: judge_history(history) for url, history in self._lastmods.histories.items()},
@@ -751,13 +769,6 @@ class AuditRunner:
             site=self.site,
             dropped=sum(each.entries - each.kept for each in listing) if is_known else None,
         )
-
-    def _host_notes(self) -> Iterator[str]:
-        if self._unseen_hosts:
-            names = sorted(self._unseen_hosts)
-            hosts = f"{', '.join(names[:3])}{' …' * (len(names) > 3)}"
-            listed = count_of(self._unseen_hosts.total(), "listing")
-            yield f"{listed} of hosts that are not in these files ({hosts}): whether they are valid was not checked"
 
     def _rows(self) -> Iterator[TreeRow]:
         """The sitemap tree; each row counts the problems of all findings in its document."""

@@ -17,10 +17,11 @@ from ..parser.normalise.urls import host, without_userinfo
 from .findings import Check, location_of, url_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable
+    from collections.abc import Callable, Container, Iterable, Sequence
     from datetime import datetime
 
-    from ..frontier.robots_rules import Rules
+    from ..frontier.plan import Seed
+    from ..frontier.robots_agents import AgentRules
     from ..model.records import Outcome, SitemapRef
     from ..model.url_batch import UrlBatch
     from .findings import Findings, Location
@@ -298,10 +299,13 @@ class AuditContext:
     now: datetime  # from which ages are computed
     clock: Callable[[], datetime]  # goes on while a site is read
     listings: DuplicateUrls  # has seen each batch before other checks
-    rules_of: Callable[[str], Rules | None] | None  # of a URL's host, None while unknown; None for a dump
+    robots: AgentRules | None  # None for a dump
     has_headers: Callable[[str], bool]  # whether the headers that came for a URL are known
     allowed_hosts: Container[str]  # private addresses that are not reported
-    sees_other_hosts: bool = True  # local files are of one host
+    seeds: Sequence[Seed] = ()
+    knows: Callable[[str], bool] = lambda url: True  # whether the answer for a URL is known
+    is_mapped: bool = False  # answers are those of a staging host
+    is_local: bool = False  # files of one host
 
 
 # The audit rules of a module: functions that make a check; None where it has nothing to check with.
@@ -309,6 +313,6 @@ CheckFactories = tuple["Callable[[AuditContext], Check | None]", ...]
 
 CHECKS: CheckFactories = (
     lambda context: UrlVariants(context.listings),
-    lambda context: EmptySitemaps(sees_other_hosts=context.sees_other_hosts),
+    lambda context: EmptySitemaps(sees_other_hosts=not context.is_local),
     lambda context: MissingValidators(context.has_headers),
 )

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
-from ..client.options import FILE, PatternOptions, ProgressOptions, ReaderOptions, moment
+from ..client.options import FILE, PatternOptions, ProgressOptions, ReaderOptions, RobotsOptions, moment
 from ..model.errors import UsageError
 from ..model.options import Option, callback
 from ..model.problems import SAMPLES_PER_CODE
@@ -131,7 +131,7 @@ class RequestOptions(ComparisonOptions, RuleOptions, PatternOptions, total=False
     ]
 
 
-class AuditOptions(RequestOptions, ProgressOptions, ReaderOptions, total=False):
+class AuditOptions(RequestOptions, RobotsOptions, ProgressOptions, ReaderOptions, total=False):
     """The keywords of audit()."""
 
     on_checked: Annotated[

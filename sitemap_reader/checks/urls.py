@@ -1,29 +1,20 @@
-"""Checks of single URLs: session parameters (U09), files (U13), private hosts (U14), robots.txt (U12).
-
-For U12 Protego is slow where a robots.txt has many rules: the check has a time budget, and samples the rest.
-"""
+"""Checks of single URLs: session parameters (U09), files (U13), private hosts (U14)."""
 
 from __future__ import annotations
 
 import ipaddress
 import re
-from bisect import bisect_left, bisect_right
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
-
-import attrs
 
 from ..parser.normalise.urls import host, registrable_domain
-from .findings import Check, location_of
+from .findings import Check
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Sequence
+    from collections.abc import Container
 
-    from ..frontier.robots_rules import Rules
     from ..model.url_batch import UrlBatch
     from .documents import CheckFactories
-    from .findings import Description, Findings, Location
+    from .findings import Description, Findings
 
 
 _SESSIONS = (
@@ -157,153 +148,8 @@ def _is_private(name: str) -> bool:
         return False
 
 
-# --- robots.txt ---
-
-BUDGET_SECONDS = 2.0  # while URLs are received, and again for each of the two samples at the end
-# URLs without time or rules are sampled: this many, or up to twice as many, are checked at the end.
-_SAMPLE_URLS = 2_000
-# Up to this many prefixes are searched for in a whole batch at once.
-_MAX_SEARCHED = 20
-
-
-class _HostRules:
-    """The rules of a host, and the literal prefixes of what they may disallow, as a fast filter."""
-
-    def __init__(self, rules: Rules, origin: str) -> None:
-        self.rules = rules
-        self._suspects: list[str] = []
-        for suspect in sorted(rules.suspects(origin)):
-            if not self._suspects or not suspect.startswith(self._suspects[-1]):
-                self._suspects.append(suspect)
-
-    def suspects(self, batch: UrlBatch, places: Sequence[int]) -> list[int]:
-        """Those of these indexes whose URL may be disallowed: for most batches none."""
-        locs = batch.locs
-        if len(self._suspects) <= _MAX_SEARCHED and not any(f"\n{suspect}" in batch.text for suspect in self._suspects):
-            is_escaped = "%" in batch.text and self._suspects
-            places = [index for index in places if "%" in locs[index]] if is_escaped else ()
-        return [index for index in places if self.may_disallow(locs[index])]
-
-    def may_disallow(self, loc: str) -> bool:
-        """Whether it begins like a disallowed path; percent-escapes are decoded, as Protego does."""
-        if self._has_suspect_prefix(loc):
-            return True
-        head, escape, _ = loc.partition("%")
-        if not escape:
-            return False
-        index = bisect_left(self._suspects, head)
-        begins_one = index < len(self._suspects) and self._suspects[index].startswith(head)
-        if not ("/." in loc or "%2" in loc or begins_one):
-            return False
-        plain = unquote(loc)
-        return self._has_suspect_prefix(plain) or "/." in plain  # escaped dots may lead to another path
-
-    def _has_suspect_prefix(self, loc: str) -> bool:
-        # No prefix begins with another one, so only the last prefix that sorts before the URL can match.
-        index = bisect_right(self._suspects, loc)
-        return index > 0 and loc.startswith(self._suspects[index - 1])
-
-
-@attrs.define
-class _DeferredUrls:
-    """URLs left for the end: their number, and every nth of them with its origin."""
-
-    urls: int = 0
-    sample: list[tuple[str, Location]] = attrs.field(factory=list)
-    _step: int = 1
-
-    def add(self, origin: str, batch: UrlBatch, places: Sequence[int]) -> None:
-        """Halves the sample when it becomes too large."""
-        first = -self.urls % self._step
-        self.urls += len(places)
-        self.sample += [(origin, location_of(batch, index)) for index in places[first :: self._step]]
-        while len(self.sample) >= 2 * _SAMPLE_URLS:
-            self.sample = self.sample[::2]
-            self._step *= 2
-
-
-class DisallowedUrls(Check):
-    """URLs that robots.txt disallows (U12). `rules_of` returns the rules of a URL's host, None while unknown."""
-
-    codes = ("U12",)
-
-    def __init__(
-        self,
-        rules_of: Callable[[str], Rules | None],
-        *,
-        budget_seconds: float = BUDGET_SECONDS,
-        clock: Callable[[], float] = perf_counter,
-    ) -> None:
-        self.notes: list[str] = []
-        self._rules_of = rules_of
-        self._budget_seconds = budget_seconds
-        self._seconds_left = budget_seconds
-        self._clock = clock
-        self._hosts: dict[str, _HostRules] = {}
-        self._urls = 0
-        self._out_of_time, self._unknown = _DeferredUrls(), _DeferredUrls()
-
-    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
-        for origin, places in batch.origins:
-            self._urls += len(places)
-            host = self._host(origin)
-            if host is None:
-                self._unknown.add(origin, batch, places)
-                continue
-            started = self._clock()
-            suspects = host.suspects(batch, places)
-            for number, index in enumerate(suspects):
-                if self._clock() - started > self._seconds_left:
-                    self._out_of_time.add(origin, batch, suspects[number:])
-                    break
-                _check(host, location_of(batch, index), findings)
-            self._seconds_left -= self._clock() - started
-
-    def _host(self, origin: str) -> _HostRules | None:
-        if origin not in self._hosts:
-            rules = self._rules_of(f"{origin}/")
-            if rules is None:
-                return None
-            self._hosts[origin] = _HostRules(rules, origin)
-        return self._hosts[origin]
-
-    def on_end(self, findings: Findings) -> None:
-        """Checks the samples; a note states how many URLs were not checked."""
-        unknown = self._check_sample(self._unknown, findings)
-        checked_late = self._check_sample(self._out_of_time, findings)
-        unchecked = self._unknown.urls - unknown + self._out_of_time.urls - checked_late
-        if unchecked:
-            has_hosts = all(self._host(origin) for origin, _ in self._unknown.sample)
-            reasons = ["robots.txt of other hosts was not fetched"] * (not has_hosts)
-            reasons += ["there was no time for more"] * (
-                self._out_of_time.urls > checked_late or (has_hosts and bool(unchecked))
-            )
-            checked = f"{self._urls - unchecked:,} of {self._urls:,} URLs"
-            self.notes.append(f"U12 checked {checked}; {', and '.join(reasons)}")
-
-    def _check_sample(self, deferred: _DeferredUrls, findings: Findings) -> int:
-        """Checks a sample; returns the number of URLs checked."""
-        ends, tried = self._clock() + self._budget_seconds, 0
-        for origin, at in deferred.sample:
-            host = self._host(origin)
-            if host is None:
-                continue
-            if self._clock() > ends:
-                break
-            tried += 1
-            if host.may_disallow(at["raw"]):
-                _check(host, at, findings)
-        return tried
-
-
-def _check(host: _HostRules, at: Location, findings: Findings) -> None:
-    if host.rules.refusal(at["raw"]) == "":  # a text where matching would take too long
-        findings.report("U12", f"robots.txt forbids {at['raw']}", **at)
-
-
 CHECKS: CheckFactories = (
     lambda _: SessionParameters(),
     lambda _: NonPageFiles(),
     lambda context: PrivateHosts(context.allowed_hosts),
-    lambda context: None if context.rules_of is None else DisallowedUrls(context.rules_of),
 )

@@ -156,6 +156,7 @@ def tree(**arguments: Any) -> Exit:
 @main.command(epilog="sitemap-reader stats example.com\nsitemap-reader stats urls.jsonl --format jsonl | jq .")
 @click.argument("target", metavar="TARGET|FILE", type=types.TARGET)
 @options.base
+@options.robots_for_urls
 @options.table_output
 @options.url_query
 @options.network
@@ -267,6 +268,7 @@ def harvest(**arguments: Any) -> Exit:
 @options.quiet
 @options.verbose
 @options.rules
+@options.robots_for
 @options.url_checks
 @options.reference_files
 @options.url_patterns

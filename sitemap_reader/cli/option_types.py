@@ -92,6 +92,7 @@ class TrustChoice(Choice):
 
 # What a file that was only found may set freely: a text of these names no file and no address that gets a request.
 CODES = Text(Kind.SETTING, "CODES")
+AGENTS = Text(Kind.SETTING, "AGENTS")
 FIELD_NAMES = Text(Kind.SETTING, "NAMES")
 COUNT = Text(Kind.SETTING, "N|all")  # a number, or all
 SHARD = Text(Kind.SETTING, "I/N")

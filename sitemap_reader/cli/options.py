@@ -19,6 +19,7 @@ from ..client.options import (
     QueryOptions,
     ReaderOptions,
     RemovalOptions,
+    RobotsOptions,
     SnapshotOptions,
     SyncOptions,
 )
@@ -394,6 +395,8 @@ reference_files = stack(
     ),
     keyword("Against", AuditOptions, "baseline_crawl", type=types.FILE_READ),
 )
+robots_for = keyword("Rules", RobotsOptions, "robots_for", type=types.AGENTS, default_is="googlebot,bingbot")
+robots_for_urls = keyword("Filter", RobotsOptions, "robots_for", type=types.AGENTS, default_is="not counted")
 config_file = stack(
     option("Settings", "--config", type=types.FILE_READ, default_is="the nearest file", help="The config file."),
     flag("Settings", "--check", help="Only list what is wrong with the file; exit with 2 if anything is."),

@@ -12,11 +12,13 @@ import orjson
 
 from ..client.targets import Target, find_target, reject_sitemap_file
 from ..frontier.filters import Selection, make_selection
+from ..frontier.robots_agents import AgentRules, agent_names
 from ..model.errors import UsageError, printable, without_commands
 from ..model.problems import CATALOGUE, count_of
 from ..model.url_batch import UrlBatch
 from ..serialize.dumps import STDIN, in_batches, is_dump_name, numbered_objects, numbered_records
 from ..statistics.collector import Statistics
+from ..statistics.robots import RobotsStatistics
 from .exits import Exit, judge
 from .messages import Console, read_each, stdin_document
 from .output import display_name, open_input, open_outputs, rows_format_for, screen_for
@@ -89,7 +91,7 @@ def percent(fact: Fact) -> str:
 HEADER = ("group", "name", "count", "share")
 
 
-def run(*, target: str, to: OutputOptions, **reading: Any) -> Exit:
+def run(*, target: str, to: OutputOptions, robots_for: str | None = None, **reading: Any) -> Exit:
     """Writes the facts of a TARGET or a FILE; `reading` are keywords of sitemap_reader.urls()."""
     console = Console(quiet=to.quiet, verbose=to.verbose)
     format = rows_format_for(to)
@@ -98,7 +100,7 @@ def run(*, target: str, to: OutputOptions, **reading: Any) -> Exit:
     now = (found and found.recorded) or _now()
     with open_outputs(to.output, is_json=format == "jsonl", bom=to.has_bom(format)) as outputs:
         statistics = Statistics(now, None if is_dump else lambda: (found and found.recorded) or _now())
-        stats_run = _StatsRun(console, outputs, reading, now, statistics, found)
+        stats_run = _StatsRun(console, outputs, reading, now, statistics, found, robots_for)
         codes = read_each([target], console, stats_run.file if is_dump else stats_run.site)
         outputs.decide(codes)
         if set(codes) != {Exit.USAGE}:
@@ -127,6 +129,7 @@ class _StatsRun:
     now: datetime
     statistics: Statistics
     found: Target | None = None
+    robots_for: str | None = None
     text: str | None = None  # the last lines on stderr
     partial: str | None = None
 
@@ -137,6 +140,9 @@ class _StatsRun:
         callbacks: dict[str, Any] = {"on_item": console.show, "on_wait": check, "on_progress": console.progress()}
         # Deferred: the summary counts exactly what was counted here.
         with self.outputs.interrupts.deferred(), batches(self.found or target, **callbacks, **self.reading) as stream:
+            if self.robots_for is not None:
+                known = self.found.known_rules(stream.rules) if self.found else stream.rules
+                self.statistics.robots = RobotsStatistics(AgentRules(known, agent_names(self.robots_for)))
             try:
                 for item in chain.from_iterable(stream):
                     self.statistics.add(item)
@@ -149,6 +155,8 @@ class _StatsRun:
     def file(self, file: str) -> Exit:
         reject_sitemap_file(file)
         name = display_name(file)
+        if self.robots_for is not None:
+            raise UsageError(f"--robots-for: {name} is a dump, which has no robots.txt", remedy="give the site")
         selection = _selection(name, self.reading, self.now)
         with open_input(file) as body:
             counted = (line for line in numbered_objects(body, name) if line[1].get("type") in _COUNTED)

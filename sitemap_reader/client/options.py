@@ -67,6 +67,13 @@ def _patterns(name: str, value: Any) -> None:
         make_patterns(name, value)
 
 
+def _agents(name: str, value: Any) -> None:
+    from ..frontier.robots_agents import agent_names
+
+    if value is not None:
+        agent_names(value)
+
+
 def _login(name: str, value: Any) -> None:
     from ..fetch.request_headers import make_headers
 
@@ -215,6 +222,19 @@ class SessionOptions(ReaderOptions, total=False):
         Option(
             "Your aiohttp.ClientSession, which stays open; its connector has to be a sr.fetch.guarded_connector(). Its "
             "User-Agent, if it has one, is the default of `user_agent`."
+        ),
+    ]
+
+
+class RobotsOptions(TypedDict, total=False):
+    """The crawlers for which robots.txt is judged; requests obey it for `user_agent`, whatever is given here."""
+
+    robots_for: Annotated[
+        "str | Iterable[str] | None",
+        Option(
+            "Crawlers whose rules in robots.txt count: names such as googlebot,GPTBot, whole User-Agent headers, or * "
+            "for crawlers that it does not name.",
+            check=_agents,
         ),
     ]
 

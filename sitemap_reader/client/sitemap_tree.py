@@ -80,6 +80,11 @@ class SitemapTree:
         if node.newest is None or lastmod > node.newest:
             node.newest, node.newest_precision = lastmod, precision
 
+    def listing(self, url: str) -> SitemapRef | None:
+        """Where a document was listed first."""
+        node = self._nodes.get(url)
+        return None if node is None else node.ref
+
     def rows(self) -> Iterator[TreeRow]:
         """The rows, each root before its children. A document that no other lists is a root.
 

@@ -298,11 +298,12 @@ class SummaryBuilder:
             reason = first_reason(failed) or str(limit or "no reason is known")
             return NothingReadable(f"no URL could be read from {target}", self.outcomes, reason=reason)
         if not self._has_sitemap:
-            return NothingFound(
-                f"no sitemap found for {target}: neither robots.txt nor a well-known path gives one; "
-                "if you know where it is, give its URL",
-                self.outcomes,
-            )
+            forbids = any(sample.code == "F09" and sample.remedy for sample in self.problems.samples)
+            where = "neither robots.txt nor a well-known path gives one"
+            if forbids:
+                where = "robots.txt names none, and forbids the well-known paths to this reader"
+            remedy = "if you know where it is, give its URL"
+            return NothingFound(f"no sitemap found for {target}: {where}; {remedy}", self.outcomes)
         return None
 
 

@@ -40,9 +40,10 @@ from ..parser.parser import SitemapParser
 from ..serialize.dumps import DUMP_SUFFIXES, STDIN, has_file_suffix, is_warc_name
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Container, Iterator, Mapping
+    from collections.abc import AsyncIterator, Callable, Container, Iterator, Mapping
 
     from ..fetch.client import Fetcher, Response
+    from ..frontier.robots_rules import Rules
 
 
 def read_netrc(given: bool | str | os.PathLike[str] | Logins | None) -> Logins:
@@ -114,6 +115,16 @@ class Target:
     def is_unrecorded(self, url: str) -> bool:
         """Whether the target is a recording without the response for a URL, which is read as a 404 then."""
         return isinstance(self.replay, ReplayFetcher | WarcFetcher) and not self.replay.has(url)
+
+    def knows(self, url: str) -> bool:
+        """Whether the answer for a URL is known: not that of another site than the files have, or a recording."""
+        if isinstance(self.replay, StaticFilesFetcher | OneDocumentFetcher):
+            return self.replay.serves(url)
+        return not self.is_unrecorded(url)
+
+    def known_rules(self, rules_of: Callable[[str], Rules | None]) -> Callable[[str], Rules | None]:
+        """`rules_of` but None for hosts whose robots.txt is not known: see knows()."""
+        return lambda url: rules_of(url) if self.knows(f"{origin(url)}/robots.txt") else None
 
     def has_headers(self, url: str) -> bool:
         """Whether the headers of the response for a URL are known: in a folder they may not be recorded."""

@@ -53,6 +53,10 @@ class StaticFilesFetcher:
         path, here = Path(os.path.abspath(found)), Path.cwd()
         return path.relative_to(here) if path.is_relative_to(here) else path
 
+    def serves(self, url: str) -> bool:
+        """Whether a URL is of the site of the folder: a file of it, or a 404."""
+        return url.startswith(self.base)
+
     @asynccontextmanager
     async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
         found = self._find(url)
@@ -81,7 +85,7 @@ class StaticFilesFetcher:
             return check_inside(self._document[1], self.folder)
         if f"{path}/" == self.base:
             return self.base + mark + query
-        if not path.startswith(self.base):
+        if not self.serves(path):
             if is_robots_txt(path):  # of a host, or a level, whose rules and lines are not known
                 return None
             message = f"it is not in {self.folder}, which is read as {self.base}: no request is made"
@@ -127,6 +131,9 @@ class OneDocumentFetcher:
     def __init__(self, url: str, body: bytes) -> None:
         self.url = url
         self._body = body
+
+    def serves(self, url: str) -> bool:
+        return url == self.url
 
     @asynccontextmanager
     async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:

@@ -45,6 +45,9 @@ from .revalidation import CachedDocument as CachedDocument
 from .revalidation import DocumentCache as DocumentCache
 from .revalidation import StoredDocuments as StoredDocuments
 from .revalidation import is_strong as is_strong
+from .robots_agents import AgentRules as AgentRules
+from .robots_agents import agent_names as agent_names
+from .robots_agents import group_rules as group_rules
 from .robots_policy import CrawlDelay as CrawlDelay
 from .robots_rules import ALLOW_ALL as ALLOW_ALL
 from .robots_rules import Rules as Rules

@@ -460,7 +460,7 @@ class Frontier:
             if alias.is_robots and known is not None:
                 for ref in known.sitemap_lines:
                     self._links.add(alias, ref)
-                rules = self.hosts.for_url(known.original_url).rules
+                rules = self.hosts.for_url(known.original_url).stated_rules
                 self.policy.set_rules(alias, rules or ALLOW_ALL, known.robots_body)
             alias.take("end")
             self._end(alias, _alias_outcome(outcome))

@@ -203,6 +203,9 @@ class HostQueues:
     def __contains__(self, url: str) -> bool:
         return origin(url + "/") in self._by_origin
 
+    def __iter__(self) -> Iterator[HostQueue]:
+        return iter(self._by_origin.values())
+
     def for_url(self, url: str) -> HostQueue:
         key = origin(url + "/")
         host = self._by_origin.get(key)

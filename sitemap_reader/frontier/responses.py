@@ -135,7 +135,8 @@ def _busy(request: DocumentRequest, head: Head, limits: Limits, today: datetime)
         stated = f"{seconds:,.0f} s{' or more' if seconds == MAX_RETRY_AFTER_SECONDS else ''}"
         message += f", Retry-After {stated} is over {limits.max_wait_seconds:,.0f} s"
         remedy = advice("max_wait_seconds", "wait for it")
-        return Refuse(Failed("F04", message, transient=False, remedy=remedy), seconds, skip_host=True)
+        failed = Failed(code_of(head.status), message, transient=False, remedy=remedy)
+        return Refuse(failed, seconds, skip_host=True)
     return Refuse(_failed(head, transient=True), pause_seconds=seconds)
 
 

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from .responses import RulesByStatus
 
 _WALL = "a bot wall, or what this host sends for missing files"
+# Of a recording, or of files, nothing is requested: the limit is one of memory.
+_RECORDED_HOSTS = 1_000
 # Bodies in place of a robots.txt, as in messages.
 _BODIES: dict[RobotsBody, str] = {
     "rules": "a robots.txt",
@@ -79,7 +81,8 @@ class RobotsPolicy:
     def request_for_verification(self, url: str) -> bool:
         """Requests the robots.txt of a URL's host only for its Sitemap lines; False beyond max_proof_hosts hosts."""
         # An index may list any number of foreign hosts.
-        if self._verification_hosts >= self._plan.limits.max_proof_hosts and url not in self._hosts:
+        most = self._plan.limits.max_proof_hosts * (_RECORDED_HOSTS if self._plan.is_recording else 1)
+        if self._verification_hosts >= most and url not in self._hosts:
             return False
         host = self._hosts.for_url(url)
         if host.robots_txt is None and not host.skip_failure:
@@ -181,6 +184,11 @@ class RobotsPolicy:
         """The rules in the robots.txt of a URL's host, also where it is not obeyed; None where it was not read."""
         rules = self._hosts.for_url(url).stated_rules if url in self._hosts else None
         return None if rules is None or rules.why else rules
+
+    def texts(self) -> dict[str, str]:
+        """Origin -> its robots.txt, of all that could be read; empty for one that is missing."""
+        stated = ((host.origin, host.stated_rules) for host in self._hosts)
+        return {start: rules.text for start, rules in stated if rules is not None and rules.why is None}
 
     def refusal(self, host: HostQueue, document: Document) -> Failed | None:
         if host.delay_error and not document.is_robots:
@@ -321,8 +329,9 @@ class RobotsPolicy:
         elif robots.sites and not robots.sitemap_lines:
             rules = self._hosts.for_url(robots.original_url).rules
             forbids = rules is not None and not rules.allows(f"{robots.sites[0].origin}{WELL_KNOWN[0]}")
-            more = f", and forbids {WELL_KNOWN[0]}: {NO_ROBOTS} tries it anyway" if forbids else ""
-            self._events.note(robots, "F09", f"robots.txt names no sitemap{more}")
+            more = f", and forbids {WELL_KNOWN[0]}" if forbids else ""
+            remedy = f"{NO_ROBOTS} tries it anyway" if forbids else None
+            self._events.note(robots, "F09", f"robots.txt names no sitemap{more}", remedy=remedy)
 
 
 def _number(number: float) -> str:

@@ -21,12 +21,12 @@ _LINE_END = re.compile("\r\n?")
 _INVISIBLE = re.compile("[\0\ufeff]")
 # All that Protego reads as one, with any white space. It keeps a set of rules for each name: a group of thousands of
 # names with thousands of rules costs the product of both.
-_AGENT_LINE = re.compile(r"^[^\S\n]*user(?:-|[^\S\n]*)agent(?:[^\S\n]*:|[^\S\n])([^\n]*)", re.IGNORECASE | re.MULTILINE)
+AGENT_LINE = re.compile(r"^[^\S\n]*user(?:-|[^\S\n]*)agent(?:[^\S\n]*:|[^\S\n])([^\n]*)", re.IGNORECASE | re.MULTILINE)
 _AGENT = re.compile(r"\s*([^\s/;,#]+)")
 _PATTERN_LINE = re.compile(r"^(?!User-agent:)[^\n#]*[*$][^\n#]*", re.MULTILINE)
 # A rule, with any spelling of "disallow" that Protego accepts (nine letters at most); of one that forbids, the literal
 # beginning of its path: empty unless that begins with one slash.
-_RULE = re.compile(r"\s*(?:allow|(d[a-z]{1,9}w))\b\s*(?::\s*)?(?=[^\s#])((?:/(?!/)[A-Za-z0-9_.~/-]*)?)", re.IGNORECASE)
+RULE = re.compile(r"\s*(?:allow|(d[a-z]{1,9}w))\b\s*(?::\s*)?(?=[^\s#])((?:/(?!/)[A-Za-z0-9_.~/-]*)?)", re.IGNORECASE)
 _COMPATIBLE = re.compile(r"\bcompatible;\s*([^\s/;()+]+)")
 _PRODUCT = re.compile(r"[^\s/;()]+")
 # Not a token (RFC 9309 2.2.1 has letters, "_" and "-"), so it is the beginning of no agent's name.
@@ -43,10 +43,11 @@ _OF_A_PATTERN, _OF_A_LINE = 400, 100
 
 @attrs.frozen
 class Rules:
-    """The rules of one host's robots.txt for our agent."""
+    """The rules of one host's robots.txt for our agent; `text` is the file, in which each line is where it was."""
 
     why: str | None = None  # the file could not be read, so that everything is forbidden
-    _agent: str = ""
+    text: str = attrs.field(default="", repr=False, eq=False)
+    agent: str = ""  # our product token
     _parsed: Protego | None = None
     _patterns: int = 0
     _weight: int = 0  # of the patterns, as so many short ones
@@ -65,7 +66,11 @@ class Rules:
             return f"{self._patterns:,} rules with * or $ are too many to compare {len(url):,} characters with"
         # A server reads `/a/%2e%2e/b` as `/b` (RFC 3986 6.2.2.2), so what is forbidden there is forbidden by that name.
         ways = {url, comparable(url)}
-        return None if all(self._parsed.can_fetch(way, self._agent) for way in ways) else ""
+        return None if all(self._parsed.can_fetch(way, self.agent) for way in ways) else ""
+
+    def for_agent(self, user_agent: str) -> Rules:
+        """The rules of the same file for another agent."""
+        return self if self.why is not None else parse_rules(self.text, user_agent)
 
     def suspects(self, origin: str) -> tuple[str, ...]:
         """The prefixes of all URLs of the origin that a rule may forbid: a cheap test before the slow refusal()."""
@@ -80,7 +85,7 @@ class Rules:
     @property
     def delay_seconds(self) -> float | None:
         """The Crawl-delay for our agent; None where there is none, or an invalid one."""
-        delay = self._parsed.crawl_delay(self._agent) if self._parsed else None
+        delay = self._parsed.crawl_delay(self.agent) if self._parsed else None
         return float(delay) if delay is not None and math.isfinite(delay) and delay >= 0 else None
 
 
@@ -101,10 +106,10 @@ def parse_rules(text: str, user_agent: str) -> Rules:
     agent = product_token(user_agent)
     for pattern, instead in ((_INVISIBLE, ""), (_NO_LINE_ENDS, " "), (_LINE_END, "\n")):
         text = pattern.sub(instead, text)
-    text = _AGENT_LINE.sub(lambda line: _addressee(line[1], agent), text)
-    lengths = [len(line) for line in _PATTERN_LINE.findall(text)]
+    own = AGENT_LINE.sub(lambda line: _addressee(line[1], agent), text)
+    lengths = [len(line) for line in _PATTERN_LINE.findall(own)]
     weight = sum(1 + min(length, _LONG_RULE) // _CHARACTERS_A_WEIGHT for length in lengths)
-    return Rules(None, agent, Protego.parse(text), len(lengths), weight, text.count("\n"), _beginnings(text))
+    return Rules(None, text, agent, Protego.parse(own), len(lengths), weight, own.count("\n"), _beginnings(own))
 
 
 def product_token(user_agent: str) -> str:
@@ -113,19 +118,27 @@ def product_token(user_agent: str) -> str:
     >>> product_token("sitemap-reader/0.1.0"), product_token("Mozilla/5.0 (compatible; Bot/1.0; +https://bot.example)")
     ('sitemap-reader', 'bot')
     """
+    return product_name(user_agent).lower()
+
+
+def product_name(user_agent: str) -> str:
     # The name after "compatible;" is the crawler's; what comes before it imitates a browser.
     found = _COMPATIBLE.search(user_agent)
     product = _PRODUCT.search(user_agent)
-    name = found[1] if found else product[0] if product else ""
-    return name.lower()
+    return found[1] if found else product[0] if product else ""
+
+
+def addressed(value: str) -> str:
+    """The name of an agent in a User-agent line, in lower case: a product token, or `*`."""
+    found = _AGENT.match(value)
+    named = found[1].lower() if found else ""
+    return named if named == "*" else named.strip("*")
 
 
 def _addressee(value: str, agent: str) -> str:
     # Protego matches a group whose name is a prefix of ours ("site"), and misses ours with another version
     # ("sitemap-reader/9"). RFC 9309 2.2.1 compares tokens, so each line is rewritten to ours, "*" or _OTHER.
-    found = _AGENT.match(value)
-    named = found[1].lower() if found else ""
-    token = named if named == "*" else named.strip("*")
+    token = addressed(value)
     return f"User-agent: {token if token in {'*', agent} else _OTHER}"
 
 
@@ -138,7 +151,7 @@ def _beginnings(text: str) -> tuple[str, ...]:
             # Several names in a row share the rules behind them.
             is_ours = not line.endswith(_OTHER) or (is_ours and not has_rule)
             has_rule = False
-        elif rule := _RULE.match(line):
+        elif rule := RULE.match(line):
             has_rule = True
             if rule[1] and is_ours:
                 beginnings[rule[2]] = None

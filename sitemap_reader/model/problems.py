@@ -114,7 +114,7 @@ def report(
     raw: str | None = None,
     url: str | None = None,
     severity: Severity | None = None,
-    kind: Kind | None = None,
+    kind: Kind | str | None = None,
     remedy: str | None = None,
 ) -> Problem:
     """A Problem; `severity` is by default that of the catalogue. The message ends with the remedy."""

@@ -3,3 +3,4 @@ from .facts import MAX_NAME_CHARS as MAX_NAME_CHARS
 from .facts import MIN_INEXACT_SHARE as MIN_INEXACT_SHARE
 from .facts import Fact as Fact
 from .facts import TopCounts as TopCounts
+from .robots import RobotsStatistics as RobotsStatistics

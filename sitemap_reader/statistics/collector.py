@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from ..model.url_batch import BatchItem
+    from .robots import RobotsStatistics
 
 
 MAX_DEPTH = 5
@@ -180,10 +181,14 @@ class Statistics:
     """Counts items with add(); facts() are their numbers. Ages are relative to `now`, which is aware.
 
     `clock` returns the present time, for the URLs of a site that is being read; else the time of reading is unknown.
+    `robots` counts what robots.txt permits, if that is wanted.
     """
 
-    def __init__(self, now: datetime, clock: Callable[[], datetime] | None = None) -> None:
+    def __init__(
+        self, now: datetime, clock: Callable[[], datetime] | None = None, robots: RobotsStatistics | None = None
+    ) -> None:
         self.urls = 0
+        self.robots = robots
         self._url_statistics = UrlStatistics()
         self._lastmods = LastmodStatistics(now, clock)
         self._runs = RunStatistics()
@@ -195,6 +200,8 @@ class Statistics:
             self._url_statistics.add(item)
             self._lastmods.add(item)
             self._runs.add_urls(item)
+            if self.robots is not None:
+                self.robots.add(item)
         elif isinstance(item, Outcome):
             self._runs.add_outcome(item)
             self._lastmods.end_sitemap(item.url, item.seconds or 0.0)
@@ -216,6 +223,7 @@ class Statistics:
                 urls.hints,
                 urls.sections,
                 urls.codes,
+                *((self.robots.facts,) if self.robots is not None else ()),
                 runs.problems,
             )
         return [fact for group in groups for fact in group(self.urls)]

@@ -56,6 +56,9 @@ class Fact:
       that lie in none. The last name of a path is the page, with or without a slash behind it. `depth`: how many names
       the path has.
     - `hreflang`: URLs that have an alternate with this code, the 10 that have most.
+    - `robots.txt Googlebot`, and so for each crawler of --robots-for: URLs that it permits (`allowed`), and that it
+      forbids (`disallowed`); `not checked`, where the robots.txt of the host is not known. `robots.txt Googlebot
+      disallowed`: the 5 sections that have most of these.
     - `problems`: by code; all of a run, where there are lines of type outcome or problem, else those of the URLs.
 
     `other` is what the names before it leave.

@@ -147,10 +147,11 @@ def test_staging_that_forbids_all_says_what_to_do(site_server: Callable[..., Sit
     mapped = ("www.example.com", "--map", f"{WWW}={server.url}", "--allow-private")
     assert "--no-robots reads it anyway" in run("dump", *mapped).stderr
     audit = run("audit", *mapped)
-    assert "the robots.txt of the staging host forbids sitemaps" in audit.stdout
+    assert "of the robots.txt of the staging host, which forbids" in " ".join(audit.stdout.split())
+    assert "notice   F20" in audit.stdout
     assert run("dump", *mapped, "--no-robots").stdout.count("\n") == 1
     server.pages["/robots.txt"] = (200, {}, b"User-agent: *\nDisallow: /\n")
-    assert "forbids /sitemap.xml: --no-robots" in run("dump", *mapped).stderr
+    assert "forbids /sitemap.xml; --no-robots" in run("dump", *mapped).stderr
 
 
 def test_certificate_is_verified_for_the_staging_host(tmp_path: Path) -> None:

@@ -263,7 +263,7 @@ async def test_a_host_with_a_long_retry_after_is_skipped_by_all_streams(status: 
             with pytest.raises(sr.NothingReadable):
                 _ = [url async for url in urls]
         (outcome,) = [each for each in urls.outcomes if each.url == f"{A}/robots.txt"]
-        assert (outcome.status, outcome.problems) == (status, {"F04": 1})
+        assert (outcome.status, outcome.problems) == (status, {"F18": 1})
         return outcome.samples[0].message
 
     async with sr.SitemapReader(fetcher=web) as reader:

@@ -117,8 +117,8 @@ WALKS: dict[str, tuple[str | list[str], Pages, dict[str, object], list[str], str
                f"{OTHER}/robots.txt": names(rules="Crawl-delay: 60")}, {"scope": "any"},
         [MAP, A, f"{OTHER}/robots.txt"], "1",
         [f"F15 {OTHER}/robots.txt", f"info F15 {OTHER}/a.xml", f"partial {OTHER}/a.xml"]),
-    "a long Retry-After": (SITE, {ROBOTS: BUSY}, {}, [], "", ["F04 robots.txt", "partial robots.txt"]),
-    "a long Retry-After of a path": (SITE, {MAP: BUSY}, {}, [MAP], "", ["F04 sitemap.xml", "partial sitemap.xml"]),
+    "a long Retry-After": (SITE, {ROBOTS: BUSY}, {}, [], "", ["F18 robots.txt", "partial robots.txt"]),
+    "a long Retry-After of a path": (SITE, {MAP: BUSY}, {}, [MAP], "", ["F18 sitemap.xml", "partial sitemap.xml"]),
     # targets
     "a document, of which nothing is probed": (f"{A}?page=2", {ROBOTS: names(MAP), f"{A}?page=2": ONE, MAP: TWO}, {},
                                                [f"{A}?page=2"], "1", []),
@@ -724,7 +724,7 @@ def test_host_with_a_too_long_retry_after_is_skipped_and_reported(seconds: str, 
     other = f"{SITE}/b.xml"
     pages: Pages = {MAP: [(503, {"retry-after": seconds}), urlset()], other: urlset()}
     seen = walk([MAP, other], pages, per_host=1)
-    assert seen.codes == (["F04", "F04"] if given_up else [])
+    assert seen.codes == (["F18", "F18"] if given_up else [])
     assert (seen.documents == [MAP]) is given_up
     assert all(outcome.complete is not given_up for url, outcome in seen.outcomes.items() if url != ROBOTS)
 

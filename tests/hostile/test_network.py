@@ -550,7 +550,7 @@ def test_excessive_retry_after_skips_that_host_only() -> None:
     assert sorted(found.locs) == sorted(BEFORE + BEHIND)
     for path in (FAULT, "/never.xml"):
         (message,) = found.messages(server.url + path)
-        refused = f"F04 {server.url}{path}: {server.url} is skipped: 429 Too Many Requests, Retry-After "
+        refused = f"F18 {server.url}{path}: {server.url} is skipped: 429 Too Many Requests, Retry-After "
         assert refused in message
         assert "raise max_wait_seconds (--max-wait) to wait for it" in message
         assert not found.outcome(server.url + path).complete

@@ -1,0 +1,87 @@
+"""What robots.txt permits to crawlers, of the pages of a Snapshot that was read with it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import attrs
+import pandas as pd
+
+from ..frontier.robots_agents import AgentRules, agent_names
+from ..frontier.robots_rules import ALLOW_ALL, parse_rules
+from ..model.errors import UsageError
+from ..parser.normalise.urls import origin
+from .measure import in_site_order, page_frame
+from .sections import section_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from ..frontier.robots_agents import GroupRules
+    from ..frontier.robots_rules import Rules
+    from .tables import SnapshotTables
+
+_BUDGET = 2_000_000_000  # as Rules.effort() counts: some 10 seconds
+_STATES = ("allowed", "disallowed", "unknown")
+
+
+def robots_for(
+    snapshot: SnapshotTables, texts: Mapping[str, str] | None, agents: str | Iterable[str], depth: int
+) -> pd.DataFrame:
+    """`texts` are those of robots.txt by origin."""
+    if texts is None:
+        message = f"robots_for() needs robots.txt, which {snapshot.name} lacks"
+        raise UsageError(message, remedy="read the site itself, by snapshot(): to_parquet() keeps its robots.txt")
+    known = texts
+
+    def rules_of(url: str) -> Rules | None:
+        text = known.get(origin(url))
+        return None if text is None else parse_rules(text, "") if text else ALLOW_ALL
+
+    names = agent_names(agents)
+    rules = AgentRules(rules_of, names)
+    pages = page_frame(snapshot, "loc")
+    pages["section"] = section_of(snapshot, depth, by_language=False)
+    locs = pages["loc"].astype(str)
+    frames = []
+    states = pd.DataFrame({name: "unknown" for name in names}, index=pages.index)
+    judge = _Judge()
+    for start, index in locs.groupby(locs.map(_origin)).groups.items():
+        for group in rules.groups(str(start)) or ():
+            judged = locs[index].map(partial(judge.state, group))
+            for name in group.agents:
+                states.loc[index, name] = judged
+    for name in names:
+        counts = pd.get_dummies(states[name]).reindex(columns=[*_STATES], fill_value=0).astype("int64")
+        by = pages[["site", "section"]].assign(agent=name, pages=1, **{each: counts[each] for each in _STATES})
+        frames.append(by.groupby(["site", "agent", "section"], sort=False).sum().reset_index())
+    columns = ["site", "agent", "section", "pages", *_STATES]
+    frame = pd.concat(frames)[columns] if len(pages) else pd.DataFrame(columns=columns)
+    order = {name: number for number, name in enumerate(names)}
+    frame = frame.sort_values(["pages", "section"], ascending=[False, True])
+    return in_site_order(frame.sort_values("agent", key=lambda agent: agent.map(order), kind="stable"), snapshot)
+
+
+def _origin(loc: str) -> str:
+    try:
+        return origin(loc)
+    except ValueError:  # of a dump of another program
+        return ""
+
+
+@attrs.define
+class _Judge:
+    """Pages beyond a budget of work are unknown."""
+
+    left: int = _BUDGET
+
+    def state(self, group: GroupRules, loc: str) -> str:
+        if group.whole_site is not None:
+            return "disallowed"
+        if not group.may_disallow(loc):
+            return "allowed"
+        self.left -= group.effort(loc)
+        if self.left < 0:
+            return "unknown"
+        return "disallowed" if group.disallows(loc) else "allowed"

@@ -1,0 +1,365 @@
+"""Checks by robots.txt: what it disallows to crawlers (U12, F02, F20), and the sitemaps that it names (F09, F21).
+
+Matching is slow where a robots.txt has many rules: U12 has a budget of work, and samples the rest.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from ..frontier.documents import listing_place
+from ..frontier.responses import NO_ROBOTS
+from ..frontier.robots_agents import group_rules, joined, refusal_text
+from ..model.problems import count_of, report
+from ..parser.content.sniff import SITEMAP_FORMATS, Format
+from ..parser.normalise.urls import host, is_robots_txt, origin
+from .findings import Check, location_of
+from .urls import development_host
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from ..frontier.plan import Seed
+    from ..frontier.robots_agents import AgentRules, GroupRules, RobotsRule
+    from ..model.problems import Problem, Severity
+    from ..model.records import Outcome, SitemapRef
+    from ..model.url_batch import UrlBatch
+    from .documents import AuditContext, CheckFactories
+    from .findings import Findings, Location
+
+# In what Rules.effort() counts: some seconds, while URLs are received; each of the two samples has a quarter more.
+BUDGET = 2_500_000_000
+# URLs that exceed it, or without rules, are sampled: this many, or up to twice as many, are checked at the end.
+_SAMPLE_URLS = 2_000
+_MOST_ORIGINS = 10_000
+_MOST_KINDS = 100  # rules that are counted by themselves
+
+
+@attrs.define
+class _DeferredUrls:
+    """URLs left for the end: their number, and every nth of them with its origin."""
+
+    urls: int = 0
+    sample: list[tuple[str, Location]] = attrs.field(factory=list)
+    _step: int = 1
+
+    def add(self, origin: str, batch: UrlBatch, places: Sequence[int]) -> None:
+        """Halves the sample when it becomes too large."""
+        first = -self.urls % self._step
+        self.urls += len(places)
+        self.sample += [(origin, location_of(batch, index)) for index in places[first :: self._step]]
+        while len(self.sample) >= 2 * _SAMPLE_URLS:
+            self.sample = self.sample[::2]
+            self._step *= 2
+
+
+class DisallowedUrls(Check):
+    """URLs that robots.txt disallows to a crawler (U12), and hosts of which it disallows all (F20).
+
+    With `is_mapped` the robots.txt is that of a staging host, which may forbid all: F20 is a notice.
+    """
+
+    codes = ("U12", "F20")
+
+    def __init__(
+        self, robots: AgentRules, seeds: Sequence[Seed] = (), *, budget: int = BUDGET, is_mapped: bool = False
+    ) -> None:
+        self.notes: list[str] = []
+        self._is_mapped = is_mapped
+        self._robots = robots
+        self._seeds = seeds
+        self._budget = self._left = budget
+        self._urls: Counter[str] = Counter()  # by origin
+        self._over_budget, self._unknown = _DeferredUrls(), _DeferredUrls()
+        self._kinds: set[str] = set()
+
+    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
+        for start, places in batch.origins:
+            self._urls[start if len(self._urls) < _MOST_ORIGINS or start in self._urls else ""] += len(places)
+            groups = self._groups(start, findings)
+            if groups is None:
+                self._unknown.add(start, batch, places)
+                continue
+            has_whole = any(group.whole_site for group in groups)
+            suspects = places if has_whole else self._robots.suspects(start, batch, places)
+            for number, index in enumerate(suspects):
+                loc = batch.locs[index]
+                likely = [group for group in groups if group.may_disallow(loc)]
+                self._left -= _effort(likely, loc)
+                if self._left < 0:
+                    self._left = 0
+                    self._over_budget.add(start, batch, suspects[number:])
+                    break
+                self._check(likely, location_of(batch, index), findings)
+
+    def _groups(self, start: str, findings: Findings) -> list[GroupRules] | None:
+        """The groups by which single URLs are judged: F20 stands for all that the others forbid."""
+        groups = self._robots.groups(start)
+        if groups is None or not findings.includes(["F20"]):
+            return groups
+        return [group for group in groups if group.whole_site is None]
+
+    def _check(self, groups: Sequence[GroupRules], at: Location, findings: Findings) -> None:
+        loc = at["raw"]
+        forbidding = [group for group in groups if group.disallows(loc)]
+        if forbidding:
+            rules = refusal_text(forbidding, loc)
+            if len(self._kinds) < _MOST_KINDS:
+                self._kinds.add(rules)
+            kind = rules if rules in self._kinds else "other rules"
+            findings.add(report("U12", f"{loc} is disallowed by {rules}", kind=kind, **at))
+
+    def on_end(self, findings: Findings) -> None:
+        """Checks the samples; a note states how many URLs were not checked."""
+        unknown = self._check_sample(self._unknown, findings)
+        checked_late = self._check_sample(self._over_budget, findings)
+        over = self._over_budget.urls - checked_late
+        is_unread = any(self._groups(start, findings) is None for start, _ in self._unknown.sample)
+        left = self._unknown.urls - unknown
+        reasons = ["the robots.txt of the others was not looked at"] * is_unread
+        reasons += ["its rules are too many to compare more"] * bool(over or (left and not is_unread))
+        if reasons:
+            urls = self._urls.total()
+            self.notes.append(f"U12 checked {urls - left - over:,} of {urls:,} URLs; {', and '.join(reasons)}")
+        self._report_sites(findings)
+
+    def _check_sample(self, deferred: _DeferredUrls, findings: Findings) -> int:
+        """Checks a sample; returns the number of URLs checked."""
+        left, tried = self._budget // 4, 0
+        for start, at in deferred.sample:
+            groups = self._groups(start, findings)
+            if groups is None:
+                continue
+            groups = [group for group in groups if group.may_disallow(at["raw"])]
+            left -= _effort(groups, at["raw"])
+            if left < 0:
+                break
+            tried += 1
+            self._check(groups, at, findings)
+        return tried
+
+    def _report_sites(self, findings: Findings) -> None:
+        reported: set[str] = set()
+        for start in [*sorted({*self._urls} - {""}), *sorted(self._starts())]:
+            rules = self._robots.rules_of(f"{start}/")
+            if rules is None or (rules.text in reported and not self._urls[start]):
+                continue  # a host without pages whose robots.txt was redirected to another one's
+            reported.add(rules.text)
+            for group in self._robots.groups(start) or ():
+                if group.whole_site is not None:
+                    findings.add(self._of_site(start, group, group.whole_site))
+
+    def _of_site(self, start: str, group: GroupRules, rule: RobotsRule) -> Problem:
+        pages = self._urls[start]
+        agents = "all crawlers" if group.is_for_all else joined(group.agents)
+        message = f'robots.txt:{rule.line} "{rule.text}" disallows the whole site for {agents}'
+        message += f": sitemaps list {count_of(pages, 'page')} of it" if pages else ""
+        place: dict[str, Any] = {"sitemap": f"{origin(f'{start}/')}/robots.txt", "line": rule.line, "raw": rule.text}
+        severity: Severity | None = "info" if self._is_mapped else None
+        return report("F20", message, field=rule.text.partition(":")[0].strip(), severity=severity, **place)
+
+    def _starts(self) -> set[str]:
+        """The origin of each site: a bare host may have two, of which one has pages."""
+        known = [[each for each in seed.origins if self._robots.groups(each) is not None] for seed in self._seeds]
+        return {origins[0] for origins in known if origins and not any(map(self._urls.get, origins))}
+
+
+def _effort(groups: Sequence[GroupRules], loc: str) -> int:
+    return sum(group.effort(loc) for group in groups)
+
+
+class DisallowedSitemaps(Check):
+    """Sitemaps that robots.txt disallows to a crawler, or to this reader, which has not read them then (F02).
+
+    The F02 of a crawl says only the second: hold() takes it, and report_held() gives what it means for the crawlers.
+    """
+
+    codes = ("F02",)
+
+    def __init__(self, robots: AgentRules) -> None:
+        self._robots = robots
+        self._held: list[Problem] = []
+
+    def hold(self, problem: Problem) -> bool:
+        is_held = problem.code == "F02" and problem.severity == "error"
+        self._held += [problem] * is_held
+        return is_held
+
+    def on_outcome(self, outcome: Outcome, findings: Findings) -> None:
+        urls = {url for url in (outcome.url, outcome.final_url) if url is not None}
+        if outcome.format in SITEMAP_FORMATS and "F02" not in outcome.problems:
+            for url in sorted(urls):
+                forbidding = self._forbidding(url, findings)
+                if forbidding:
+                    message = f"{url} is disallowed by {refusal_text(forbidding, url)}"
+                    findings.report("F02", message, sitemap=outcome.url)
+                    return
+
+    def _forbidding(self, url: str, findings: Findings) -> list[GroupRules]:
+        """The groups that forbid a sitemap, but for those that forbid the whole host, where F20 says so."""
+        forbidding = self._robots.refusals(url) or []
+        return [each for each in forbidding if not (each.whole_site and findings.includes(["F20"]))]
+
+    def report_held(self, findings: Findings, listing: Callable[[str], SitemapRef | None]) -> None:
+        """Reports those that hold() took; `listing` returns where a sitemap is listed."""
+        for problem in self._held:
+            findings.add(self._for_crawlers(problem, findings, listing(problem.sitemap or "")))
+
+    def _for_crawlers(self, problem: Problem, findings: Findings, listed: SitemapRef | None) -> Problem:
+        url = problem.sitemap or ""
+        rules = self._robots.rules_of(url)
+        if rules is None or rules.allows(url):  # it was redirected to another host, or robots.txt was not read
+            return problem
+        (own,) = group_rules(rules, origin(url), [rules.agent])
+        place = listing_place(listed)
+        where = f" (listed in {place})" if place else ""
+        message = f"not read{where}: {own.rule(url) or 'robots.txt'} forbids it to {rules.agent}"
+        groups = self._robots.groups(origin(url)) or []
+        forbidding = self._robots.refusals(url) or []
+        permitted = [name for group in groups if group not in forbidding for name in group.agents]
+        parts = [f"{joined(permitted)} may fetch it"] if permitted else []
+        parts += [f"and {refusal_text(forbidding, url)}"] if forbidding else []
+        parts += [f"{NO_ROBOTS} reads it"]
+        severity = problem.severity if self._forbidding(url, findings) else "info"
+        return attrs.evolve(problem, message="; ".join([message, *parts]), severity=severity)
+
+
+class MissingSitemapLine(Check):
+    """Sites of which a sitemap is at a well-known path, but named by no robots.txt, as there is none (F09)."""
+
+    codes = ("F09",)
+
+    def __init__(self, seeds: Sequence[Seed], knows: Callable[[str], bool]) -> None:
+        self._knows = knows
+        self._sites = {each for seed in seeds if seed.document is None for each in seed.origins}
+        self._missing: dict[str, int] = {}
+        self._found: dict[str, str] = {}
+
+    def on_outcome(self, outcome: Outcome, findings: Findings) -> None:
+        url = outcome.url or ""
+        start = url and origin(url)
+        if outcome.why != "well-known" or start not in self._sites:
+            return
+        if outcome.format == Format.ROBOTS:
+            if outcome.status in (404, 410) and self._knows(url):
+                self._missing[start] = outcome.status
+        elif outcome.format in SITEMAP_FORMATS:
+            self._found.setdefault(start, url.removeprefix(start))
+
+    def on_end(self, findings: Findings) -> None:
+        for start, status in sorted(self._missing.items()):
+            if path := self._found.get(start):
+                message = f"robots.txt is missing ({status}): nothing tells search engines of {path}"
+                findings.report("F09", message, sitemap=f"{start}/robots.txt")
+
+
+@attrs.define
+class _ForeignSitemap:
+    """A Sitemap line of a robots.txt, and what became of the sitemap: None if it was not requested."""
+
+    ref: SitemapRef
+    outcome: Outcome | None = None
+
+
+class ForeignSitemaps(Check):
+    """Sitemaps of another host that the robots.txt of the site names (F21)."""
+
+    codes = ("F21",)
+
+    def __init__(self, seeds: Sequence[Seed], knows: Callable[[str], bool]) -> None:
+        self._knows = knows
+        self._hosts = {_bare(each) for seed in seeds for each in seed.origins}
+        self._foreign: dict[str, _ForeignSitemap] = {}
+        self._parents: dict[str, Sequence[str]] = {}
+        self._listing: set[str] = set()  # sitemaps that list URLs of the site
+
+    def on_ref(self, ref: SitemapRef, findings: Findings) -> None:
+        is_of_site = ref.sitemap is not None and is_robots_txt(ref.sitemap) and _bare(ref.sitemap) in self._hosts
+        if is_of_site and _bare(ref.loc) not in self._hosts:
+            self._foreign.setdefault(ref.loc, _ForeignSitemap(ref))
+
+    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
+        sitemap = batch.sitemap or ""
+        if sitemap not in self._listing and any(_bare(start) in self._hosts for start, _ in batch.origins):
+            self._listing.add(sitemap)
+
+    def on_outcome(self, outcome: Outcome, findings: Findings) -> None:
+        url = outcome.url or ""
+        self._parents[url] = outcome.parents
+        if url in self._foreign:
+            self._foreign[url].outcome = outcome
+
+    def on_end(self, findings: Findings) -> None:
+        due = [*self._listing]
+        while due:
+            parents = {*(self._parents.get(due.pop()) or ())} - self._listing
+            self._listing |= parents
+            due += parents
+        for loc, found in sorted(self._foreign.items()):
+            ref = found.ref
+            severity, what = self._judged(loc, found.outcome)
+            message = f"the Sitemap line names {loc}, of another host: {what}"
+            place: dict[str, Any] = {"sitemap": ref.sitemap, "line": ref.line, "field": "Sitemap", "raw": loc}
+            findings.add(report("F21", message, severity=severity, **place))
+
+    def _judged(self, loc: str, outcome: Outcome | None) -> tuple[Severity, str]:
+        name = host(loc)
+        if what := development_host(name):
+            return "error", f"{name} is {what}"
+        if outcome is None or not self._knows(loc):
+            return "info", "it was not looked at"
+        if loc in self._listing:
+            return "info", "it lists pages of this site"
+        if not (outcome.complete or outcome.entries):
+            return "error", "it cannot be read"
+        return "warning", "it lists no page of this site"
+
+
+class UrlsElsewhere:
+    """Files of one site say nothing of other hosts: what a crawl of them reports of those is judged() anew.
+
+    A sitemap that is not among the files is a notice (F04), and whether the robots.txt of another host permits to list
+    its URLs is left open (U04): notes() has their number.
+    """
+
+    def __init__(self, knows: Callable[[str], bool]) -> None:
+        self._knows = knows
+        self._urls: Counter[str] = Counter()  # by host
+
+    def judged(self, problem: Problem) -> Problem | None:
+        """The problem, another in its place, or None."""
+        url = problem.url or problem.sitemap
+        if url is None or self._knows(url):
+            return problem
+        if problem.code == "F04":
+            return attrs.evolve(problem, severity="info")
+        if problem.code != "U04":
+            return problem
+        self._urls[host(url) if len(self._urls) < _MOST_ORIGINS else ""] += 1
+        return None
+
+    def notes(self) -> Iterator[str]:
+        if self._urls:
+            urls, names = count_of(self._urls.total(), "URL"), sorted(self._urls)
+            hosts = f"{count_of(len(names), 'other host')} ({', '.join(names[:3])}{' …' * (len(names) > 3)})"
+            yield f"U04 not checked for {urls} of {hosts}: their robots.txt is not among these files"
+
+
+def _bare(url: str) -> str:
+    """The host without www., which is not taken for another."""
+    return host(url if url.count("/") > 2 else f"{url}/").removeprefix("www.")
+
+
+def _disallowed_urls(context: AuditContext, robots: AgentRules) -> DisallowedUrls:
+    return DisallowedUrls(robots, context.seeds, is_mapped=context.is_mapped)
+
+
+CHECKS: CheckFactories = (
+    lambda context: None if context.robots is None else _disallowed_urls(context, context.robots),
+    lambda context: None if context.robots is None else DisallowedSitemaps(context.robots),
+    lambda context: None if context.robots is None else MissingSitemapLine(context.seeds, context.knows),
+    lambda context: None if context.robots is None else ForeignSitemaps(context.seeds, context.knows),
+)
