@@ -12,7 +12,7 @@ import attrs
 
 from ..frontier.documents import listing_place
 from ..frontier.responses import NO_ROBOTS
-from ..frontier.robots_agents import group_rules, joined, refusal_text
+from ..frontier.robots_agents import group_rules, joined, refusal_text, rules_text
 from ..model.problems import count_of, report
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
 from ..parser.normalise.urls import host, is_robots_txt, origin
@@ -35,7 +35,7 @@ BUDGET = 2_500_000_000
 # URLs that exceed it, or without rules, are sampled: this many, or up to twice as many, are checked at the end.
 _SAMPLE_URLS = 2_000
 _MOST_ORIGINS = 10_000
-_MOST_KINDS = 100  # rules that are counted by themselves
+_MOST_KINDS = 100  # rules of a robots.txt, the first ones, that are counted by themselves
 
 
 @attrs.define
@@ -74,7 +74,6 @@ class DisallowedUrls(Check):
         self._budget = self._left = budget
         self._urls: Counter[str] = Counter()  # by origin
         self._over_budget, self._unknown = _DeferredUrls(), _DeferredUrls()
-        self._kinds: set[str] = set()
 
     def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
         for start, places in batch.origins:
@@ -104,12 +103,11 @@ class DisallowedUrls(Check):
 
     def _check(self, groups: Sequence[GroupRules], at: Location, findings: Findings) -> None:
         loc = at["raw"]
-        forbidding = [group for group in groups if group.disallows(loc)]
-        if forbidding:
-            rules = refusal_text(forbidding, loc)
-            if len(self._kinds) < _MOST_KINDS:
-                self._kinds.add(rules)
-            kind = rules if rules in self._kinds else "other rules"
+        deciding = [(group, group.rule(loc)) for group in groups if group.disallows(loc)]
+        if deciding:
+            rules = rules_text(deciding)
+            is_counted = all(rule and rule.number <= _MOST_KINDS for _, rule in deciding)
+            kind = rules if is_counted else "other rules"
             findings.add(report("U12", f"{loc} is disallowed by {rules}", kind=kind, **at))
 
     def on_end(self, findings: Findings) -> None:
@@ -205,7 +203,7 @@ class DisallowedSitemaps(Check):
 
     def report_held(self, findings: Findings, listing: Callable[[str], SitemapRef | None]) -> None:
         """Reports those that hold() took; `listing` returns where a sitemap is listed."""
-        for problem in self._held:
+        for problem in sorted(self._held, key=lambda problem: problem.sitemap or ""):
             findings.add(self._for_crawlers(problem, findings, listing(problem.sitemap or "")))
 
     def _for_crawlers(self, problem: Problem, findings: Findings, listed: SitemapRef | None) -> Problem:

@@ -69,10 +69,11 @@ def joined(names: Sequence[str]) -> str:
 
 @attrs.frozen
 class RobotsRule:
-    """A rule as it is written; `line` counts from 1."""
+    """A rule as it is written; `line` counts from 1, and `number` the rules of the file."""
 
     line: int
     text: str
+    number: int
 
     def __str__(self) -> str:
         return f'robots.txt:{self.line} "{self.text}"'
@@ -98,6 +99,7 @@ class _Block:
 
 def _blocks(text: str) -> list[_Block]:
     blocks: list[_Block] = []
+    rules = 0
     for number, line in enumerate(text.split("\n"), 1):
         agent = AGENT_LINE.match(line)
         if agent:
@@ -107,9 +109,10 @@ def _blocks(text: str) -> list[_Block]:
         elif blocks and _ENDS_GROUP.match(line.lstrip()):
             blocks[-1].has_rule = True
             if rule := RULE.match(line):
+                rules += 1
                 written = line.partition("#")[0].strip()
                 value = line[rule.start(2) :].partition("#")[0].strip()
-                blocks[-1].rules.append(_WrittenRule(number, written, rule[1] is not None, value, rule[2]))
+                blocks[-1].rules.append(_WrittenRule(number, written, rules, rule[1] is not None, value, rule[2]))
     return blocks
 
 
@@ -264,4 +267,8 @@ class AgentRules:
 
 def refusal_text(groups: Iterable[GroupRules], url: str) -> str:
     """`robots.txt:5 "Disallow: /private/" (Googlebot and Bingbot)`, for groups that forbid the URL."""
-    return ", ".join(f"{group.rule(url) or 'robots.txt'} ({joined(group.agents)})" for group in groups)
+    return rules_text([(group, group.rule(url)) for group in groups])
+
+
+def rules_text(deciding: Iterable[tuple[GroupRules, RobotsRule | None]]) -> str:
+    return ", ".join(f"{rule or 'robots.txt'} ({joined(group.agents)})" for group, rule in deciding)
