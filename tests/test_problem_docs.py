@@ -255,8 +255,8 @@ def test_columns_for_the_audit_have_known_values() -> None:
     assert {doc.compares for doc in EXPLANATIONS} == {"", "URLs", "shares"}
     assert {doc.found_in for doc in EXPLANATIONS} == {"sitemap", "document"}
     assert {doc.code for doc in EXPLANATIONS if doc.faulty_urls and doc.short_title} == {*PAGE_CODES}
-    needs = {"pages", "a crawl", "a baseline", "two crawls", "headers", "robots.txt", "sitemaps", "the whole site"}
-    needs |= {"the time of the request", "what an index states"}
+    needs = {"pages", "checked pages", "a crawl", "a baseline", "two crawls", "headers", "robots.txt", "sitemaps"}
+    needs |= {"the whole site", "the time of the request", "what an index states"}
     assert {each for doc in EXPLANATIONS for each in doc.needs} == needs
 
 
@@ -295,7 +295,7 @@ def test_a_code_is_found_in_any_case(code: str) -> None:
     ("f6", "did you mean F06"),
     ("s6", "did you mean S06"),
     ("F016", "did you mean F16"),
-    ("", "C01 to C08, D01"),
+    ("", "C01 to C15, D01"),
     ("é", "F01 to "),
 ])
 def test_unknown_code_is_refused_and_codes_are_named(code: str, kin: str) -> None:

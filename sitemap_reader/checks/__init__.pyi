@@ -15,7 +15,6 @@ from .config_file import read_config_file as read_config_file
 from .crawl_file import CrawledPage as CrawledPage
 from .crawl_file import CrawlFile as CrawlFile
 from .crawl_file import resolved_canonical as resolved_canonical
-from .crawled import PAGE_CODES as PAGE_CODES
 from .crawled import CrawlCheck as CrawlCheck
 from .crawled import UnchangedContentCheck as UnchangedContentCheck
 from .dates import EqualPriorities as EqualPriorities
@@ -50,6 +49,7 @@ from .occurrences import Occurrence as Occurrence
 from .occurrences import OccurrenceBuffer as OccurrenceBuffer
 from .occurrences import most_severe as most_severe
 from .options import AuditOptions as AuditOptions
+from .page_faults import PAGE_CODES as PAGE_CODES
 from .page_signals import PageSignals as PageSignals
 from .page_signals import is_like as is_like
 from .page_signals import names_an_error as names_an_error

@@ -39,7 +39,7 @@ from ..statistics.facts import Fact, facts, share
 from ..statistics.sections import SectionCounts
 from . import dates, documents, extensions, robots, urls
 from .baseline import BaselineCheck, open_baseline
-from .crawled import PAGE_CODES, CrawlCheck, UnchangedContentCheck
+from .crawled import CrawlCheck, UnchangedContentCheck
 from .dates import SitemapLastmods
 from .documents import AuditContext, DuplicateUrls
 from .findings import NO_SITEMAP, Check, Findings
@@ -97,6 +97,7 @@ class ComparisonSources:
         given = self.given
         sources = {
             "pages": given["crawl"] if given["check_urls"] is None else given["check_urls"],
+            "checked pages": given["check_urls"],
             "a crawl": given["crawl"],
             "a baseline": self._baseline_source,
             "two crawls": given["baseline_crawl"],
@@ -145,6 +146,7 @@ class ComparisonSources:
 # What codes need -> how it is given.
 _SOURCES = {
     "pages": Message.of("responses of the pages ({check_urls=N} or {crawl=FILE})"),
+    "checked pages": Message.of("responses of the pages ({check_urls=N})"),
     "a crawl": Message.of("a crawl of the site ({crawl=FILE})"),
     "a baseline": Message.of("an earlier dump or a state ({baseline=DUMP}, {state=FILE})"),
     "two crawls": Message.of("an earlier crawl and dump ({baseline_crawl=FILE}, {baseline=DUMP}, {crawl=FILE})"),
@@ -448,6 +450,8 @@ def _audit_site(target: Target, request: AuditRequest, options: AuditOptions) ->
         reading["limits"] = attrs.evolve(reading.get("limits") or Limits(), max_proof_hosts=sys.maxsize)
     unchecked: dict[str, str] = {}
     with batches(target, on_wait=check, **reading, **chosen.keywords) as stream:
+        for crawl in (each for each in extra_checks if isinstance(each, CrawlCheck)):
+            crawl.rules_of = stream.rules
         runner = AuditRunner(
             target.name,
             findings,
@@ -481,7 +485,8 @@ def _audit_site(target: Target, request: AuditRequest, options: AuditOptions) ->
             notes += [] if findings.includes(_unread_codes()) else [str(exc)]  # else the findings have the reason
         except _Stopped:
             runner.abort()
-            unchecked = {} if url_checks is None else dict.fromkeys(PAGE_CODES, "stopped before pages were requested")
+            unrequested = "stopped before pages were requested"
+            unchecked = {} if url_checks is None else dict.fromkeys(url_checks.codes, unrequested)
             rules = compared_with.rules(findings, unchecked)
             result = runner.report(complete=False, notes=[*notes, _STOPPED], rules=rules)
             return request.compare_known(runner, result, extra_checks)
@@ -490,7 +495,7 @@ def _audit_site(target: Target, request: AuditRequest, options: AuditOptions) ->
         findings.report("S18", f"{url} is a sitemap that neither robots.txt nor an index names", sitemap=url)
     checked = None
     if url_checks is not None:
-        url_checks.is_local = target.replay is not None
+        url_checks.folder = target.local
         notes += _check_pages(url_checks, target, stream.rules, check, options)
         checked = url_checks.summary()
     complete = None if unchecked else stream.complete

@@ -1,4 +1,6 @@
-"""Reads the export of a crawler: a CSV table or JSON lines, plain or gzipped, whose columns have any usual names.
+"""Reads the export of a crawler: a CSV table, JSON lines or a workbook, whose columns have any usual names.
+
+Text may be gzipped. The columns of Screaming Frog are known in its languages, too.
 
 Anything but a crawl file is a UsageError with file, line and advice.
 """
@@ -10,23 +12,27 @@ import io
 import os
 import re
 import stat
+import unicodedata
+import warnings
 import zlib
-from contextlib import closing
-from itertools import chain, islice, zip_longest
+from contextlib import closing, contextmanager
+from itertools import chain, count, islice, repeat, zip_longest
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, TypedDict, TypeVar, cast
 
 import attrs
 import orjson
 
-from ..model.errors import UsageError
-from ..parser.normalise.urls import clean_url, comparable, is_clean, is_web_url
+from ..model.errors import UsageError, install_hint
+from ..parser.normalise.urls import clean_url, comparable, is_clean, is_web_url, origin
 from ..serialize.byte_streams import MAGIC, damage, decompressed
 from ..serialize.dumps import MAX_LINE_BYTES, SHOWN_CHARS, SQLITE
-from .page_signals import forbids_indexing, header_forbids_indexing
+from .page_signals import Refresh, forbids_indexing, header_forbids_indexing, read_refresh
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    Record = tuple[int, "Columns", Sequence[Any]]  # line, columns and values
 
 
 # --- columns ---
@@ -41,27 +47,81 @@ COLUMN_NAMES: dict[str, tuple[str, ...]] = {
     ),
     "canonical": (
         "canonical", "canonicallinkelement1", "canonicallinkelement", "canonicalurl", "canonicallink", "canonicaltag",
-        "relcanonical", "canonicallinkelement2", "httpcanonical1", "httpcanonical", "canonicalheader",
+        "relcanonical", "canonicallinkelement2", "httpcanonical1", "httpcanonical2", "httpcanonical", "canonicalheader",
+        "canonicals",
     ),
     "noindex": ("noindex", "isnoindex", "hasnoindex", "metanoindex", "headernoindex"),
     "robots": (
         "metarobots1", "metarobots2", "metarobots", "metarobotstag", "robots", "robotsmeta", "robotsdirective",
-        "robotsdirectives", "directives",
+        "robotsdirectives", "directives", "metadirectives",
     ),
     "robots_header": (
         "xrobotstag1", "xrobotstag2", "xrobotstag", "xrobots", "robotsheader", "respheadersxrobotstag",
-        "responseheadersxrobotstag",
+        "responseheadersxrobotstag", "headerdirectives",
     ),
     "indexable": ("indexability", "indexable", "isindexable", "isindexablepage", "indexablestatus"),
     "reason": ("indexabilitystatus", "nonindexablereason", "indexabilityreason"),
     "content_type": (
         "contenttype", "mimetype", "content", "respheaderscontenttype", "responseheaderscontenttype",
     ),
+    "status_text": ("status", "statustext", "httpstatustext"),
+    "redirect_url": ("redirecturl", "redirecturi", "redirectsto", "redirecttarget", "redirecturl1"),
+    "final_url": ("finalurl",),
+    "final_status": ("finalstatus",),
+    "refresh": ("metarefresh1", "metarefresh"),
+    "canonical_fault": ("canonicalfault",),
+    "empty": ("empty",),
+    "inlinks": (
+        "inlinks", "uniqueinlinks", "internalinlinks", "noofallinlinks", "noofinlinks", "noofinternalinlinks",
+        "incominginternallinks", "internallinksin", "inlinkscount", "numberofinlinks",
+    ),
+    "depth": ("crawldepth", "depth", "pagecrawldepth", "crawllevel", "clickdepth"),
     "redirected_from": ("redirecturls",),
     "redirect_statuses": ("redirectreasons",),
     "soft404": ("soft404", "issoft404"),
     "error": ("fetcherror",),
     "hash": ("hash", "contenthash", "bodyhash", "pagehash", "htmlhash", "md5", "md5hash", "sha1", "sha256", "checksum"),
+}  # fmt: skip
+
+# The same, as Screaming Frog names its columns in German, French, Spanish, Italian, Portuguese and Japanese.
+LOCALISED_NAMES: dict[str, tuple[str, ...]] = {
+    "url": ("Adresse", "Dirección", "Indirizzo", "Endereço", "アドレス"),
+    "status": (
+        "Status-Code", "Code HTTP", "Code de réponse", "Código de respuesta", "Código de estado", "Codice di risposta",
+        "Codice di stato", "Código de resposta", "Código de status", "ステータスコード",
+    ),
+    "status_text": ("Statut", "Respuesta", "Estado", "Risposta", "Stato", "Resposta", "ステータス"),
+    "content_type": (
+        "Inhaltstyp", "Inhalt", "Type de contenu", "Contenu", "Tipo de contenido", "Tipo di contenuto",
+        "Tipo de conteúdo", "コンテンツタイプ",
+    ),
+    "indexable": ("Indexierbarkeit", "Indexabilité", "Indexabilidad", "Indicizzabilità", "Indexabilidade"),
+    "reason": (
+        "Indexierbarkeitsstatus", "Statut d'indexabilité", "État d'indexabilité", "Estado de indexabilidad",
+        "Stato di indicizzabilità", "Status de indexabilidade",
+    ),
+    "canonical": (
+        "Canonical-Linkelement 1", "Canonical-Link-Element 1", "Kanonisches Link-Element 1",
+        "Élément de lien en version canonique 1", "Élément de lien canonique 1", "Lien canonique 1",
+        "Elemento de enlace canónico 1", "Elemento link canonico 1", "Elemento de link canônico 1",
+        "Canonical-Linkelement 2", "Élément de lien en version canonique 2", "Élément de lien canonique 2",
+        "Elemento de enlace canónico 2", "Elemento link canonico 2",
+    ),
+    "redirect_url": (
+        "Weiterleitungs-URL", "Umleitungs-URL", "URL de redirection", "URL de redirección", "URL di reindirizzamento",
+        "URL de redirecionamento",
+    ),
+    "inlinks": (
+        "Eingehende Links", "Liens entrants", "Enlaces entrantes", "Link in entrata",
+        "Anzahl eindeutiger eingehender Links",
+        "Liens entrants uniques", "Nombre de liens entrants uniques", "Inlinks únicos",
+        "Número de enlaces entrantes únicos", "Numero di link in entrata unici",
+    ),
+    "depth": (
+        "Crawl-Tiefe", "Crawltiefe", "Crawl profondeur", "Profondeur de crawl", "Profondeur d'exploration",
+        "Niveau de profondeur", "Nivel de profundidad", "Profundidad de rastreo", "Livello di profondità",
+        "Profondità di scansione", "Nível de profundidade",
+    ),
 }  # fmt: skip
 
 # What joins several values of a column: advertools writes `a@@b`.
@@ -70,7 +130,10 @@ _SEPARATOR = "@@"
 _MAX_DEPTH = 3
 
 # Fields with few different values, which many rows share.
-SHARED_FIELDS = ("status", "noindex", "robots", "robots_header", "reason", "content_type", "indexable", "soft404")
+SHARED_FIELDS = (
+    "status", "status_text", "noindex", "robots", "robots_header", "reason", "content_type", "indexable", "soft404",
+    "error", "empty", "canonical_fault",
+)  # fmt: skip
 
 
 @attrs.frozen
@@ -101,13 +164,30 @@ class Columns:
         ]
 
 
+def plain_text(text: str) -> str:
+    """A text in lower case, without accents, blanks and punctuation.
+
+    >>> plain_text("Statut d'indexabilité"), plain_text("Status-Code")
+    ('statutdindexabilite', 'statuscode')
+    """
+    return re.sub(r"[\W_]+", "", unicodedata.normalize("NFKD", text)).casefold()
+
+
+_NAMES = {
+    field: tuple(map(plain_text, (*known, *LOCALISED_NAMES.get(field, ())))) for field, known in COLUMN_NAMES.items()
+}
+
+
 def columns_of(names: Iterable[str]) -> Columns:
     names = tuple(names)
     found: dict[str, int] = {}
     for place, name in enumerate(names):
-        found.setdefault(re.sub(r"[\W_]+", "", name).casefold(), place)
-    places = {field: tuple(found[each] for each in known if each in found) for field, known in COLUMN_NAMES.items()}
+        found.setdefault(plain_text(name), place)
+    places = {
+        field: tuple(dict.fromkeys(found[each] for each in known if each in found)) for field, known in _NAMES.items()
+    }
     places["status"] = places["status"][:1]  # where it is empty, the others are texts or empty, too
+    places["status_text"] = tuple(each for each in places["status_text"] if each not in places["status"])
     fields = frozenset(field for field in places if places[field])
     stated = [place for field in SHARED_FIELDS for place in places[field]]
     return Columns(names, places, fields, itemgetter(*stated) if stated else lambda values: None)
@@ -179,9 +259,10 @@ class Lines:
 
 
 # Magic bytes of other formats -> what to do.
+_ZIP = b"PK\x03\x04"
 _BINARIES = (
-    (b"PK\x03\x04", "that is an Excel workbook, or a ZIP file: save it as CSV, or extract it"),
-    (b"\xd0\xcf\x11\xe0", "that is an Excel workbook: save it as CSV"),
+    (_ZIP, "that is a ZIP file within another: extract it"),
+    (b"\xd0\xcf\x11\xe0", "that is an Excel workbook of the old kind: save it as .xlsx or CSV"),
     (SQLITE, "that is an SQLite database: export the crawl as CSV, or as JSON lines"),
     (b"PAR1", "that is Parquet: convert it to CSV, or to JSON lines"),
     ((*MAGIC.values(), b"BZh", b"\xfd7zXZ"), "it is compressed: decompress it first"),
@@ -224,8 +305,11 @@ CHECK_LINE = '{"type":"url_check",'
 
 def is_check_file(name: str) -> bool:
     """Whether a crawl file has checked URLs, and so only such that a sitemap listed."""
-    with open_crawl_file(name) as stream, closing(Lines(stream, name)) as lines:
-        return next(lines, "").startswith(CHECK_LINE)
+    with open_crawl_file(name) as stream:
+        if _is_zip(stream):
+            return False
+        with closing(Lines(stream, name)) as lines:
+            return next(lines, "").startswith(CHECK_LINE)
 
 
 def shown(text: str) -> str:
@@ -234,7 +318,21 @@ def shown(text: str) -> str:
 
 
 Value = TypeVar("Value")
-_SharedValues = tuple[int | None, bool, bool, bool]  # status, noindex, indexable, soft_404
+
+
+class _SharedValues(TypedDict):
+    """Fields of a CrawledPage that many rows share."""
+
+    status: int | None
+    noindex: bool
+    indexable: bool
+    soft_404: bool
+    error: str | None
+    reason: str | None
+    directives: str | None
+    empty: bool
+    canonical_fault: str | None
+
 
 DELIMITERS = ",;\t"
 # The header is in the first lines: Screaming Frog may write a title above it, Excel a line with the delimiter.
@@ -254,6 +352,17 @@ class CrawledPage:
     indexable: bool = True  # False for other content than HTML, and where the crawler states that it cannot be indexed
     soft_404: bool = False  # an error page with a status of 200
     error: str | None = None  # why there was no response, where that is a fault of the page
+    reason: str | None = None  # a key of REASONS, as the crawler states it
+    directives: str | None = None  # what forbids indexing, and where it is
+    redirect_url: str | None = None  # the first target; "" where there is none, None where that is not known
+    final_url: str | None = None
+    final_status: int | None = None
+    refresh: Refresh | None = None  # to another URL, which is absolute
+    canonicals: tuple[str, ...] = ()  # all of them, if they differ
+    canonical_fault: str | None = None  # a Kind of C11
+    empty: bool = False
+    is_orphan: bool | None = None  # no link of the site leads to it; None: unknown, or the start page
+    title: str | None = None
 
 
 @attrs.define
@@ -268,25 +377,13 @@ class CrawlFile:
     def __iter__(self) -> Iterator[CrawledPage]:
         self.fields, self.unusable, self.first_unusable = set(), 0, None
         last, rows = None, 0
-        with open_crawl_file(self.name) as stream, closing(Lines(stream, self.name)) as lines:
-            for number, columns, values in _records(lines, self.name):
+        with _opened_records(self.name) as records:
+            for number, columns, values in records:
                 text = columns.text("url", values)
                 url = text if is_clean(text) else clean_url(text).url
                 if url is not None:
                     rows += 1
-                    canonical = columns.text("canonical", values)
-                    status, noindex, indexable, soft_404 = self._shared_values(number, columns, values)
-                    yield CrawledPage(
-                        number,
-                        url,
-                        status,
-                        resolved_canonical(canonical.partition(_SEPARATOR)[0], url) if canonical else None,
-                        noindex,
-                        columns.text("hash", values).strip() or None,
-                        indexable,
-                        soft_404,
-                        columns.text("error", values) or None,
-                    )
+                    yield self._page(number, url, columns, values)
                     yield from _redirects(number, columns, values)
                 elif any(values):
                     last = number, text
@@ -302,11 +399,25 @@ class CrawlFile:
                 "give absolute URLs, with https://"
             )
 
+    def _page(self, number: int, url: str, columns: Columns, values: Sequence[Any]) -> CrawledPage:
+        shared = self._shared_values(number, columns, values)
+        stated = columns.text("canonical", values)
+        canonicals = _canonicals(columns, values, url) if stated else ()
+        page = CrawledPage(
+            number,
+            url,
+            canonical=canonicals[0] if canonicals else None,
+            hash=columns.text("hash", values).strip() or None,
+            **shared,
+        )
+        others = _OF_ROWS.intersection(columns.fields)
+        return attrs.evolve(page, **_further(columns, values, url, canonicals)) if others or canonicals[1:] else page
+
     def _shared_values(self, number: int, columns: Columns, values: Sequence[Any]) -> _SharedValues:
-        """Status, noindex and indexable, cached by their raw values: few different ones occur."""
+        """Status, noindex and others, cached by their raw values: few different ones occur."""
         try:
             key = columns.shared(values)
-            stated = columns.cache.get(key)
+            stated: _SharedValues | None = columns.cache.get(key)
         except (IndexError, TypeError):  # a row that ends early, or has lists
             return self._read_all(number, columns, values)
         if stated is None:
@@ -318,12 +429,26 @@ class CrawlFile:
     def _read_all(self, number: int, columns: Columns, values: Sequence[Any]) -> _SharedValues:
         status = next(self._read("status", _status, number, columns, values), None)
         noindex = any([*self._read("noindex", _truth, number, columns, values)])
-        noindex = noindex or any(forbids_indexing(text) for _, text in columns.texts("robots", values))
-        noindex = noindex or any(header_forbids_indexing(text) for _, text in columns.texts("robots_header", values))
-        noindex = noindex or "noindex" in columns.text("reason", values).casefold()
-        soft_404 = any([*self._read("soft404", _truth, number, columns, values)])
+        forbidding = [
+            f"{name}: {text}"
+            for field, forbids in (("robots", forbids_indexing), ("robots_header", header_forbids_indexing))
+            for name, text in columns.texts(field, values)
+            if forbids(text)
+        ]
+        reason = _reason(columns.text("reason", values)) or _reason_of_status(status, columns, values)
         indexable = not columns.text("indexable", values).strip().casefold().startswith(_NOT_INDEXABLE)
-        return status, noindex, indexable and _is_html(columns.text("content_type", values)), soft_404
+        error = columns.text("error", values) or (_no_response(columns, values) if status is None else None)
+        return {
+            "status": status,
+            "noindex": noindex or bool(forbidding) or reason == "noindex",
+            "indexable": indexable and _is_html(columns.text("content_type", values)),
+            "soft_404": any([*self._read("soft404", _truth, number, columns, values)]),
+            "error": error,
+            "reason": reason,
+            "directives": "; ".join(forbidding) or None,
+            "empty": any([*self._read("empty", _truth, number, columns, values)]),
+            "canonical_fault": columns.text("canonical_fault", values) or None,
+        }
 
     def _read(
         self, field: str, read: Callable[[str], Value], number: int, columns: Columns, values: Sequence[Any]
@@ -335,6 +460,98 @@ class CrawlFile:
             except ValueError:
                 place = f"{self.name}:{number}: {shown(text)} in the column {column}"
                 raise UsageError(f"{place} is {_EXPECTED[field]}") from None
+
+
+# Fields that differ from row to row, and that few files have.
+_OF_ROWS = frozenset({"redirect_url", "final_url", "refresh", "inlinks", "depth"})
+
+
+def _further(columns: Columns, values: Sequence[Any], url: str, canonicals: tuple[str, ...]) -> dict[str, Any]:
+    """Further fields of a page."""
+    target = columns.text("redirect_url", values).strip()
+    refresh = read_refresh(columns.text("refresh", values))
+    leads_to = clean_url(refresh.target, url).url if refresh else None
+    final = columns.text("final_status", values)
+    return {
+        "redirect_url": (clean_url(target, url).url or "") if "redirect_url" in columns.fields else None,
+        "final_url": columns.text("final_url", values) or None,
+        "final_status": int(match[1]) if (match := _STATUS.fullmatch(final)) else None,
+        "refresh": Refresh(refresh.seconds, leads_to) if refresh and leads_to and leads_to != url else None,
+        "canonicals": canonicals if len(canonicals) > 1 else (),
+        "is_orphan": _is_orphan(columns, values, url),
+    }
+
+
+def _canonicals(columns: Columns, values: Sequence[Any], url: str) -> tuple[str, ...]:
+    """The different canonical URLs of a page, the preferred one first."""
+    texts = (
+        each
+        for place in columns.places["canonical"]
+        if place < len(values)
+        for value in (values[place] if type(values[place]) is list else [values[place]])
+        for each in _text(value).split(_SEPARATOR)
+        if each
+    )
+    return tuple(dict.fromkeys(each for text in texts if (each := resolved_canonical(text, url)) is not None))
+
+
+def _is_orphan(columns: Columns, values: Sequence[Any], url: str) -> bool | None:
+    """Whether the crawler reached a page by no link: none leads to it, and it has no depth. Not of the start page."""
+    links, depth = columns.text("inlinks", values).strip(), columns.text("depth", values).strip()
+    if _ZERO.fullmatch(depth) or url == f"{origin(url)}/":
+        return None
+    if depth:
+        return False
+    if links:
+        return _ZERO.fullmatch(links) is not None
+    return True if "depth" in columns.fields else None
+
+
+_ZERO = re.compile(r"0+(?:[.,]0*)?")
+
+# What a crawler states as the reason why a page cannot be indexed, in the languages of Screaming Frog. The first that
+# matches counts.
+REASONS: dict[str, re.Pattern[str]] = {
+    "blocked": re.compile("robotstxt"),
+    "noindex": re.compile("noindex"),
+    "redirected": re.compile("redirect|redirig|reindirizz|redirecion|weiterleit|umgeleit|weitergeleit"),
+    "canonicalised": re.compile("canoni|kanonis"),
+    "client error": re.compile(
+        "client(?:seitiger)?(?:error|fehler)|(?:erreur|error|errore|erro)(?:du|de|del|do)?client"
+    ),
+    "server error": re.compile("server(?:seitiger)?(?:error|fehler)|(?:erreur|error|errore|erro)(?:du|de|del|do)?serv"),
+    "no response": re.compile(
+        "noresponse|keineantwort|(?:sans|aucune)reponse|sinrespuesta|nessunarisposta|semresposta"
+    ),
+}
+# The same of a text in place of a status.
+_NO_RESPONSE = re.compile(
+    f"{REASONS['no response'].pattern}|timed?out|dns|lookup|refused|reset|unreachable|unknownhost|nosuchhost"
+    "|(?:connection|connect)(?:error|failed|closed|aborted)|ssl|tls|certificate|readerror|socket|zeituberschreitung"
+    "|verbindung|delai|connexion|tiempo|conexion|connessione|tempoesgotado"
+)
+
+
+def _reason(text: str) -> str | None:
+    plain = plain_text(text)
+    return next((name for name, pattern in REASONS.items() if pattern.search(plain)), None) if plain else None
+
+
+def _reason_of_status(status: int | None, columns: Columns, values: Sequence[Any]) -> str | None:
+    """`blocked`, if a text in place of a status says so: it may also stand in the column of the status."""
+    if status is not None:
+        return None
+    texts = (columns.text(field, values) for field in ("status_text", "status"))
+    return next((reason for reason in map(_reason, texts) if reason == "blocked"), None)
+
+
+def _no_response(columns: Columns, values: Sequence[Any]) -> str | None:
+    """Why nothing responded, as the crawler states it in place of a status."""
+    for field in ("status_text", "status", "reason"):
+        text = columns.text(field, values).strip()
+        if text and _NO_RESPONSE.search(plain_text(text)):
+            return text
+    return None
 
 
 # Limits of the cache: a column with one of these names may hold long texts instead.
@@ -375,10 +592,14 @@ def resolved_canonical(text: str, url: str, base: str | None = None) -> str | No
 
 _STATUS = re.compile(r"([1-9]\d\d)(?:\.0*)?(?:\s.*)?", re.DOTALL)  # `200`, `200.0` (of pandas), `200 OK`
 # How crawlers say that they did not fetch a page, or that nothing answered.
-_UNFETCHED = re.compile(r"|0+(\.0*)?|-1|-|n/?a|none|null|nan|blocked\b.*|not ?crawled|uncrawled|time-?out", re.DOTALL)
+_UNFETCHED = re.compile(
+    r"|0+(\.0*)?|-1|-|n/?a|none|null|nan|blocked\b.*|not ?crawled|uncrawled|time-?out|dns\b.*|no response"
+    r"|connection \w+",
+    re.DOTALL,
+)
 _TRUE = frozenset({"true", "1", "1.0", "yes", "y", "t", "noindex"})
 _FALSE = frozenset({"", "false", "0", "0.0", "no", "n", "f", "index", "none", "null", "nan", "-", "n/a"})
-_NOT_INDEXABLE = ("non", "not", "false", "no", "0")
+_NOT_INDEXABLE = ("non", "not", "false", "no", "nicht", "nao", "não", "0")
 
 
 def _status(text: str) -> int | None:
@@ -407,7 +628,62 @@ def _is_html(content_type: str) -> bool:
 # --- records ---------------------------------------------------------------------------------------------------
 
 
-def _records(lines: Lines, name: str) -> Iterator[tuple[int, Columns, Sequence[Any]]]:
+@contextmanager
+def _opened_records(name: str) -> Iterator[Iterator[Record]]:
+    """The records of a file, which stays open."""
+    with open_crawl_file(name) as stream:
+        if _is_zip(stream):
+            with closing(_workbook(stream, name)) as workbook:
+                yield _workbook_records(workbook, name)
+        else:
+            with closing(Lines(stream, name)) as lines:
+                yield _records(lines, name)
+
+
+def _is_zip(stream: BinaryIO) -> bool:
+    return cast("io.BufferedReader", stream).peek(len(_ZIP)).startswith(_ZIP)
+
+
+def _workbook(stream: BinaryIO, name: str) -> Any:
+    """The workbook of a file; UsageError without openpyxl, and for what is no workbook."""
+    try:
+        from openpyxl import load_workbook  # type: ignore[import-untyped, unused-ignore]
+    except ImportError as exc:
+        how = f"{install_hint('xlsx')} reads it; or save it as CSV"
+        raise UsageError(f"{name}: that is an Excel workbook: {how}; or a ZIP file: extract it") from exc
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # on styles, of which nothing is read
+            return load_workbook(stream, read_only=True, data_only=True)
+    except Exception as exc:  # of zipfile, of XML and of openpyxl itself
+        raise UsageError(f"{name}: that is a ZIP file, and no Excel workbook: extract it") from exc
+
+
+def _workbook_records(workbook: Any, name: str) -> Iterator[Record]:
+    """The rows of the first sheet that has a column of URLs."""
+    headers = []
+    for sheet in workbook.worksheets:
+        try:
+            sheet.reset_dimensions()  # some programs state a smaller size than the sheet has
+            rows = sheet.iter_rows(values_only=True)
+            first = [[*map(_text, row)] for row in islice(rows, HEADER_LINES)]
+            found = [number for number, row in enumerate(first) if "url" in columns_of(row).fields]
+            headers += first[:1]
+            if found:
+                above = found[0]
+                columns = columns_of(first[above])
+                cells = (tuple(map(_text, row)) for row in rows)
+                yield from zip(count(above + 2), repeat(columns), chain(first[above + 1 :], cells), strict=False)
+                return
+        except Exception as exc:  # damage shows where a row is read
+            if isinstance(exc, UsageError):
+                raise
+            raise UsageError(f"{name}: the Excel workbook is damaged ({exc}): save it again, or as CSV") from exc
+    named = _names(each for header in headers for each in header)
+    raise UsageError(f"{name}: no sheet has a column of URLs; the columns are {named}: call one of them url")
+
+
+def _records(lines: Lines, name: str) -> Iterator[Record]:
     """Line, columns and values of each record."""
     first = list(islice(lines, HEADER_LINES))
     start = next((line.lstrip() for line in first if line.strip()), "")
@@ -427,7 +703,7 @@ _OTHER_FORMATS = (
 )
 
 
-def _json_records(lines: Iterable[str], name: str) -> Iterator[tuple[int, Columns, Sequence[Any]]]:
+def _json_records(lines: Iterable[str], name: str) -> Iterator[Record]:
     cache: dict[tuple[str, ...], Columns] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -476,7 +752,7 @@ def _json_object(line: str, name: str, number: int) -> dict[str, Any]:
     raise UsageError(f"{place}: no JSON object: {text}; a crawl file has one on each line")
 
 
-def _table_records(first: list[str], lines: Lines, name: str) -> Iterator[tuple[int, Columns, Sequence[Any]]]:
+def _table_records(first: list[str], lines: Lines, name: str) -> Iterator[Record]:
     above, delimiter, names = _header(first, name)
     columns, is_exhausted = columns_of(names), False
 

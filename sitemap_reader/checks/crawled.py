@@ -1,14 +1,15 @@
-"""Compares the sitemaps with a crawl of the site (C01 to C08) and with an earlier dump and its crawl (X03).
+"""Compares the sitemaps with a crawl of the site (C01 to C13) and with an earlier dump and its crawl (X03).
 
-Reads the crawl file before the sitemaps, and once more if indexable pages are in no sitemap. Keeps some 130 bytes a
-row.
+Reads the crawl file before the sitemaps, and once more if indexable pages are in no sitemap, or pages have the same
+content. Keeps some 130 bytes a row.
 """
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from itertools import compress, count, repeat
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import attrs
 
@@ -19,23 +20,22 @@ from ..parser.normalise.dates import period_end
 from ..parser.normalise.urls import host
 from ..serialize.jsonl import stamp
 from ..state.rows import moment
-from .crawl_file import CrawlFile, is_check_file
+from .crawl_file import CrawledPage, CrawlFile, is_check_file
 from .documents import INCOMPLETE, CountedUrls, WholeSiteCheck
 from .findings import Check, location_of, place_of, url_key, url_keys
+from .page_faults import PAGE_CODES, faults_of, is_page_status
+from .urls import PARAMETER
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
     from datetime import datetime
 
+    from ..frontier.robots_rules import Rules
     from ..model.records import Precision
     from ..model.url_batch import UrlBatch
     from .baseline import Baseline
-    from .crawl_file import CrawledPage
     from .findings import Findings, Location
 
-
-# Faults of a page by itself, which the crawl of others need not show.
-PAGE_CODES = ("C01", "C02", "C03", "C04", "C07", "C08")
 
 # A crawl with a smaller share of the number of listed URLs is hardly one of the whole site.
 _PARTIAL = 0.2
@@ -79,61 +79,100 @@ def _unpacked(packed: int) -> tuple[datetime, Precision]:
     return moment(number), PRECISIONS[index]
 
 
-# Field -> codes that cannot be checked without a column of it.
-_CODES_BY_FIELD: dict[str, tuple[str, ...]] = {"status": ("C01", "C02", "C06"), "canonical": ("C04",)}
-_NOINDEX_FIELDS = frozenset({"noindex", "robots", "robots_header", "reason"})
+# Fields -> codes that cannot be checked without a column of one of them, and whether a note says so.
+_CODES_BY_FIELDS: dict[tuple[str, ...], tuple[tuple[str, ...], bool]] = {
+    ("status", "reason"): (("C01", "C02", "C09"), True),
+    ("status",): (("C06",), True),
+    ("canonical", "reason"): (("C04",), True),
+    ("noindex", "robots", "robots_header", "reason"): (("C03",), True),
+    ("soft404",): (("C07",), False),
+    ("error", "status_text", "reason"): (("C08",), False),
+    ("refresh",): (("C10",), False),
+    ("canonical",): (("C11",), False),
+    ("empty",): (("C12",), False),
+    ("hash",): (("C13",), False),
+}
 
 
 @attrs.frozen
-class _PageFaults:
-    """The faults of a page. Its canonical URL is the first `shared` characters of its loc, then `rest`."""
+class _OddPage:
+    """A page with a fault. Its other URL, a canonical or a target, is the first `shared` characters of its own, and
+    `rest`: so it is short, and the same for many pages.
+    """
 
-    status: int | None = None
-    noindex: bool = False
-    shared: int | None = None
+    state: CrawledPage  # without what differs from page to page
+    field: str = ""  # of the other URL
+    shared: int = 0
     rest: str = ""
-    soft_404: bool = False
-    error: str | None = None  # why it did not respond
+    codes: tuple[str, ...] = ()  # without C05
 
-    @property
-    def codes(self) -> tuple[str, ...]:
-        """The code of each fault; of an error or a redirect only that."""
-        if self.error is not None:
-            return ("C08",)
-        if self.status is not None and self.status >= 400:
-            return ("C01",)
-        if not _is_page_status(self.status):
-            return ("C02",)
-        of_page = {"C03": self.noindex, "C04": self.shared is not None, "C07": self.soft_404}
-        return tuple(code for code, is_fault in of_page.items() if is_fault)
-
-    def message(self, code: str, loc: str, crawl: str) -> str:
-        texts = {
-            "C01": f"answers {self.status}",
-            "C02": f"redirects ({self.status})",
-            "C03": "is noindex",
-            "C04": f"has the canonical {loc[: self.shared]}{self.rest}",
-            "C07": "is a soft 404",
-        }
-        if code == "C08":
-            return f"{loc} does not respond in {crawl}: {self.error}"
-        return f"{loc} {texts[code]} in {crawl}"
+    def page(self, loc: str) -> CrawledPage:
+        changed: dict[str, Any] = {self.field: loc[: self.shared] + self.rest} if self.field else {}
+        return attrs.evolve(self.state, url=loc, **changed)
 
 
-_ABSENT = _PageFaults()
+_ABSENT = object()
+_BLOCKED = _OddPage(CrawledPage(0, "", reason="blocked"))  # the crawler did not request the page
+_CLEARED: dict[str, Any] = {"line": 0, "url": "", "hash": None, "title": None, "indexable": True}
+
+
+class _OddPages:
+    """Makes an _OddPage of each row with a fault; equal parts are shared."""
+
+    def __init__(self) -> None:
+        self._states: dict[CrawledPage, CrawledPage] = {}
+        self._pages: dict[_OddPage, _OddPage] = {}
+        self._codes: dict[tuple[str, ...], tuple[str, ...]] = {}
+
+    def of(self, page: CrawledPage) -> _OddPage | None:
+        """None for a page without a fault."""
+        has_other_canonical = page.canonical is not None and page.canonical != page.url
+        is_plain = not (
+            has_other_canonical or page.noindex or page.reason or page.error or page.soft_404 or page.refresh
+            or page.canonicals or page.canonical_fault or page.empty or page.is_orphan
+        )  # fmt: skip
+        if is_plain and is_page_status(page.status):
+            return None
+        if page.reason == "blocked":
+            return _BLOCKED
+        if not (faults := faults_of(page)) and not page.is_orphan:
+            return None
+        state = attrs.evolve(page, **_CLEARED, is_orphan=bool(page.is_orphan and not faults))
+        field = "" if is_page_status(page.status) else "redirect_url"
+        if not field and has_other_canonical:
+            field = "canonical"
+        other = getattr(page, field) if field else None
+        found = _OddPage(self._shared(state)) if not other else self._relative(state, page.url, field, other)
+        codes = tuple(fault.code for fault in faults)
+        found = attrs.evolve(found, codes=self._codes.setdefault(codes, codes))
+        return self._pages.setdefault(found, found)
+
+    def _shared(self, state: CrawledPage) -> CrawledPage:
+        return self._states.setdefault(state, state)
+
+    def _relative(self, state: CrawledPage, url: str, field: str, other: str) -> _OddPage:
+        pairs = enumerate(zip(url, other, strict=False))
+        shared = next((index for index, (one, two) in pairs if one != two), min(len(url), len(other)))
+        cleared: dict[str, Any] = {field: None}
+        state = self._shared(attrs.evolve(state, **cleared))
+        return _OddPage(state, field, shared, other[shared:])
 
 
 class CrawlCheck(WholeSiteCheck):
-    codes: ClassVar[tuple[str, ...]] = (*PAGE_CODES, "C05", "C06")
+    codes: ClassVar[tuple[str, ...]] = (*PAGE_CODES, "C05", "C06", "C13")
 
     def __init__(self, file: CrawlFile) -> None:
         super().__init__()
+        # The rules of a URL's host, once its robots.txt was read.
+        self.rules_of: Callable[[str], Rules | None] = lambda url: None
         self._file = file
-        self._faults: dict[int, _PageFaults | None] = {}  # None: no fault
+        self._odd: dict[int, _OddPage | None] = {}  # None: no fault
+        self._same = SamePages()
+        self._contents: dict[int, str] = {}  # key of a page -> its hash, which other pages have, too
         self._unlisted: set[int] = set()  # indexable pages that no sitemap has listed so far
         self._hosts: set[str] = set()  # with a listed URL
         self._has_common_url = False  # a listed URL is in the crawl
-        self._listed = 0
+        self._listed = self._blocked = 0
         self._has_uncrawled = False
         self._uncrawled: dict[str, CountedUrls] = {}  # by sitemap; until a common URL is found
         self._is_sample = is_check_file(file.name)  # of the listed URLs: C05 and C06 are not reported from it
@@ -142,64 +181,92 @@ class CrawlCheck(WholeSiteCheck):
     def read(cls, path: str | os.PathLike[str]) -> Self:
         """The check for a crawl file, which is read; UsageError as of CrawlFile."""
         check = cls(file := CrawlFile(os.fspath(path)))
-        same: dict[_PageFaults, _PageFaults] = {}  # shared by pages with the same faults
+        pages, hashes, has_linked = _OddPages(), _Hashes(), False
         for row in file:
             key = url_key(row.url)
-            if key in check._faults:  # a variant of the same URL: the first row counts
+            if key in check._odd:  # a variant of the same URL: the first row counts
                 continue
-            faults = _faults_of(row)
-            check._faults[key] = None if faults is None else same.setdefault(faults, faults)
-            if faults is None and row.status == 200 and row.indexable:
+            has_linked = has_linked or row.is_orphan is False
+            odd = check._odd[key] = pages.of(row)
+            if (odd is None or odd.state.is_orphan) and row.status == 200 and row.indexable:
                 check._unlisted.add(key)
-        missing = {field: codes for field, codes in _CODES_BY_FIELD.items() if field not in file.fields}
-        if _NOINDEX_FIELDS.isdisjoint(file.fields):
-            missing["noindex"] = ("C03",)
-        for field, codes in missing.items():
-            check.unchecked |= dict.fromkeys(codes, f"needs a column of {field}, which {file.name} lacks")
-        if missing:
-            unchecked = ", ".join(sorted(check.unchecked))
-            check.notes.append(f"{file.name} has no column of {', '.join(missing)}: {unchecked} not checked")
-        if file.unusable:
-            rows = f"{count_of(file.unusable, 'row')} without a URL of a page"
-            check.notes.append(f"{file.name}: {rows}, the first in line {file.first_unusable}; skipped")
+                hashes.add(row.hash)
+        if not has_linked:  # the columns of links are not filled in
+            check._odd = {key: None if odd and odd.state.is_orphan else odd for key, odd in check._odd.items()}
+        if hashes.repeated:
+            check._contents = {
+                key: row.hash
+                for row in file
+                if row.hash is not None and row.hash in hashes.repeated and (key := url_key(row.url)) in check._unlisted
+            }
+        check._note_columns()
         return check
 
+    def _note_columns(self) -> None:
+        file, noted = self._file, dict[str, str]()
+        for fields, (codes, is_noted) in _CODES_BY_FIELDS.items():
+            if file.fields.isdisjoint(fields):
+                self.unchecked |= dict.fromkeys(codes, f"needs a column of {fields[0]}, which {file.name} lacks")
+                noted |= dict.fromkeys(codes, fields[0]) if is_noted else {}
+        if noted:
+            lacking = ", ".join(dict.fromkeys(noted.values()))
+            self.notes.append(f"{file.name} has no column of {lacking}: {', '.join(sorted(noted))} not checked")
+        if file.unusable:
+            rows = f"{count_of(file.unusable, 'row')} without a URL of a page"
+            self.notes.append(f"{file.name}: {rows}, the first in line {file.first_unusable}; skipped")
+
     @property
-    def judges_soft_404(self) -> bool:
-        return "soft404" in self._file.fields
+    def unjudged(self) -> frozenset[str]:
+        """The faults of pages that the file has no column for."""
+        return frozenset(self.unchecked).intersection(PAGE_CODES)
 
     def codes_of(self, key: int) -> tuple[str, ...] | None:
-        """The codes of a page's faults by the key of its URL; None if the file does not have it."""
-        faults = self._faults.get(key, _ABSENT)
-        if faults is _ABSENT:
+        """The codes of a page's faults by the key of its URL; None if the file does not have it, or not its answer."""
+        odd = self._odd.get(key, _ABSENT)
+        if odd is _ABSENT or odd is _BLOCKED:
             return None
-        return () if faults is None else faults.codes
+        return odd.codes if isinstance(odd, _OddPage) else ()
+
+    def status_of(self, url: str) -> int | None:
+        """The status that a URL has in the file."""
+        odd = self._odd.get(url_key(url), _ABSENT)
+        if odd is _ABSENT:
+            return None
+        return odd.state.status if isinstance(odd, _OddPage) else 200
 
     def is_page_known(self, url: str, code: str) -> bool:
         """Whether the file has a page."""
-        return url_key(url) in self._faults
+        return url_key(url) in self._odd
 
     def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
         keys = url_keys(batch.locs)
         self._listed += len(keys)
         self._unlisted.difference_update(keys)
         self._hosts.update([host(f"{origin}/") for origin, _ in batch.origins])
-        faults = list(map(self._faults.get, keys, repeat(_ABSENT)))
+        odd = list(map(self._odd.get, keys, repeat(_ABSENT)))
         if not self._has_common_url:
-            self._has_common_url = faults.count(_ABSENT) < len(faults)
+            self._has_common_url = odd.count(_ABSENT) < len(odd)
             if self._has_common_url:  # the URLs received before the first one that is in the crawl
                 for missing in self._uncrawled.values():
                     for at in missing.places:
                         self._report_uncrawled(at, 1 if findings.needs_each else missing.count, findings)
                 self._uncrawled.clear()
-        for index in compress(count(), faults):
-            self._report(faults[index], batch, index, findings)
+        for index in compress(count(), odd):
+            self._report(odd[index], batch, index, findings)
+        if self._contents:
+            for index in compress(count(), map(self._contents.__contains__, keys)):
+                self._same.add(self._contents[keys[index]], batch.sitemap, batch.lines[index], batch.locs[index])
 
-    def _report(self, fault: _PageFaults | None, batch: UrlBatch, index: int, findings: Findings) -> None:
+    def _report(self, odd: object, batch: UrlBatch, index: int, findings: Findings) -> None:
         at = location_of(batch, index)
-        if fault is not None and fault is not _ABSENT:
-            for code in fault.codes:
-                findings.report(code, fault.message(code, at["raw"], self._file.name), **at)
+        if odd is _BLOCKED:
+            self._blocked += 1
+        elif isinstance(odd, _OddPage) and odd.state.is_orphan:
+            message = f"{at['raw']} is in {self._file.name}, but no link of the site leads to it"
+            findings.report("C05", message, **at)
+        elif isinstance(odd, _OddPage):
+            for fault in faults_of(odd.page(at["raw"]), self.status_of):
+                findings.add(fault.problem(at, f" in {self._file.name}"))
         elif self._is_sample:
             return
         elif self._has_common_url:
@@ -212,8 +279,12 @@ class CrawlCheck(WholeSiteCheck):
         findings.report("C05", f"{at['raw']} is listed, and not in {self._file.name}", **at, count=number)
 
     def on_end(self, findings: Findings) -> None:
-        """C06, unless the crawl is of another site."""
+        """C06, unless the crawl is of another site, and C13."""
         name = self._file.name
+        self._same.report(findings, f" in {name}")
+        if self._blocked:
+            urls, them = count_of(self._blocked, "listed URL"), "it" if self._blocked == 1 else "them"
+            self.notes.append(f"{name}: the crawler did not request {urls}, as robots.txt disallows {them}")
         if self._uncrawled and not self._has_common_url:
             self.notes.append(f"{name} has none of the URLs listed: is it of this site?")
             self.unchecked = dict.fromkeys(self.codes, f"{name} has none of the URLs listed")
@@ -226,47 +297,74 @@ class CrawlCheck(WholeSiteCheck):
                     self._report_unlisted(findings)
                 else:
                     self.leave_out(["C06"], f"{INCOMPLETE}: C06 not checked")
-            if self._has_uncrawled and findings.includes(("C05",)) and len(self._faults) < _PARTIAL * self._listed:
-                pages = count_of(len(self._faults), "page")
+            if self._has_uncrawled and findings.includes(("C05",)) and len(self._odd) < _PARTIAL * self._listed:
+                pages = count_of(len(self._odd), "page")
                 self.notes.append(
                     f"{name} has {pages}, the sitemaps {self._listed:,}: C05 may only mean that the crawl was partial"
                 )
 
     def _report_unlisted(self, findings: Findings) -> None:
-        """Reports pages in the order of the file; those on hosts without a listed URL belong to another site."""
-        elsewhere = 0
+        """Reports pages in the order of the file, but none that a sitemap should not list."""
+        left_out: Counter[str] = Counter()
         for row in self._file:
             key = url_key(row.url)
             if key not in self._unlisted:
                 continue
             self._unlisted.discard(key)
-            if host(row.url) not in self._hosts:
-                elsewhere += 1
+            why = self._why_unlisted(row.url)
+            if why is not None:
+                left_out[why] += 1
                 continue
             message = f"{row.url} is indexable, and no sitemap lists it"
             findings.report("C06", message, sitemap=self._file.name, line=row.line, field="url", url=row.url)
-        if elsewhere:
-            pages = count_of(elsewhere, "page")
-            self.notes.append(f"{self._file.name}: {pages} on hosts that no sitemap lists, left out of C06")
+        for why, number in sorted(left_out.items()):
+            self.notes.append(f"{self._file.name}: {count_of(number, 'page')} {why}, left out of C06")
+
+    def _why_unlisted(self, url: str) -> str | None:
+        """Why a sitemap need not list a page: it is of another site, is written otherwise, or may not be crawled."""
+        if host(url) not in self._hosts:
+            return "on hosts that no sitemap lists"
+        if PARAMETER.search(url):
+            return "with a session or tracking parameter"
+        rules = self.rules_of(url)
+        return "that robots.txt disallows" if rules is not None and rules.refusal(url) == "" else None
 
 
-def codes_of(row: CrawledPage) -> tuple[str, ...]:
-    faults = _faults_of(row)
-    return () if faults is None else faults.codes
+class _Hashes:
+    """Which hashes of contents come more than once."""
+
+    def __init__(self) -> None:
+        self._seen: set[int] = set()
+        self.repeated: set[str] = set()
+
+    def add(self, content: str | None) -> None:
+        if content is None:
+            return
+        key = hash(content)
+        if key in self._seen:
+            self.repeated.add(content)
+        self._seen.add(key)
 
 
-def _faults_of(row: CrawledPage) -> _PageFaults | None:
-    has_other_canonical = row.canonical is not None and row.canonical != row.url
-    is_plain = not (has_other_canonical or row.noindex or row.soft_404 or row.error)
-    if is_plain and _is_page_status(row.status):
-        return None
-    shared, rest = None, ""
-    if has_other_canonical and row.canonical:
-        # Without what the URL has too, it is short, and the same for many pages.
-        pairs = enumerate(zip(row.url, row.canonical, strict=False))
-        shared = next((index for index, (one, other) in pairs if one != other), min(len(row.url), len(row.canonical)))
-        rest = row.canonical[shared:]
-    return _PageFaults(row.status, row.noindex, shared, rest, row.soft_404, row.error)
+class SamePages:
+    """Listed pages by their content; report() reports each content of several URLs once (C13)."""
+
+    def __init__(self) -> None:
+        self._places: dict[int, dict[str, tuple[str, int]]] = {}  # hash -> URL -> its first sitemap, and the line
+
+    def add(self, content: str, sitemap: str | None, line: int | None, loc: str) -> None:
+        places = self._places.setdefault(hash(content), {})
+        place = sitemap or "", line or 0
+        places[loc] = min(places.get(loc, place), place)
+
+    def report(self, findings: Findings, source: str = "") -> None:
+        groups = [
+            sorted((*place, loc) for loc, place in each.items()) for each in self._places.values() if len(each) > 1
+        ]
+        for (sitemap, line, loc), *others in sorted(groups):
+            also = others[0][2] + (f" and {len(others) - 1:,} more" if others[1:] else "")
+            at: Location = {"sitemap": sitemap or None, "line": line or None, "url": loc, "field": "loc", "raw": loc}
+            findings.report("C13", f"{loc} is the same page as {also}{source}", **at)
 
 
 class UnchangedContentCheck(Check):
@@ -284,8 +382,8 @@ class UnchangedContentCheck(Check):
         """The check for a baseline and the crawl of its time, which are read; UsageError for invalid files."""
         before, now = CrawlFile(os.fspath(baseline_crawl)), CrawlFile(os.fspath(crawl))
         # Redirects and errors have no content of the page.
-        hashes = {url_key(row.url): hash(row.hash) for row in before if row.hash and _is_page_status(row.status)}
-        keys = ((url_key(row.url), hash(row.hash)) for row in now if row.hash and _is_page_status(row.status))
+        hashes = {url_key(row.url): hash(row.hash) for row in before if row.hash and is_page_status(row.status)}
+        keys = ((url_key(row.url), hash(row.hash)) for row in now if row.hash and is_page_status(row.status))
         same = {key for key, content in keys if hashes.get(key) == content}
         lastmods = FormerLastmods()
         for record in baseline.listings():
@@ -307,8 +405,3 @@ class UnchangedContentCheck(Check):
                 loc, (before, now) = batch.locs[index], self._crawls
                 message = f"{loc}: the lastmod was {earlier}, and the content is the same in {before} and {now}"
                 findings.report("X03", message, **place_of(batch, index), field="lastmod", raw=stamp(lastmod))
-
-
-def _is_page_status(status: int | None) -> bool:
-    """Whether it is neither a redirect nor an error; 304 means that the page is as the crawler has it."""
-    return status is None or status < 300 or status == 304

@@ -39,7 +39,7 @@ class ComparisonOptions(TypedDict, total=False):
     crawl: Annotated[
         "str | os.PathLike[str] | None",
         Option(
-            "Results of a crawl, CSV or JSONL, with url, status, canonical, noindex and hash; or an export of "
+            "Results of a crawl, CSV, JSONL or .xlsx, with url, status, canonical, noindex and hash; or an export of "
             "Screaming Frog, Katana (-jsonl) or advertools.",
             check=FILE,
         ),

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
 import attrs
@@ -15,6 +17,7 @@ import attrs
 from ..frontier.responses import is_html
 from ..model.errors import UsageError, install_hint
 from ..parser.content.charset import declared_charset, decode_body
+from ..parser.normalise.dates import parse_date
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -26,12 +29,28 @@ _META_CHARSET = re.compile(rb"<meta(?:(?!<meta)[^>])+charset\s*=\s*(?:[\"']\s*)?
 _LINK = re.compile(r"<([^<>]*)>((?:\s*;\s*[\w*]+\s*(?:=\s*(?:\"[^\"]*\"|[^\s;,\"]*))?)*)")
 _REL = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|([^\s;,\"]*))", re.IGNORECASE)
 _METAS = "meta[name][content]"
+_MODIFIED_METAS = 'meta[property="article:modified_time" i][content], meta[property="og:updated_time" i][content]'
+_LINKED_DATA = 'script[type="application/ld+json" i]'
+_DATE_MODIFIED = re.compile(r'"dateModified"\s*:\s*"([^"\\]{4,40})"')
+# What a page without words may show, or have a script draw.
+_CONTENT = (
+    "script, img, picture, svg, canvas, video, audio, iframe, frameset, object, embed, form, input, link[rel~=import]"
+)
+_REFRESH = re.compile(r"\s*(\d+)(?:\.\d*)?\s*[;,]?\s*(?:url\s*=\s*)?([\"']?)(.*)", re.IGNORECASE | re.DOTALL)
 _META_CHARSET_BYTES = 1024  # where HTML requires it
 _MAX_HEADER = 8192  # characters read of a header, whose lines are joined
 _MAX_TEXT = 300  # characters kept of a title and of directives
 # Titles are cut into parts at these.
 _SEPARATORS = re.compile(r"\s[-–—|·•»«:/]+\s|[|»«]|:\s")
 _WORD = re.compile(r"\w+")
+
+
+@attrs.frozen
+class Refresh:
+    """To which URL a page leads on by itself, as written, and after how many seconds."""
+
+    seconds: int
+    target: str
 
 
 @attrs.frozen
@@ -45,8 +64,15 @@ class PageSignals:
     noindex: bool = False  # one of them forbids indexing
     canonical: str | None = None  # of the Link header, or else of the head
     base: str | None = None  # of `<base>`, for `canonical`; None for one of the Link header (RFC 8288 3.1)
+    head_base: str | None = None  # of `<base>`, for all other URLs
     has_whole_head: bool = False  # the body of HTML has begun
     words: Counter[str] | None = attrs.field(default=None, repr=False)  # of the visible text; None unless it is HTML
+    header_canonicals: tuple[str, ...] = ()
+    head_canonicals: tuple[str, ...] = ()  # of the HTML; "" for one that is empty
+    body_canonicals: tuple[str, ...] = ()  # search engines ignore these
+    refresh: Refresh | None = None
+    has_content: bool = True  # False: HTML without any word, image, frame or script
+    modified: tuple[datetime, ...] = ()  # when the page says that it was changed, the earliest first
 
 
 def require_selectolax() -> None:
@@ -56,13 +82,25 @@ def require_selectolax() -> None:
         raise UsageError(f"check_urls needs selectolax: {install_hint('pages')}") from exc
 
 
-def read_signals(headers: Mapping[str, str], body: bytes) -> PageSignals:
-    """The signals of a response; `headers` have lower-case names, `body` may be the beginning of the page."""
+def read_signals(headers: Mapping[str, str], body: bytes, now: datetime | None = None) -> PageSignals:
+    """The signals of a response; `headers` have lower-case names, `body` may be the beginning of the page.
+
+    At `now`, by default the time of the call, an `unavailable_after` has passed or not.
+    """
+    now = now or datetime.now(UTC)
     header = headers.get("x-robots-tag", "")[:_MAX_HEADER]
-    canonical = next(_link_canonicals(headers.get("link", "")[:_MAX_HEADER]), None)
-    noindex = header_forbids_indexing(header)
+    from_header = tuple(_link_canonicals(headers.get("link", "")[:_MAX_HEADER]))
+    canonical = next(iter(from_header), None)
+    noindex = header_forbids_indexing(header, now)
+    refresh = read_refresh(headers.get("refresh", "")[:_MAX_HEADER])
     if not (body and is_html(headers)):
-        return PageSignals(header_directives=header[:_MAX_TEXT] or None, noindex=noindex, canonical=canonical)
+        return PageSignals(
+            header_directives=header[:_MAX_TEXT] or None,
+            noindex=noindex,
+            canonical=canonical,
+            header_canonicals=from_header,
+            refresh=refresh,
+        )
     from selectolax.lexbor import LexborHTMLParser  # here: only checks of pages need it
 
     charset = _META_CHARSET.search(body[:_META_CHARSET_BYTES])
@@ -70,25 +108,65 @@ def read_signals(headers: Mapping[str, str], body: bytes) -> PageSignals:
     tree = LexborHTMLParser(decode_body(body, declared_charset(headers.get("content-type", "")), in_meta))
     named = [(meta.attributes.get("name") or "", meta.attributes.get("content") or "") for meta in tree.css(_METAS)]
     metas = [content for name, content in named if name.strip().lower() in AGENTS]
+    in_head = tuple(_canonicals(tree, "head link[rel][href]"))
     base = tree.css_first("base[href]")  # others do not count
+    head_base = base.attributes.get("href") if base else None
+    title, heading, modified = _text(tree, "head title"), _text(tree, "h1"), _modified(tree)
+    has_whole_head = tree.body is not None and tree.body.first_child is not None
+    has_elements = tree.css_first(_CONTENT) is not None
+    words = _words(tree)  # last: it removes elements
     return PageSignals(
-        title=_text(tree, "head title"),
-        heading=_text(tree, "h1"),
+        title=title,
+        heading=heading,
         directives=", ".join(metas)[:_MAX_TEXT] or None,
         header_directives=header[:_MAX_TEXT] or None,
-        noindex=noindex or any(map(forbids_indexing, metas)),
-        canonical=canonical or next(_canonicals(tree), None),
-        base=base.attributes.get("href") if base and not canonical else None,
-        has_whole_head=tree.body is not None and tree.body.first_child is not None,
-        words=_words(tree),
+        noindex=noindex or any(forbids_indexing(each, now) for each in metas),
+        canonical=canonical or next(filter(None, in_head), None),
+        base=None if canonical else head_base,
+        head_base=head_base,
+        has_whole_head=has_whole_head,
+        words=words,
+        header_canonicals=from_header,
+        head_canonicals=in_head,
+        body_canonicals=tuple(_canonicals(tree, "body link[rel][href]")),
+        refresh=refresh or next(filter(None, map(read_refresh, _refreshes(tree))), None),
+        has_content=has_elements or bool(words),
+        modified=modified,
     )
 
 
-def _canonicals(tree: LexborHTMLParser) -> Iterator[str]:
-    for link in tree.css("head link[rel][href]"):
-        href = (link.attributes.get("href") or "").strip()
-        if href and "canonical" in (link.attributes.get("rel") or "").lower().split():
-            yield href
+def _canonicals(tree: LexborHTMLParser, selector: str) -> Iterator[str]:
+    for link in tree.css(selector):
+        if "canonical" in (link.attributes.get("rel") or "").lower().split():
+            yield (link.attributes.get("href") or "").strip()
+
+
+def _refreshes(tree: LexborHTMLParser) -> Iterator[str]:
+    for meta in tree.css("meta[http-equiv][content]"):
+        if (meta.attributes.get("http-equiv") or "").strip().lower() == "refresh":
+            yield (meta.attributes.get("content") or "")[:_MAX_HEADER]
+
+
+def read_refresh(content: str) -> Refresh | None:
+    """What a meta refresh, or a Refresh header, states; None if it names no URL, or none at all.
+
+    >>> read_refresh("0; url='/new'")
+    Refresh(seconds=0, target='/new')
+    >>> read_refresh("300")
+    """
+    match = _REFRESH.match(content)
+    if match is None:
+        return None
+    target = match[3].partition(match[2])[0] if match[2] else match[3]
+    return Refresh(int(match[1][:6]), target.strip()) if target.strip() else None
+
+
+def _modified(tree: LexborHTMLParser) -> tuple[datetime, ...]:
+    texts = [meta.attributes.get("content") or "" for meta in tree.css(_MODIFIED_METAS)]
+    for script in tree.css(_LINKED_DATA):
+        texts += _DATE_MODIFIED.findall(script.text())
+    dates = (parse_date(each.strip()) for each in texts)
+    return tuple(sorted(each.moment for each in dates if each is not None))
 
 
 def _link_canonicals(header: str) -> Iterator[str]:
@@ -114,14 +192,14 @@ def _words(tree: LexborHTMLParser) -> Counter[str]:
 # A page that is as the answer for a path that does not exist may have so many words that this has not, as a message
 # may repeat the URL. Fewer words than this are a shell that a script fills: what it will show is unknown.
 _MOST_OWN_WORDS = 8
-_LEAST_SHELL_WORDS = 15
+LEAST_SHELL_WORDS = 15
 
 
 def is_like(page: PageSignals, missing: PageSignals) -> bool:
     """Whether a page is the same as the answer for a path that does not exist: its title, and nearly all its words."""
     if page.words is None or missing.words is None or page.title != missing.title:
         return False
-    return page.words.total() >= _LEAST_SHELL_WORDS and (page.words - missing.words).total() <= _MOST_OWN_WORDS
+    return page.words.total() >= LEAST_SHELL_WORDS and (page.words - missing.words).total() <= _MOST_OWN_WORDS
 
 
 def names_an_error(title: str | None) -> bool:
@@ -173,27 +251,60 @@ _LIMITS = re.compile(r"(?<![\w-])max-[\w-]+\s*:\s*[\w-]+")
 _NOINDEX = re.compile(r"(?<![\w-])(?:noindex|none)(?![\w-])")
 _DIRECTIVE_WITH_VALUE = re.compile(r"(?:max-[\w-]+|unavailable_after)", re.IGNORECASE)
 _AGENT = re.compile(r"\s*([\w-]+)\s*:\s*", re.ASCII)
+_UNAVAILABLE = re.compile(
+    r"(?<![\w-])(?:([\w-]{1,40})\s*:\s*)?unavailable_after\s*:\s*([^;|@\n]{4,60})", re.IGNORECASE | re.ASCII
+)
+_DATE_ENDS = re.compile(r",\s*[a-z]", re.IGNORECASE)
 # Between the directives of a header, or its lines; advertools joins values by `@@`.
 _DIRECTIVE_SEPARATORS = re.compile(r"[,;\n]|@@")
 
 
-def forbids_indexing(directives: str) -> bool:
-    """Whether directives for robots say noindex; `none` is noindex and nofollow."""
-    return bool(directives) and _NOINDEX.search(_LIMITS.sub("", directives.casefold())) is not None
+def forbids_indexing(directives: str, now: datetime | None = None) -> bool:
+    """Whether directives for robots say noindex; `none` is noindex and nofollow. So does a past `unavailable_after`."""
+    if not directives:
+        return False
+    is_noindex = _NOINDEX.search(_LIMITS.sub("", directives.casefold())) is not None
+    return is_noindex or has_expired(directives, now)
 
 
-def header_forbids_indexing(header: str) -> bool:
+def has_expired(directives: str, now: datetime | None = None) -> bool:
+    """Whether `unavailable_after` is over, for all crawlers or one of the greatest; False for what is no date."""
+    for match in _UNAVAILABLE.finditer(directives):
+        is_counted = match[1] is None or match[1].lower() in AGENTS
+        moment = _moment(match[2]) if is_counted else None
+        if moment is not None and moment < (now or datetime.now(UTC)):
+            return True
+    return False
+
+
+def _moment(text: str) -> datetime | None:
+    """A date in one of the usual forms (RFC 822, RFC 850, ISO 8601); what follows it is cut off."""
+    text = " ".join(text.split())
+    for end in [len(text), *(match.start() for match in reversed([*_DATE_ENDS.finditer(text)]))]:
+        date = parse_date(text[:end].strip(), "rss")
+        if date is not None:
+            return date.moment
+    try:
+        moment = parsedate_to_datetime(text)
+    except (ValueError, IndexError, OverflowError):
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def header_forbids_indexing(header: str, now: datetime | None = None) -> bool:
     """Whether X-Robots-Tag forbids indexing to all crawlers, or to the greatest.
 
     `googlebot: nofollow, otherbot: noindex`: a name counts until the next one, also over the lines of the header, which
     are joined here.
     """
+    if has_expired(header, now):
+        return True
     counts = True
     for part in _DIRECTIVE_SEPARATORS.split(header):
         agent = _AGENT.match(part)
         if agent and not _DIRECTIVE_WITH_VALUE.fullmatch(agent[1]):
             counts = agent[1].lower() in AGENTS
             part = part[agent.end() :]
-        if counts and forbids_indexing(part):
+        if counts and _NOINDEX.search(_LIMITS.sub("", part.casefold())):
             return True
     return False

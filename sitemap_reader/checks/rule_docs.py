@@ -67,6 +67,7 @@ class Explanation:
     found_in: str = "sitemap"
     moving_value: bool = False
     hint: str = ""
+    faulty_url: str = ""
     faulty_urls: str = ""
     short_title: str = ""
 

@@ -1,4 +1,4 @@
-"""Checks listed URLs themselves (C01 to C04, C07, C08): a sample of them is fetched, and judged as a crawl would be.
+"""Checks listed URLs themselves (C01 to C04, C07 to C15): a sample of them is fetched, and judged as a crawl would be.
 
 Gives problems where the URLs are listed, estimates for all URLs, and a line of JSON for each result, which
 crawl_file.py reads. Sends no request: the responses come from an iterator.
@@ -7,11 +7,14 @@ crawl_file.py reads. Sends no request: the responses come from an iterator.
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections import Counter
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from hashlib import blake2b, sha256
+from http import HTTPStatus
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Literal
 
@@ -22,12 +25,23 @@ from ..client.progressbar import BarState, ProgressBar, duration_of
 from ..frontier.responses import is_html, is_success
 from ..model.errors import UsageError
 from ..model.problems import count_of
-from ..parser.normalise.urls import origin, without_userinfo
+from ..parser.normalise.urls import clean_url, host, origin, without_userinfo
 from ..serialize.jsonl import stamp
 from .crawl_file import CrawledPage, is_check_file, resolved_canonical, shown
-from .crawled import PAGE_CODES, codes_of
+from .crawled import SamePages
 from .findings import Check, url_key, url_keys
-from .page_signals import PageSignals, is_like, names_an_error, read_signals, require_selectolax
+from .media_checks import MOST_MEDIA, ImageSample
+from .page_dates import PageDates
+from .page_faults import CONTENT_CODES, PAGE_CODES, REFUSALS, faults_of
+from .page_signals import (
+    LEAST_SHELL_WORDS,
+    PageSignals,
+    Refresh,
+    is_like,
+    names_an_error,
+    read_signals,
+    require_selectolax,
+)
 from .url_sample import FaultEstimate, StratumCounts, UrlCheckSummary, UrlSample, estimate
 
 if TYPE_CHECKING:
@@ -36,16 +50,17 @@ if TYPE_CHECKING:
     from ..model.url_batch import UrlBatch
     from ..pipeline.page_fetcher import PageResponse
     from .crawled import CrawlCheck
-    from .findings import Findings
+    from .findings import Findings, Location
     from .url_sample import ListedUrl, SampledStratum
 
 CheckSize = int | Literal["all"]
 
 _DISALLOWED, _NO_RESPONSE = "F02", "F04"
-# Faults that the content of a page shows; status and headers may not.
-_CONTENT_CODES = ("C03", "C04", "C07")
 _CUT_HEAD = "checked for C03 and C04 in part: the head has not ended where the page was cut"
-_REFUSALS = frozenset({401, 403})
+# The error page of a site that a generator builds, at its own URL.
+_ERROR_PAGE = re.compile(r"/404(?:\.html?|/index\.html?)")
+# A page with so many words is an article about an error, and no error, if it names itself as canonical.
+_MOST_ERROR_WORDS = 300
 # From so many pages of a host on, and for such a share of them, an answer that is always the same is no soft 404.
 _SHELL_SHARE = 0.5
 
@@ -84,6 +99,10 @@ class UrlCheck:
     meta_directives: str | None = None
     header_directives: str | None = None
     robots_allowed: bool = True
+    meta_refresh: str | None = None  # `0; url=…`, to another URL
+    canonicals: tuple[str, ...] = ()  # if there are several
+    canonical_fault: str | None = None  # as C11 has it
+    empty: bool = False  # no byte, or HTML with nothing in it
     soft_404: bool = False
     title: str | None = None
     hash: str | None = None  # of a whole HTML page
@@ -101,43 +120,42 @@ class UrlCheck:
 
     @property
     def codes(self) -> tuple[str, ...]:
-        page = CrawledPage(
-            0, self.url, self.status, self.canonical, self.noindex, soft_404=self.soft_404, error=self.fetch_error
+        return tuple(fault.code for fault in faults_of(self.page))
+
+    @property
+    def page(self) -> CrawledPage:
+        """The result as a crawl file has it."""
+        seconds, _, target = (self.meta_refresh or "").partition("; url=")
+        stated = (("X-Robots-Tag", self.header_directives), ("robots meta", self.meta_directives))
+        return CrawledPage(
+            0,
+            self.url,
+            self.status,
+            self.canonical,
+            self.noindex,
+            self.hash,
+            soft_404=self.soft_404,
+            error=self.fetch_error,
+            directives="; ".join(f"{name}: {text}" for name, text in stated if text),
+            redirect_url=self.redirect_url or "",
+            final_url=self.final_url,
+            final_status=self.final_status,
+            refresh=Refresh(int(seconds), target) if target else None,
+            canonicals=self.canonicals,
+            canonical_fault=self.canonical_fault,
+            empty=self.empty,
+            title=self.title,
         )
-        return codes_of(page)
-
-    def message(self, code: str) -> str:
-        return f"{self.url} {_MESSAGES[code](self)}"
 
 
-def _redirect_text(check: UrlCheck) -> str:
-    if check.redirect_url is None:
-        return f"redirects ({check.status}) without a usable target"
-    text = f"redirects ({check.status}) to {check.redirect_url}"
-    if check.final_url != check.redirect_url and check.final_status is not None:
-        return f"{text} and on to {check.final_url}, which answers {check.final_status}"
-    return text if check.final_status in (None, 200) else f"{text}, which answers {check.final_status}"
-
-
-def _noindex_text(check: UrlCheck) -> str:
-    sources = (("X-Robots-Tag", check.header_directives), ("robots meta", check.meta_directives))
-    return f"is noindex ({'; '.join(f'{name}: {text}' for name, text in sources if text)})"
-
-
-_MESSAGES: dict[str, Callable[[UrlCheck], str]] = {
-    "C01": lambda check: f"answers {check.status}",
-    "C02": _redirect_text,
-    "C03": _noindex_text,
-    "C04": lambda check: f"has the canonical {check.canonical}",
-    "C07": lambda check: f"answers {check.status} with an error page{f': {check.title}' if check.title else ''}",
-    "C08": lambda check: f"does not respond: {check.fetch_error}",
-}
+# Those of pages beside each other, of their images and of their dates; no share of all URLs follows.
+COMPARED_CODES = ("C13", "C14", "C15")
 
 
 class UrlChecks(Check):
     """Collects the sample while sitemaps are read; then run() checks what `crawl` lacks; on_end() reports problems."""
 
-    codes: ClassVar[tuple[str, ...]] = PAGE_CODES
+    codes: ClassVar[tuple[str, ...]] = (*PAGE_CODES, *COMPARED_CODES)
 
     def __init__(
         self,
@@ -154,24 +172,32 @@ class UrlChecks(Check):
             raise UsageError(keyword="seed", value=seed, allowed="a whole number")
         require_selectolax()
         self.notes: list[str] = []
-        self.is_local = False  # pages are read from the disk, which may not have all
+        self.folder: str | None = None  # where pages are read from, in place of the network
         self._seed = seed
         self._crawl = crawl
         self._sample = UrlSample(None if size == "all" else size, seed)
         self._writer = None if save is None else CheckWriter(Path(save), crawl_name)
         self._strata: list[SampledStratum] = []
         self._listed: dict[str, ListedUrl] = {}
+        self._images = ImageSample(MOST_MEDIA if size == "all" else min(size, MOST_MEDIA), seed)
+        self._dates = PageDates()
+        self._comparable: set[str] = set()  # URLs of pages with a text, which may be compared
         self._codes: dict[str, tuple[str, ...]] = {}  # of the URLs that have a result
         self._undecodable: set[str] = set()  # those of them that have none for _CONTENT_CODES
         self._faulty: list[UrlCheck] = []
+        self._same = SamePages()
+        self._has_compared = False
+        self._status: dict[str, int | None] = {}
         self._soft_404s: _Soft404s = _Soft404s()
-        self._statuses: Counter[int | None] = Counter()
-        self._reused = self._disallowed = self._done = 0
+        self._reused: set[str] = set()  # known from the crawl file
+        self._disallowed = self._done = 0
         self._reasons: Counter[str] = Counter()
         self._is_stopped = True
 
     def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
-        self._sample.add(batch.sitemap or "", batch.locs, url_keys(batch.locs), batch.lines)
+        lastmods = zip(batch.lastmods, batch.precisions, strict=True)
+        self._sample.add(batch.sitemap or "", batch.locs, url_keys(batch.locs), batch.lines, lastmods)
+        self._images.add(batch)
 
     def run(
         self,
@@ -188,9 +214,11 @@ class UrlChecks(Check):
                 urls.append(url.loc)
             else:
                 self._codes[url.loc] = codes
-                self._reused += 1
+                self._reused.add(url.loc)
         probes = self._soft_404s.add_probes(urls, self._seed)
-        started, total = time.monotonic(), len(urls)
+        self._images.folder = self.folder
+        pages, images = {*urls}, self._images.draw()
+        started, total = time.monotonic(), len(pages.union(images))
 
         def report_progress() -> None:
             seconds = time.monotonic() - started
@@ -202,23 +230,25 @@ class UrlChecks(Check):
             if self._writer is not None:
                 stack.callback(self._writer.close)
             stack.callback(lambda: self._keep_all(self._soft_404s.decide()))
-            for response in fetch([*probes, *urls], report_progress) if urls else ():
+            for response in fetch([*probes, *urls, *images], report_progress) if total else ():
                 if response.url in probes:
                     self._keep_all(self._soft_404s.set_missing(response))
                     continue
                 self._done += 1
-                self._keep_all(self._soft_404s.judge(*self._judged(response)))
+                self._images.judge(response)
+                if response.url in pages:
+                    self._keep_all(self._soft_404s.judge(*self._judged(response)))
                 report_progress()
             self._is_stopped = False
 
     def _judged(self, response: PageResponse) -> tuple[UrlCheck, PageSignals]:
-        signals = read_signals(response.headers, response.body)
+        now = datetime.now(UTC)
+        signals = read_signals(response.headers, response.body, now)
         url, failure, listed = response.url, response.failure, self._listed[response.url]
         is_whole = response.is_whole and response.status == 200 and is_html(response.headers)
         is_page = is_success(response.status)
         is_cut = not response.is_whole and is_page and is_html(response.headers)
-        canonical = signals.canonical if is_page else None
-        is_silent = failure is not None and failure.code == _NO_RESPONSE and not self.is_local
+        is_silent = failure is not None and failure.code == _NO_RESPONSE and failure.is_sent
         not_checked = failure.message if failure is not None and not is_silent else None
         if response.undecodable is not None:
             not_checked = f"Content-Encoding {shown(response.undecodable)} cannot be decoded"
@@ -229,23 +259,29 @@ class UrlChecks(Check):
             final_url=response.final_url if response.target else None,
             final_status=response.final_status if response.target else None,
             content_type=response.headers.get("content-type"),
-            canonical=resolved_canonical(canonical, url, signals.base) if canonical else None,
             noindex=signals.noindex and is_page,
             meta_directives=signals.directives,
             header_directives=signals.header_directives,
             robots_allowed=failure is None or failure.code != _DISALLOWED,
+            empty=is_page and (response.is_empty or (is_whole and not signals.has_content)),
             title=signals.title,
             hash=f"sha256:{sha256(response.body).hexdigest()}" if is_whole else None,
             body_bytes=response.body_bytes if response.status is not None else None,
             seconds=round(response.seconds, 3) if response.status is not None else None,
             fetch_error=failure.message if failure is not None and is_silent else None,
             not_checked=not_checked,
-            checked_at=stamp(datetime.now(UTC)),
+            checked_at=stamp(now),
             sitemap=listed.sitemap,
             line=listed.line,
         )
+        if is_page:
+            check = attrs.evolve(check, meta_refresh=_refresh(signals, url), **_canonical_fields(signals, url))
         if is_cut and not (signals.has_whole_head or not_checked or check.codes):
             self._reasons[_CUT_HEAD] += 1
+        if is_page and not check.codes:
+            self._dates.add(listed, response.headers, signals, now)
+        if signals.words is not None and signals.words.total() >= LEAST_SHELL_WORDS:
+            self._comparable.add(url)
         return check, signals
 
     def _keep_all(self, checks: Iterable[UrlCheck]) -> None:
@@ -257,35 +293,62 @@ class UrlChecks(Check):
                 self._codes[check.url] = ()  # search engines cannot see what it is, either: U12 reports it
                 continue
             if check.not_checked is not None:
-                what = "" if check.status is None else f" for {', '.join(_CONTENT_CODES)}"
+                what = "" if check.status is None else f" for {', '.join(CONTENT_CODES)}"
                 self._reasons[f"not checked{what}: {check.not_checked}"] += 1
                 if check.status is None:
                     continue
                 self._undecodable.add(check.url)
             self._codes[check.url] = codes = check.codes
-            self._statuses[check.status] += 1
+            self._status[check.url] = check.status
             if codes:
                 self._faulty.append(check)
+            elif check.hash is not None and self._is_comparable(check.url):
+                self._has_compared = True
+                self._same.add(check.hash, check.sitemap, check.line, check.url)
 
     def on_end(self, findings: Findings) -> None:
         for check in sorted(self._faulty, key=lambda each: (each.sitemap or "", each.line or 0, each.url)):
-            at: Any = {"sitemap": check.sitemap, "line": check.line, "field": "loc", "raw": check.url}
-            for code in check.codes:
-                findings.report(code, check.message(code), **at)
+            at: Location = {
+                "sitemap": check.sitemap, "line": check.line, "url": check.url, "field": "loc", "raw": check.url
+            }  # fmt: skip
+            for fault in faults_of(check.page, self._status_of):
+                if self.folder is not None and fault.code == "C01" and check.status == HTTPStatus.NOT_FOUND:
+                    fault = attrs.evolve(fault, text=f"is not in {self.folder}")
+                findings.add(fault.problem(at))
+        self._same.report(findings)
+        compared = {"C13": self._has_compared, "C14": self._images.report(findings)}
+        compared["C15"] = self._dates.report(findings)
         self.notes += self._final_notes()
         known = {code for code in PAGE_CODES if any(self._is_known(url, code) for url in self._codes)}
-        self.unchecked = {code: "no page could be checked" for code in PAGE_CODES if code not in known}
+        known |= {code for code, is_known in compared.items() if is_known}
+        known |= {*self._crawl.codes} - {*self._crawl.unchecked} if self._crawl is not None else set()
+        # "" also where a crawl file has not shown it.
+        self.unchecked = {code: "" if code in known else _UNCHECKED.get(code, _NO_PAGE) for code in self.codes}
+
+    def _is_comparable(self, url: str) -> bool:
+        return url in self._comparable and url not in self._soft_404s.shells
+
+    def _status_of(self, url: str) -> int | None:
+        """The status of another URL, by this check or by the crawl file."""
+        if url in self._status:
+            return self._status[url]
+        return None if self._crawl is None else self._crawl.status_of(url)
 
     def _final_notes(self) -> Iterator[str]:
-        refused = sum(self._statuses[status] for status in _REFUSALS)
-        if refused * 2 > self._statuses.total():
+        statuses = Counter(self._status.values())
+        refused, absent = sum(statuses[status] for status in REFUSALS), statuses[HTTPStatus.NOT_FOUND]
+        if refused * 2 > statuses.total():
             yield (
-                f"{refused:,} of {self._statuses.total():,} checked URLs answer 401 or 403: the site may refuse this "
+                f"{refused:,} of {statuses.total():,} checked URLs answer 401 or 403: the site may refuse this "
                 "client; try another User-Agent (-A, user_agent=...), or have this one allow-listed"
             )
-        for reason, count in self._reasons.most_common(3):
+        if self.folder is not None and absent * 2 > statuses.total():
+            urls = f"{absent:,} of {count_of(statuses.total(), 'checked URL')}"
+            yield f"{self.folder} has no file for {urls}: it seems not to be what is published; build the site first"
+        for reason, count in sorted(self._reasons.items(), key=lambda each: (-each[1], each[0]))[:3]:
             yield f"{count_of(count, 'URL')} {reason}"
         yield from self._soft_404s.notes
+        yield from self._images.notes()
         if self._writer is not None and self._writer.error is not None:
             yield self._writer.error
 
@@ -293,8 +356,8 @@ class UrlChecks(Check):
         return UrlCheckSummary(
             urls=self._sample.urls,
             sampled=len(self._listed),
-            checked=len(self._codes),
-            reused=self._reused,
+            checked=len(self._codes) - self._disallowed,
+            reused=len(self._reused),
             disallowed=self._disallowed,
             strata=len(self._strata),
             seed=self._seed,
@@ -303,10 +366,8 @@ class UrlChecks(Check):
         )
 
     def _estimates(self) -> Iterator[FaultEstimate]:
-        judges_soft_404 = self._crawl is None or not self._reused or self._crawl.judges_soft_404
         # Where the content is not known, the headers show some faults and never their absence: no share follows.
         left_out = {code for url in self._undecodable for code in self._codes[url]}
-        left_out |= set() if judges_soft_404 else {"C07"}
         for code in (each for each in PAGE_CODES if each not in left_out):
             counts = []
             for stratum in self._strata:
@@ -324,8 +385,54 @@ class UrlChecks(Check):
     def _is_known(self, url: str, code: str) -> bool:
         """Whether a page has the fault, or surely not."""
         codes = self._codes.get(url)
-        is_open = url in self._undecodable and code in _CONTENT_CODES
-        return codes is not None and (code in codes or not is_open)
+        if codes is None or code in codes:
+            return codes is not None
+        is_open = url in self._undecodable and code in CONTENT_CODES
+        return not is_open and not (self._crawl is not None and url in self._reused and code in self._crawl.unjudged)
+
+
+_NO_PAGE = "no page could be checked"
+_UNCHECKED = {
+    "C13": "no two pages could be compared",
+    "C14": "no image or thumbnail could be checked",
+    "C15": "no page with a lastmod says when it was changed",
+}
+
+
+def _refresh(signals: PageSignals, url: str) -> str | None:
+    if signals.refresh is None:
+        return None
+    base = clean_url(signals.head_base, url).url if signals.head_base else None
+    target = clean_url(signals.refresh.target, base or url).url
+    return f"{signals.refresh.seconds}; url={target}" if target and target != url else None
+
+
+def _canonical_fields(signals: PageSignals, url: str) -> dict[str, Any]:
+    """The canonical fields of a UrlCheck: search engines read those of the header and of the head."""
+    stated: list[tuple[str, str | None]] = [(text, None) for text in signals.header_canonicals]
+    stated += [(text, signals.head_base) for text in signals.head_canonicals if text]
+    resolved = dict.fromkeys(resolved_canonical(text, url, base) for text, base in stated)
+    canonicals = tuple(each for each in resolved if each is not None)
+    fault = None
+    if len(canonicals) > 1:
+        fault = "several canonical URLs"
+    elif any(map(_lacks_scheme, (text for text, _ in stated), repeat(url))):
+        fault = "canonical without its scheme"
+    elif not stated and signals.head_canonicals:
+        fault = "empty canonical"
+    elif not stated and any(signals.body_canonicals):
+        fault = "canonical outside of the head"
+    return {
+        "canonical": canonicals[0] if canonicals else None,
+        "canonicals": canonicals if len(canonicals) > 1 else (),
+        "canonical_fault": fault,
+    }
+
+
+def _lacks_scheme(canonical: str, url: str) -> bool:
+    """Whether a relative canonical begins with the host of the page: `www.example.com/a` is a path."""
+    name = host(url).removeprefix("www.")
+    return canonical.partition("/")[0].lower() in (name, f"www.{name}")
 
 
 class _Soft404s:
@@ -337,6 +444,7 @@ class _Soft404s:
 
     def __init__(self) -> None:
         self.notes: list[str] = []
+        self.shells: set[str] = set()  # URLs of pages that a script draws
         self._probes: dict[str, str] = {}  # URL -> origin
         self._missing: dict[str, PageSignals | None] = {}  # by origin; None: it answers with an error, as it should
         self._waiting: dict[str, list[tuple[UrlCheck, PageSignals]]] = {}
@@ -363,8 +471,7 @@ class _Soft404s:
         """The check with its verdict, unless that is known later only."""
         place = origin(without_userinfo(check.url))
         is_page = signals.words is not None and is_success(check.status)
-        is_own_canonical = check.canonical == check.url  # a page about such errors, rather than one of them
-        if is_page and not is_own_canonical and (names_an_error(signals.title) or names_an_error(signals.heading)):
+        if is_page and _is_error_page(check, signals):
             yield attrs.evolve(check, soft_404=True)
         elif is_page and place not in self._missing:
             self._waiting.setdefault(place, []).append((check, signals))
@@ -382,15 +489,25 @@ class _Soft404s:
         for waiting in self._waiting.values():
             yield from (check for check, _ in waiting)
         self._waiting.clear()
-        for place, checks in self._alike.items():
+        for place, checks in sorted(self._alike.items()):
             is_shell = len(checks) > self._pages[place] * _SHELL_SHARE
             if is_shell:
                 pages = f"{len(checks):,} of {count_of(self._pages[place], 'checked page')}"
                 self.notes.append(
                     f"{place} sends the same HTML for a path that does not exist as for {pages}: C07 not checked there"
                 )
+                self.shells.update(check.url for check in checks)
             yield from (attrs.evolve(check, soft_404=not is_shell) for check in checks)
         self._alike.clear()
+
+
+def _is_error_page(check: UrlCheck, signals: PageSignals) -> bool:
+    """Whether a page is an error page by its URL, or by its title or heading, unless it is an article about errors."""
+    if _ERROR_PAGE.fullmatch(check.url[len(origin(check.url)) :].partition("?")[0]):
+        return True
+    if check.canonical == check.url and signals.words is not None and signals.words.total() > _MOST_ERROR_WORDS:
+        return False
+    return names_an_error(signals.title) or names_an_error(signals.heading)
 
 
 class CheckWriter:

@@ -17,11 +17,13 @@ from __future__ import annotations
 
 import math
 from hashlib import blake2b
+from itertools import repeat
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import attrs
 
+from ..model.problems import count_of
 from ..statistics.sections import first_folder
 from .rule_docs import explain
 
@@ -50,6 +52,7 @@ class ListedUrl:
     loc: str
     sitemap: str
     line: int | None = None
+    lastmod: tuple[int | None, int | None] = (None, None)  # as in the columns of a UrlBatch
 
 
 @attrs.define
@@ -72,6 +75,11 @@ class SampledStratum:
             del self.urls[_LEAST_KEPT:]
 
 
+def rank_of(url: str, key: bytes) -> float:
+    """A pseudo-random number from 0 to 1."""
+    return int.from_bytes(blake2b(url.encode(), digest_size=8, key=key).digest()) / _RANKS
+
+
 class UrlSample:
     """Takes listed URLs by add(), and returns the sample by draw(). `size` is None for all URLs."""
 
@@ -80,31 +88,54 @@ class UrlSample:
         self._size = size
         self._key = str(seed).encode()[:64]
         self._max_strata = max_strata
-        self._seen: set[int] = set()
+        self._sitemaps: dict[int, str] = {}  # key of a URL -> the first of its sitemaps, in the order of their URLs
+        self._moved: set[tuple[str, str]] = set()  # URLs that are no longer of a sitemap, but of an earlier one
         self._strata: dict[Stratum, SampledStratum] = {}
         self._has_sitemaps = self._has_sections = True
         self._limit = 1.0
         self._kept = 0
 
-    def add(self, sitemap: str, locs: Sequence[str], keys: Sequence[int], lines: Sequence[int | None]) -> None:
-        """Adds URLs of a sitemap; `keys` are hashes of them. One that was added before, for any sitemap, is ignored."""
-        seen, size = self._seen, self._size
-        for loc, key, line in zip(locs, keys, lines, strict=True):
-            if key in seen:
-                continue
-            seen.add(key)
+    def add(
+        self,
+        sitemap: str,
+        locs: Sequence[str],
+        keys: Sequence[int],
+        lines: Sequence[int | None],
+        lastmods: Iterable[tuple[int | None, int | None]] = repeat((None, None)),
+    ) -> None:
+        """Adds URLs of a sitemap; `keys` are hashes of them.
+
+        A URL in several sitemaps belongs to the first of them in the order of their URLs, whichever comes first.
+        """
+        size = self._size
+        for loc, key, line, lastmod in zip(locs, keys, lines, lastmods, strict=False):
+            known = self._sitemaps.get(key)
+            if known is not None:
+                if known <= sitemap:
+                    continue
+                self._stratum(known, loc).size -= 1
+                self._moved.add((loc, known))
+            self._sitemaps[key] = sitemap
             stratum = self._stratum(sitemap, loc)
             stratum.size += 1
-            rank = int.from_bytes(blake2b(loc.encode(), digest_size=8, key=self._key).digest()) / _RANKS
+            rank = rank_of(loc, self._key)
             if rank < stratum.limit:
-                stratum.urls.append(ListedUrl(rank, loc, sitemap, line))
+                stratum.urls.append(ListedUrl(rank, loc, sitemap, line, lastmod))
                 self._kept += 1
                 if size is not None and self._kept > _KEPT_PER_SAMPLED * size + 2 * _LEAST_KEPT * len(self._strata):
                     self._limit /= 2
+                    self._drop_moved()
                     for each in self._strata.values():
                         each.lower(self._limit)
                     self._kept = sum(len(each.urls) for each in self._strata.values())
-        self.urls = len(seen)
+        self.urls = len(self._sitemaps)
+
+    def _drop_moved(self) -> None:
+        """Removes the listings of URLs for which an earlier sitemap was found."""
+        if self._moved:
+            for each in self._strata.values():
+                each.urls = [url for url in each.urls if (url.loc, url.sitemap) not in self._moved]
+            self._moved.clear()
 
     def _stratum(self, sitemap: str, loc: str) -> SampledStratum:
         name = (sitemap if self._has_sitemaps else "", first_folder(loc) if self._has_sections else "")
@@ -118,6 +149,7 @@ class UrlSample:
 
     def _coarsen(self) -> None:
         """Merges the sitemaps of each section, then all sections."""
+        self._drop_moved()
         self._has_sections = self._has_sitemaps
         self._has_sitemaps = False
         groups: dict[Stratum, list[SampledStratum]] = {}
@@ -130,7 +162,10 @@ class UrlSample:
 
     def draw(self) -> list[SampledStratum]:
         """The strata with their part of the sample; proportional, at least one URL each."""
-        strata = sorted(self._strata.items(), key=lambda each: (-each[1].size, each[0]))
+        self._drop_moved()
+        strata = sorted(
+            (each for each in self._strata.items() if each[1].size), key=lambda each: (-each[1].size, each[0])
+        )
         kept = [each for _, each in strata]
         if self._size is None:
             numbers = [each.size for each in kept]
@@ -273,7 +308,7 @@ class UrlCheckSummary:
 
     `urls` counts unique listed URLs, `sampled` those that were to be checked (all of them with check_urls="all"), drawn
     from `strata` parts of the site with `seed`. `checked` have a result, if only a status, `reused` of these from the
-    crawl file; `disallowed` of these were not requested because of robots.txt, and count as URLs without a fault.
+    crawl file. `disallowed` were not requested because of robots.txt, and count in the shares as URLs without a fault.
     `complete` is False if the check was stopped.
     """
 
@@ -292,27 +327,35 @@ class UrlCheckSummary:
         """`500 of 10,000 unique URLs checked (sample by sitemap and section, seed 0)`."""
         kind = "" if self.sampled == self.urls else f" (sample by sitemap and section, seed {self.seed})"
         parts = [f"{self.checked:,} of {self.urls:,} unique URLs checked{kind}"]
+        them = "it" if self.disallowed == 1 else "them"
+        left = self.sampled - self.checked - self.disallowed
         counts = (
-            (self.reused, "known from the crawl file"),
-            (self.disallowed, "not fetched, as robots.txt disallows them"),
-            (self.sampled - self.checked, "not checked" if self.complete else "not checked, as it was stopped"),
+            (self.reused, "of these known from the crawl file"),
+            (self.disallowed, f"not fetched, as robots.txt disallows {them}"),
+            (left, "not checked" if self.complete else "not checked, as it was stopped"),
         )
         return "; ".join([*parts, *(f"{count:,} {what}" for count, what in counts if count)])
 
     def lines(self) -> list[str]:
         found = sorted((each for each in self.estimates if each.found), key=lambda each: (-each.share, each.code))
         none = [each for each in self.estimates if not each.found]
-        lines = []
-        for each in found:
-            share, interval = f"{_percent(each.share)}%", f" ({_percent(each.low)} to {_percent(each.high)}%)"
-            is_exact = each.low == each.high
-            urls = f"{'' if is_exact else 'about '}{each.urls:,} {explain(each.code).faulty_urls} ({each.code})"
-            lines.append(f"{share}{'' if is_exact else interval} of {self.urls:,} URLs: {urls}")
+        lines = [self._line(each) for each in found]
         if none and self.checked:
             names = ", ".join(f"{explain(each.code).short_title} ({each.code})" for each in none)
-            most = max(each.high for each in none)
+            most = 0.0 if self.sampled == self.urls else max(each.high for each in none)
             lines.append(f"none found{f', each at most {_percent(most)}%' if most else ''}: {names}")
         return lines
+
+    def _line(self, each: FaultEstimate) -> str:
+        row = explain(each.code)
+        if self.sampled == self.urls:
+            are = row.faulty_url if each.found == 1 else row.faulty_urls
+            return f"{each.found:,} of {count_of(self.checked, 'checked URL')} {are} ({each.code})"
+        are = row.faulty_url if each.urls == 1 else row.faulty_urls
+        if each.low == each.high:
+            return f"{each.urls:,} of {count_of(self.urls, 'URL')} {are} ({each.code})"
+        share = f"{_percent(each.share)}% ({_percent(each.low)} to {_percent(each.high)}%) of {self.urls:,} URLs"
+        return f"{share}: about {each.urls:,} {are} ({each.code})"
 
 
 def _percent(share: float) -> str:

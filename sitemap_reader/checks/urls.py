@@ -26,7 +26,7 @@ _TRACKING = (
 )
 _NAMES = "|".join(f"{_SESSIONS} {_TRACKING}".replace(".", r"\.").split())
 # jsessionid follows a semicolon in the path.
-_PARAMETER = re.compile(rf"(?:[?&;])({_NAMES})(?:=|(?=[&#;?\n])|\Z)", re.IGNORECASE)
+PARAMETER = re.compile(rf"(?:[?&;])({_NAMES})(?:=|(?=[&#;?\n])|\Z)", re.IGNORECASE)
 # The names in many URLs at once, and those of sessions and tracking.
 _ANY_NAME, _NAME = re.compile(r"[?&;]([^=&#;?\n]+)"), re.compile(_NAMES, re.IGNORECASE)
 
@@ -51,7 +51,7 @@ class SessionParameters(Check):
         names = _ANY_NAME.findall(batch.text) if "?" in batch.text or ";" in batch.text else ()
         if not any(map(_NAME.fullmatch, {*names})):
             return
-        faults = {index: match[1] for index, match in enumerate(map(_PARAMETER.search, batch.locs)) if match}
+        faults = {index: match[1] for index, match in enumerate(map(PARAMETER.search, batch.locs)) if match}
         findings.report_urls("U09", batch, faults, lambda loc, name: (f"{loc} has the parameter {name}", "loc", loc))
 
 
@@ -139,6 +139,7 @@ def development_host(name: str) -> str | None:
 
 
 def _is_private(name: str) -> bool:
+    """Whether a host is this machine, or an address that is not public."""
     name = name.removesuffix(".")
     if name == "localhost" or name.endswith(".localhost"):
         return True

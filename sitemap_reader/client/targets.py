@@ -421,6 +421,6 @@ class RecordedPagesFetcher:
     @asynccontextmanager
     async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
         if not (is_robots_txt(url) or self._recording.has(url)):
-            raise FetchError("it is not in the recording", transient=False, remedy="check the site")
+            raise FetchError("it is not in the recording", transient=False, remedy="check the site", is_sent=False)
         async with self._recording.fetch(url, headers) as response:
             yield response

@@ -148,6 +148,7 @@ class MappedFetcher:
                 f"not requested: {mapped} is mapped, and {origin(url)} is not",
                 transient=False,
                 remedy="correct the URL, or map both (--map, host_map=)",
+                is_sent=False,
             )
         else:
             real = self._map.real_url(url)

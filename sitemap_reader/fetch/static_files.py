@@ -89,7 +89,7 @@ class StaticFilesFetcher:
             if is_robots_txt(path):  # of a host, or a level, whose rules and lines are not known
                 return None
             message = f"it is not in {self.folder}, which is read as {self.base}: no request is made"
-            raise FetchError(message, transient=False, remedy="try that site on its own")
+            raise FetchError(message, transient=False, remedy="try that site on its own", is_sent=False)
         *folders, name = [unquote(each, errors="surrogateescape") for each in path[len(self.base) :].split("/")]
         place = self.folder
         for each in folders:

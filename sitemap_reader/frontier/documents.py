@@ -124,7 +124,7 @@ class Failed:
 
     With a `resume` point the next try continues there. `remedy` is what the user can do, "" if nothing; with None see
     responses.with_remedy(). `severity` replaces that of the code. `of_proxy`: it is the refusal of the caller's proxy,
-    which answers so whatever is requested (407, RFC 9110 15.5.8).
+    which answers so whatever is requested (407, RFC 9110 15.5.8). `is_sent`: a request was made.
     """
 
     code: str
@@ -136,6 +136,7 @@ class Failed:
     network_seconds: float = 0.0
     severity: Severity | None = None
     of_proxy: bool = False
+    is_sent: bool = True
 
     @property
     def text(self) -> str:

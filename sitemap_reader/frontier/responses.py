@@ -39,7 +39,7 @@ _CODES = {**dict.fromkeys(ABSENT, "F01"), 202: "F17", 429: "F18"}
 _HTML_TYPES = frozenset({"", "text/html", "application/xhtml+xml"})
 _HIDING_CODES = frozenset({"F04", "F05", "F14", "F17", "F18"})
 PROXY_REMEDY = "check the user and the password of the proxy (--proxy)"
-_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
 # Headers by which bot walls name what they send (AWS WAF, Cloudflare), and their values.
 _WALL_HEADERS = ("x-amzn-waf-action", "cf-mitigated")
 _WALL_ACTIONS = frozenset({"challenge", "captcha", "block"})
@@ -81,7 +81,7 @@ def judge(request: DocumentRequest, head: Head, limits: Limits, today: datetime)
     if head.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:  # of the host: that of the caller's proxy is raised
         failed = Failed(code_of(head.status), _text(head), transient=False, remedy=PROXY_REMEDY)
         return Refuse(failed, skip_host=True)
-    if head.status in _REDIRECTS and "location" in head.headers:
+    if head.status in REDIRECTS and "location" in head.headers:
         return _redirect(request, head, limits, today)
     if request.document.is_robots:
         rules = ALLOW_ALL if head.status in NO_DOCUMENT else rules_for_status(head.status)

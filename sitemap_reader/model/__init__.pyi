@@ -35,6 +35,7 @@ from .problems import CATALOGUE as CATALOGUE
 from .problems import CODES as CODES
 from .problems import SAMPLES_PER_CODE as SAMPLES_PER_CODE
 from .problems import Kind as Kind
+from .problems import PageKind as PageKind
 from .problems import Severity as Severity
 from .problems import count_of as count_of
 from .problems import percent as percent

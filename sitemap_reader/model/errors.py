@@ -166,7 +166,7 @@ class FetchError(SitemapReaderError):
     `code` is the code of the Problem that it becomes (F04 for networks, F13 for refused addresses); `transient` is
     whether a retry may help. `remedy`, what the user can do, follows the message; without it, an F04 that leaves
     nothing to read of a host gets a general one, unless it is "". `of_proxy`: a proxy refused it, as it would any other
-    request; the crawl sends no more.
+    request; the crawl sends no more. `is_sent` is False where no request was made: nothing is known of the URL.
     """
 
     def __init__(
@@ -177,6 +177,7 @@ class FetchError(SitemapReaderError):
         transient: bool = True,
         remedy: str | None = None,
         of_proxy: bool = False,
+        is_sent: bool = True,
     ) -> None:
         # It may hold the text of another library, or of a server.
         self.message = printable(str(message))
@@ -185,6 +186,7 @@ class FetchError(SitemapReaderError):
         self.code = code
         self.transient = transient
         self.of_proxy = of_proxy
+        self.is_sent = is_sent
 
 
 class DocumentChanged(SitemapReaderError):

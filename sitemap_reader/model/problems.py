@@ -51,6 +51,38 @@ Kind = Literal[
     "root, entry or location not in small letters",
 ]
 
+# The same of pages, as crawls and checks of URLs find them.
+PageKind = Literal[
+    # C02
+    "redirect within the site",
+    "redirect to an error",
+    "redirect to another site",
+    "redirect loop",
+    "redirect without a target",
+    # C04
+    "canonical on the same site",
+    "canonical on another site",
+    "canonical on a host that is not public",
+    "canonical on http",
+    "canonical that redirects",
+    "canonical with an error",
+    # C10
+    "meta refresh at once",
+    "meta refresh after a delay",
+    # C11
+    "several canonical URLs",
+    "canonical outside of the head",
+    "canonical without its scheme",
+    "empty canonical",
+    # C14
+    "image with an error",
+    "image that is none",
+    "image that does not respond",
+    # C15
+    "lastmod after the last change",
+    "lastmod before the last change",
+]
+
 MAX_RAW_CHARACTERS = 500
 # A message may contain a URL of any length; what to do is at its end.
 MAX_MESSAGE_CHARACTERS = 2_000
@@ -91,7 +123,7 @@ class Problem:
     field: str | None = None
     raw: str | None = None
     url: str | None = None
-    kind: str | None = None  # a Kind; later versions may have others
+    kind: str | None = None  # a Kind or PageKind; later versions may have others
     remedy: str | None = attrs.field(default=None, eq=False)
 
     def __str__(self) -> str:
@@ -114,7 +146,7 @@ def report(
     raw: str | None = None,
     url: str | None = None,
     severity: Severity | None = None,
-    kind: Kind | str | None = None,
+    kind: Kind | PageKind | str | None = None,
     remedy: str | None = None,
 ) -> Problem:
     """A Problem; `severity` is by default that of the catalogue. The message ends with the remedy."""

@@ -519,6 +519,7 @@ def failure_of(error: FetchError, timeouts: DocumentTimeouts) -> Failed:
         remedy=error.remedy,
         network_seconds=timeouts.seconds,
         of_proxy=error.of_proxy,
+        is_sent=error.is_sent,
     )
 
 

@@ -21,14 +21,14 @@ import attrs
 from ..fetch.request_headers import domain_of
 from ..frontier.documents import Failed, Finished, Head, Listed
 from ..frontier.frontier import Frontier
-from ..frontier.responses import Follow, is_html, is_success, judge
+from ..frontier.responses import REDIRECTS, Follow, is_html, is_success, judge
 from ..frontier.robots_rules import parse_rules
 from ..model.errors import FetchError
 from ..model.limits import KIB, Limits
 from ..model.records import Outcome
 from ..parser.content.codings import Decompressor
 from ..parser.content.sniff import Format
-from ..parser.normalise.urls import origin, without_userinfo
+from ..parser.normalise.urls import clean_url, origin, without_userinfo
 from .crawl import RequestTimer, failure_of, in_use, paced_response, slot_for
 from .timeouts import DocumentTimeouts, loop_seconds
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from .pacing import Pacing, Slot
 
 MAX_BODY_BYTES = 256 * KIB
-MAX_HOPS = 5
+MAX_HOPS = 10  # as many as Google follows
 # The rest of a short body is read, so that its connection can be used again.
 _DRAINED_BYTES = 64 * KIB
 _WAITING_PAGES = 5_000  # in the frontier
@@ -59,11 +59,12 @@ class PageResponse:
     headers: Mapping[str, str] = attrs.field(factory=dict)  # names are lower-case
     body: bytes = attrs.field(default=b"", repr=False)  # decompressed; empty unless it is HTML with a 2xx status
     is_whole: bool = False  # it is not cut
+    is_empty: bool = False  # it has ended without a byte
     undecodable: str | None = None  # its Content-Encoding, if none of it could be decoded
     body_bytes: int = 0  # received
     seconds: float = 0.0
     failure: Failed | None = None  # F02 robots.txt, F14 an unreadable one, F13 private, F15 Crawl-delay, F18 busy, F04
-    target: str | None = None  # where it redirects
+    target: str | None = None  # where it redirects, also where that is a loop
     final_url: str | None = None  # behind all redirects within the site, of which MAX_HOPS are followed
     final_status: int | None = None  # None: it was not requested
 
@@ -169,6 +170,7 @@ class PageFetcher:
             return
         step = judge(request, head, self._frontier.plan.limits, datetime.now(UTC))
         target = step.target if isinstance(step, Follow) else None
+        location = head.headers.get("location") if head.status in REDIRECTS else None
         if not is_robots:
             self._answers[request.url] = PageResponse(
                 request.url,
@@ -176,10 +178,11 @@ class PageFetcher:
                 head.headers,
                 body.content,
                 body.is_whole,
+                body.is_ended and body.received == 0,
                 body.undecodable,
                 body.received,
                 self._clock() - started,
-                target=target,
+                target=clean_url(location, request.url).url if location else None,
             )
         if target is not None and not is_robots and domain_of(target) != domain_of(request.url):
             self._answer(request, Failed("F03", "redirected to another site", transient=False))
@@ -239,6 +242,7 @@ class _Body:
     max_bytes: int
     content: bytes = b""
     is_whole: bool = False
+    is_ended: bool = False
     undecodable: str | None = None
     received: int = 0
 
@@ -260,6 +264,7 @@ class _Body:
             if drained > _DRAINED_BYTES or self.received > self.max_bytes + _DRAINED_BYTES:
                 break
         else:
+            self.is_ended = True
             self.is_whole = is_wanted and drained == 0
         if is_wanted:  # what comes before a fault counts
             self.content += b"".join(decompressor.close())

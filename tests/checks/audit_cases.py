@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ BESIDE = {
     "baseline": ("baseline.jsonl",),
     "baseline_crawl": ("baseline-crawl.jsonl",),
 }
+# Further arguments of audit().
+OPTIONS = "audit.toml"
 SAMPLE_FIELDS = ("sitemap", "line", "field", "raw", "url", "message")
 # More than any site has of a code; otherwise the choice of samples would be random.
 SAMPLES = 20
@@ -46,10 +49,12 @@ class Case:
         return self.path.with_name(f"{self.name}.jsonl")
 
     @property
-    def options(self) -> dict[str, Path]:
+    def options(self) -> dict[str, Any]:
         """The keyword arguments of audit()."""
         files = ((option, self.path / name) for option, names in BESIDE.items() for name in names)
-        return {option: file for option, file in files if file.is_file()}
+        stated = self.path / OPTIONS
+        others = tomllib.loads(stated.read_text("utf-8")) if stated.is_file() else {}
+        return {option: file for option, file in files if file.is_file()} | others
 
     def report(self) -> sr.Report:
         return sr.audit(self.path, samples=SAMPLES, **self.options)

@@ -71,8 +71,8 @@ def test_dump_has_no_sitemaps_to_follow(tmp_path: Path, keyword: str) -> None:
 def test_note_states_the_filter_and_the_rules_without_a_verdict() -> None:
     report = sr.audit(SHOP, include=["/product", "/kategorie"], no_follow="magazine")
     assert report.notes == (
-        "filtered by include /product or /kategorie; no_follow magazine: only what matches was checked, and D03, D07, "
-        "H03, L03, U06, U07, U11 compare only the URLs that match",
+        "filtered by include /product or /kategorie; no_follow magazine: only what matches was checked, and C13, D03, "
+        "D07, H03, L03, U06, U07, U11 compare only the URLs that match",
         "not checked, as a filter leaves out a part of the site: D08",
     )
 
@@ -81,7 +81,7 @@ def test_note_of_a_filter_on_sitemaps_leaves_out_rules_on_single_sitemaps() -> N
     """What is read of a sitemap is all of it."""
     (first, _) = sr.audit(SHOP, follow=lambda ref: True).notes
     assert first == (
-        "filtered by follow a function: only what matches was checked, and L03, U06, U07, U11 compare only the URLs "
+        "filtered by follow a function: only what matches was checked, and C13, L03, U06, U07, U11 compare only the URLs "
         "that match"
     )
 

@@ -9,11 +9,15 @@ import json
 import os
 import re
 import sqlite3
+import sys
+import zipfile
 from contextlib import closing
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+import attrs
+import openpyxl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -257,12 +261,18 @@ SCREAMING_FROG = (
 )
 SEEN = [
     CrawledPage(2, "https://shop.example/", 200, "https://shop.example/", False, "c4ca"),
-    CrawledPage(3, "https://shop.example/cart", 200, None, True, "c81e", indexable=False),
-    CrawledPage(4, "https://shop.example/lamp?sort=price", 200, "https://shop.example/lamp", False, "eccb", False),
-    CrawledPage(6, "https://shop.example/old", 301, None, False, None, indexable=False),
+    CrawledPage(
+        3, "https://shop.example/cart", 200, None, True, "c81e", False, reason="noindex",
+        directives="Meta Robots 1: noindex, follow",
+    ),
+    CrawledPage(
+        4, "https://shop.example/lamp?sort=price", 200, "https://shop.example/lamp", False, "eccb", False,
+        reason="canonicalised",
+    ),
+    CrawledPage(6, "https://shop.example/old", 301, None, False, None, indexable=False, reason="redirected"),
     CrawledPage(7, "https://shop.example/logo.svg", 200, None, False, "a87f", indexable=False),
-    CrawledPage(8, "https://shop.example/admin", None, None, False, None, indexable=False),
-]
+    CrawledPage(8, "https://shop.example/admin", None, None, False, None, indexable=False, reason="blocked"),
+]  # fmt: skip
 
 
 def test_an_export_of_screaming_frog_is_read() -> None:
@@ -273,8 +283,7 @@ def test_an_export_of_screaming_frog_is_read() -> None:
 def test_up_to_four_lines_may_stand_above_the_header(above: str) -> None:
     more = above.count("\n")
     assert rows(above + SCREAMING_FROG) == [
-        CrawledPage(row.line + more, row.url, row.status, row.canonical, row.noindex, row.hash, row.indexable)
-        for row in SEEN
+        attrs.evolve(row, line=row.line + more) for row in SEEN
     ]
 
 
@@ -295,7 +304,9 @@ def test_other_names_of_columns_are_known(url: str, status: str, canonical: str)
 
 
 def test_numeric_status_column_is_preferred_to_a_text_column() -> None:
-    assert rows(f"url,status,status code\n{A},OK,200\n{B},Refused,\n") == [CrawledPage(2, A, 200), CrawledPage(3, B)]
+    assert rows(f"url,status,status code\n{A},OK,200\n{B},Refused,\n") == [
+        CrawledPage(2, A, 200), CrawledPage(3, B, error="Refused")
+    ]
 
 
 def test_the_canonical_of_the_header_counts_where_the_page_has_none() -> None:
@@ -308,6 +319,91 @@ def test_keys_may_differ_from_line_to_line() -> None:
     file = wrote(text, "crawl.jsonl")
     assert list(file) == [CrawledPage(1, A, 200), CrawledPage(2, B, 404), CrawledPage(3, A, None, None, False, "x")]
     assert file.fields == {"url", "status", "hash"}
+
+
+# Language -> its names of columns: URL, status, its text, type, indexability, its reason, canonical, depth.
+LANGUAGES = {
+    "German": ("Adresse", "Status-Code", "Status", "Inhaltstyp", "Indexierbarkeit", "Indexierbarkeitsstatus",
+               "Canonical-Linkelement 1", "Crawl-Tiefe"),
+    "French": ("Adresse", "Code HTTP", "Statut", "Type de contenu", "Indexabilité", "Statut d'indexabilité",
+               "Élément de lien en version canonique 1", "Crawl profondeur"),
+    "Spanish": ("Dirección", "Código de respuesta", "Respuesta", "Tipo de contenido", "Indexabilidad",
+                "Estado de indexabilidad", "Elemento de enlace canónico 1", "Nivel de profundidad"),
+    "Italian": ("Indirizzo", "Codice di risposta", "Stato", "Tipo di contenuto", "Indicizzabilità",
+                "Stato di indicizzabilità", "Elemento link canonico 1", "Livello di profondità"),
+}  # fmt: skip
+VALUES = {
+    "German": ("Nicht indexierbar", "Kanonisiert", "Keine Antwort"),
+    "French": ("Non indexable", "Canonisé", "Sans réponse"),
+    "Spanish": ("No indexable", "Canonicalizada", "Sin respuesta"),
+    "Italian": ("Non indicizzabile", "Canonicalizzato", "Nessuna risposta"),
+}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_exports_of_screaming_frog_are_read_in_its_languages(language: str) -> None:
+    header = ",".join(f'"{name}"' for name in LANGUAGES[language])
+    no, canonicalised, silent = VALUES[language]
+    text = f'{header}\n{A},200,OK,text/html,{no},{canonicalised},{B},2\n{B},0,{silent},,{no},{silent},,\n'
+    assert rows(text.encode("utf-8-sig")) == [
+        CrawledPage(2, A, 200, B, indexable=False, reason="canonicalised", is_orphan=False),
+        CrawledPage(3, B, indexable=False, error=silent, reason="no response", is_orphan=True),
+    ]
+
+
+# --- workbooks ---
+
+
+def workbook(**sheets: list[list[Any]]) -> bytes:
+    made = openpyxl.Workbook()
+    made.remove(made.active)
+    for name, lines in sheets.items():
+        sheet = made.create_sheet(name)
+        for line in lines:
+            sheet.append(line)
+    stream = io.BytesIO()
+    made.save(stream)
+    return stream.getvalue()
+
+
+def test_the_first_sheet_of_a_workbook_that_has_urls_is_read() -> None:
+    body = workbook(
+        Summary=[["Pages", 3]],
+        Internal=[["Internal"], ["Address", "Status Code", "Noindex"], [A, 200, True], [B, 404.0], [], ["/c", "x"]],
+        More=[["Address"], [C]],
+    )
+    file = wrote(body, "crawl.xlsx")
+    assert list(file) == list(file) == [CrawledPage(3, A, 200, noindex=True), CrawledPage(4, B, 404)]
+    assert (file.unusable, file.first_unusable) == (1, 6)
+
+
+def test_a_sheet_is_read_beyond_the_size_that_it_states() -> None:
+    made = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(workbook(One=[["url", "status"], [A, 404]]))) as given, zipfile.ZipFile(
+        made, "w"
+    ) as changed:
+        for name in given.namelist():
+            changed.writestr(name, given.read(name).replace(b'<dimension ref="A1:B2"', b'<dimension ref="A1"'))
+    assert rows(made.getvalue(), "crawl.xlsx") == [CrawledPage(2, A, 404)]
+
+
+@pytest.mark.parametrize(("body", "reported"), [
+    (workbook(One=[["Title", "Words"], ["x", 1]], Two=[["Image"]]),
+     "crawl.xlsx: no sheet has a column of URLs; the columns are Title, Words, Image: call one of them url"),
+    (workbook(One=[["url"]]), "crawl.xlsx has no row of a page: export the crawl again"),
+    (workbook(One=[["url"]])[:-30], "crawl.xlsx: that is a ZIP file, and no Excel workbook: extract it"),
+    (workbook(One=[["url", "status"], [A, "soon"]]), "crawl.xlsx:2: 'soon' in the column status is no HTTP status"),
+])
+def test_a_workbook_that_cannot_be_used_is_reported(body: bytes, reported: str) -> None:
+    assert failure(body, "crawl.xlsx").startswith(reported)
+
+
+def test_without_openpyxl_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    assert failure(workbook(One=[["url"], [A]]), "crawl.xlsx") == (
+        "crawl.xlsx: that is an Excel workbook: pip install 'sitemap-reader[xlsx]' reads it; or save it as CSV; "
+        "or a ZIP file: extract it"
+    )
 
 
 # --- Katana (-jsonl) and advertools (crawl()) ---
@@ -426,8 +522,9 @@ FAULTS: dict[str, tuple[bytes | str, str]] = {
     "cut UTF-16": (f"url\n{A}\n".encode("utf-16")[:-1], ':2: damaged UTF-16: save it as UTF-8 (in Excel, "CSV UTF-8")'),
     "UTF-16 without a mark": ("url\n".encode("utf-16-le"),
         ": that is not text: export the crawl as CSV, or as JSON lines, in UTF-8"),
-    "xlsx": (b"PK\x03\x04\x14\0", ": that is an Excel workbook, or a ZIP file: save it as CSV, or extract it"),
-    "xls": (b"\xd0\xcf\x11\xe0\xa1", ": that is an Excel workbook: save it as CSV"),
+    "zip": (b"PK\x03\x04\x14\0", ": that is a ZIP file, and no Excel workbook: extract it"),
+    "xls": (b"\xd0\xcf\x11\xe0\xa1", ": that is an Excel workbook of the old kind: save it as .xlsx or CSV"),
+    "zip in gz": (gzip.compress(b"PK\x03\x04\x14\0"), ": that is a ZIP file within another: extract it"),
     "parquet": (b"PAR1\x15\x04", ": that is Parquet: convert it to CSV, or to JSON lines"),
     "zstd": (b"\x28\xb5\x2f\xfd\x24", ": it is compressed: decompress it first"),
     "twice": (gzip.compress(gzip.compress(b"url")), ": it is compressed: decompress it first"),

@@ -133,10 +133,22 @@ def test_the_text_of_estimates() -> None:
         FaultEstimate("C07", 1, 0.0004, 0.0001, 0.9999, 4),
     )
     assert summary(estimates=estimates).lines() == [
-        "10% of 10,000 URLs: 1,000 redirect (C02)",
+        "1,000 of 10,000 URLs redirect (C02)",
         "1.2% (0.5 to 2.7%) of 10,000 URLs: about 120 answer 4xx or 5xx (C01)",
         "under 0.1% (under 0.1 to over 99.9%) of 10,000 URLs: about 4 are soft 404s (C07)",
         "none found, each at most 0.7%: noindex (C03)",
+    ]
+
+
+def test_of_all_urls_the_text_has_counts_and_no_estimates() -> None:
+    estimates = (
+        FaultEstimate("C01", 2, 2 / 89, 2 / 90, 3 / 90, 2),
+        FaultEstimate("C07", 1, 1 / 89, 1 / 90, 2 / 90, 1),
+        FaultEstimate("C03", 0, 0.0, 0.0, 1 / 90, 0),
+    )
+    assert summary(urls=90, sampled=90, checked=89, estimates=estimates).lines() == [
+        "2 of 89 checked URLs answer 4xx or 5xx (C01)", "1 of 89 checked URLs is a soft 404 (C07)",
+        "none found: noindex (C03)",
     ]
 
 
@@ -144,9 +156,9 @@ def test_the_text_of_estimates() -> None:
     ({}, "500 of 10,000 unique URLs checked (sample by sitemap and section, seed 7)"),
     ({"urls": 500}, "500 of 500 unique URLs checked"),
     (
-        {"urls": 500, "reused": 3, "disallowed": 2, "checked": 499},
-        "499 of 500 unique URLs checked; 3 known from the crawl file; 2 not fetched, as robots.txt disallows them; "
-        "1 not checked",
+        {"urls": 500, "reused": 3, "disallowed": 2, "checked": 497},
+        "497 of 500 unique URLs checked; 3 of these known from the crawl file; 2 not fetched, as robots.txt disallows "
+        "them; 1 not checked",
     ),
     ({"urls": 500, "checked": 1, "complete": False}, "1 of 500 unique URLs checked; 499 not checked, as it was "
      "stopped"),

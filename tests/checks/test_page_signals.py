@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
@@ -77,6 +78,63 @@ def test_the_robots_header(header: str, noindex: bool) -> None:
 ])
 def test_canonical_urls(page: PageSignals, canonical: str | None) -> None:
     assert page.canonical == canonical
+
+
+@pytest.mark.parametrize(("text", "is_over"), [
+    ("unavailable_after: 25 Jun 2010 15:00:00 PST", True), ("unavailable_after: 25-Aug-2007 15:00:00 EST", True),
+    ("unavailable_after: Saturday, 25-Aug-07 15:00:00 EST", True), ("unavailable_after: 2020-09-21", True),
+    ("nofollow, unavailable_after: 2020-09-21T10:00:00+01:00, noarchive", True), ("unavailable_after: soon", False),
+    ("unavailable_after: Wed, 03 Dec 2014 13:09:53 GMT", True), ("unavailable_after: 2999-01-01", False),
+    ("googlebot: unavailable_after: 2010-01-01", True), ("otherbot: unavailable_after: 2010-01-01", False),
+    ("x-unavailable_after: 2010-01-01", False), ("unavailable_after: 1 Jan 0000 99:99:99", False),
+])
+def test_a_page_that_is_no_longer_available_is_noindex(text: str, is_over: bool) -> None:
+    assert signals(x_robots_tag=text).noindex is is_over
+    if "bot" not in text:
+        assert signals(f'<meta name="robots" content="{text}">').noindex is is_over
+
+
+def test_a_date_has_passed_at_a_given_time() -> None:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    for day, is_over in (("2025-12-31", True), ("2026-01-02", False)):
+        header = {"x-robots-tag": f"unavailable_after: {day}"}
+        assert read_signals(header, b"", now).noindex is is_over
+
+
+@pytest.mark.parametrize(("head", "headers", "refresh"), [
+    ('<meta http-equiv="refresh" content="0;url=/a">', {}, (0, "/a")),
+    ('<META HTTP-EQUIV=Refresh CONTENT="5; URL=\'/a b\'">', {}, (5, "/a b")),
+    ('<meta http-equiv="refresh" content="0.5, /a">', {}, (0, "/a")),
+    ('<meta http-equiv="refresh" content="3">', {}, None),
+    ('<meta http-equiv="refresh" content="url=/a">', {}, None),
+    ('<meta name="refresh" content="0;url=/a">', {}, None),
+    ("", {"refresh": "0; url=/h"}, (0, "/h")),
+    ('<noscript><meta http-equiv="refresh" content="0;url=/a"></noscript>', {}, None),  # of the page without scripts
+])
+def test_refreshes(head: str, headers: dict[str, str], refresh: tuple[int, str] | None) -> None:
+    found = signals(head, **headers).refresh
+    assert (found and (found.seconds, found.target)) == refresh
+
+
+@pytest.mark.parametrize(("body", "has_content"), [
+    ("", False), ("<p> </p>", False), ("<!-- text -->", False), ("<style>p{}</style>", False), ("x", True),
+    ("<img src=a>", True), ("<script>draw()</script>", True), ("<iframe src=a></iframe>", True),
+    ("<form></form>", True), ("<svg></svg>", True),
+])
+def test_a_page_with_nothing_in_it_is_empty(body: str, has_content: bool) -> None:
+    assert signals("<title>Title</title>", body).has_content is has_content
+
+
+@pytest.mark.parametrize(("head", "days"), [
+    ('<meta property="article:modified_time" content="2024-03-01T10:00:00+00:00">', ["2024-03-01"]),
+    ('<script type="application/ld+json">{"@graph": [{"dateModified" : "2024-03-02"}, {"dateModified": "2023-01-01"}]}'
+     "</script>", ["2023-01-01", "2024-03-02"]),
+    ('<script type="application/ld+json">{"dateModified": "soon"}</script>', []),
+    ('<script>{"dateModified": "2024-03-01"}</script>', []),
+    ('<meta property="article:published_time" content="2024-03-01">', []),
+])
+def test_dates_of_the_last_change(head: str, days: list[str]) -> None:
+    assert [each.date().isoformat() for each in signals(head).modified] == days
 
 
 @pytest.mark.parametrize(("page", "base"), [

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import warcs
 from docs_site import SITES
-from kit import Site, dump, files, objects, robots, urlset, xml
+from kit import Site, dump, files, objects, robots, run, urlset, xml
 from servers import Page, SiteServer
 
 import sitemap_reader as sr
 from sitemap_reader import Report, UsageError
 from sitemap_reader.checks import PAGE_CODES, UrlCheck
+from sitemap_reader.model import PageKind
 
 pytestmark = pytest.mark.usefixtures("short_backoffs")
 
@@ -26,7 +28,9 @@ MENU = " ".join(f"item{number}" for number in range(30))
 
 
 def html(text: str, status: int = 200, **headers: str) -> Page:
-    return status, {**HTML, **{name.replace("_", "-"): value for name, value in headers.items()}}, text.encode()
+    """A page with a word in its body."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return status, {**HTML, **named}, f"{text}<p>word".encode()
 
 
 @pytest.fixture
@@ -44,14 +48,17 @@ def serve(site_server: Any) -> Callable[..., SiteServer]:
 
 
 def checked(server: SiteServer, size: Any = "all", **options: Any) -> Report:
-    return sr.audit(server.url, allow_private=True, check_urls=size, select="C", **options)
+    return sr.audit(server.url, allow_private=True, check_urls=size, **{"select": "C", **options})
 
 
 def found(report: Report, start: str) -> dict[str, list[str]]:
-    """Code -> `line: message` of each sample, URLs without the origin."""
+    """Code -> `line: message` of each sample in the order of lines, URLs without the origin."""
+    samples: dict[str, list[sr.Problem]] = {}
+    for finding in report.findings:
+        samples.setdefault(finding.code, []).extend(finding.samples)
     return {
-        finding.code: [f"{each.line}: {each.message.replace(start, '')}" for each in finding.samples]
-        for finding in report.findings
+        code: [f"{each.line}: {each.message.replace(start, '')}" for each in sorted(found, key=lambda each: each.line)]
+        for code, found in samples.items()
     }
 
 
@@ -66,7 +73,7 @@ FAULTS: dict[str, Page] = {
     "/copy": html('<link rel=canonical href="/">'),
     "/same": html('<link rel=canonical href="/same#top">'),
     "/soft": html("<title>Shop</title><h1>Page not found</h1>"),
-    "/about-404": html("<title>Page not found</title><link rel=canonical href='/about-404'>"),
+    "/about-404": html(f"<title>Page not found</title><link rel=canonical href='/about-404'><p>{'word ' * 300}"),
     "/file.pdf": (200, {"Content-Type": "application/pdf", "X-Robots-Tag": "noindex"}, b"%PDF"),
     "/private/x": html("<title>Gone</title>", 404),
 }
@@ -80,7 +87,8 @@ def test_each_fault_is_reported_where_the_url_is_listed(serve: Callable[..., Sit
         "C01": ["3: /gone answers 410"],
         "C02": [
             "4: /moved redirects (301) to /",
-            "5: /lost redirects (302) to /nowhere, which answers 404",
+            "5: /lost redirects (302) to /nowhere, which answers 404; remove the URL from the sitemap, or redirect it "
+            "to a page that exists",
             "6: /far redirects (302) to /moved and on to /, which answers 200",
         ],
         "C03": [
@@ -92,17 +100,19 @@ def test_each_fault_is_reported_where_the_url_is_listed(serve: Callable[..., Sit
         "C07": ["11: /soft answers 200 with an error page: Shop"],
     }
     checks = report.url_checks
-    assert (checks.urls, checks.sampled, checks.checked, checks.disallowed) == (13, 13, 13, 1)
+    assert (checks.urls, checks.sampled, checks.checked, checks.disallowed) == (13, 13, 12, 1)
     assert {each.code: each.found for each in checks.estimates} == {
-        "C01": 1, "C02": 3, "C03": 3, "C04": 1, "C07": 1, "C08": 0
+        "C01": 1, "C02": 3, "C03": 3, "C04": 1, "C07": 1, "C08": 0, "C09": 0, "C10": 0, "C11": 0, "C12": 0
     }  # fmt: skip
     assert all(each.share == each.low == each.high for each in checks.estimates)
     requests = server.requests()
     assert max(Counter(requests).values()) == 1
     assert "/private/x" not in requests
     assert {request.method for request in server.received} == {"GET"}
-    assert f"{server.url}: 2 errors" in str(report)
-    assert "13 of 13 unique URLs checked; 1 not fetched, as robots.txt disallows them" in str(report)
+    assert f"{server.url}: 3 errors" in str(report)
+    assert "12 of 13 unique URLs checked; 1 not fetched, as robots.txt disallows it" in str(report)
+    assert checks.lines()[:2] == ["3 of 12 checked URLs redirect (C02)", "3 of 12 checked URLs are noindex (C03)"]
+    assert "1 of 12 checked URLs is a soft 404 (C07)" in checks.lines()
     assert json.loads(report.to_json())["url_checks"]["estimates"][0]["code"] == "C01"
 
 
@@ -159,7 +169,9 @@ def test_a_crawl_without_soft_404s_gives_no_estimate_of_them(serve: Callable[...
     file.write_text(f"url,status\n{server.url}/gone,410\n")
     report = checked(server, "all", crawl=file)
     assert "/gone" not in server.requests()
-    assert {each.code for each in report.url_checks.estimates} == {"C01", "C02", "C03", "C04", "C08"}
+    shares = {each.code: each.share for each in report.url_checks.estimates}
+    # Of /gone nothing is known but its status.
+    assert (shares["C01"], shares["C07"]) == pytest.approx((2 / 13, 1 / 12), abs=0.01)
     assert {each.code: each.count for each in report.findings}["C01"] == 2  # /gone by the crawl, /private/x now
 
 
@@ -247,7 +259,7 @@ def test_what_does_not_respond_is_reported(serve: Callable[..., SiteServer]) -> 
     server = serve({"/b": html("")}, "", "http://127.0.0.1:1/x")
     report = checked(server, scope="any", obey_robots=False, limits=sr.Limits(tries=1))
     assert found(report, server.url) == {
-        "C08": ["3: http://127.0.0.1:1/x does not respond: connection refused by 127.0.0.1:1"]
+        "C08": ["3: http://127.0.0.1:1/x does not respond (connection refused by 127.0.0.1:1)"]
     }
 
 
@@ -319,7 +331,7 @@ def test_a_dump_is_refused(tmp_path: Path) -> None:
 def test_a_line_of_results_has_all_fields() -> None:
     line = json.loads(UrlCheck("https://e.example/").json_line())
     assert list(line)[:3] == ["type", "url", "status"]
-    assert len(line) == 22
+    assert len(line) == 26
 
 
 def test_pages_of_a_mapped_host_are_requested_from_the_other_alone(serve: Callable[..., SiteServer]) -> None:
@@ -345,10 +357,12 @@ def test_a_page_that_cannot_be_decoded_has_a_status_and_no_result_for_its_conten
     server, saved = serve(pages), tmp_path / "checks.jsonl"
     report = checked(server, save_checks=saved)
     assert {code: len(each) for code, each in found(report, server.url).items()} == {"C01": 1, "C02": 1, "C04": 1}
-    assert report.notes[-1] == "1 URL not checked for C03, C04, C07: Content-Encoding 'br' cannot be decoded"
+    note = "1 URL not checked for C03, C04, C07, C10, C11, C12: Content-Encoding 'br' cannot be decoded"
+    assert report.notes[-1] == note
     assert report.url_checks.checked == 5
     shares = {each.code: each.share for each in report.url_checks.estimates}
-    assert shares == {"C01": 1 / 5, "C02": 1 / 5, "C03": 0, "C04": pytest.approx(1 / 4), "C07": 0, "C08": 0}
+    found_shares = {code: share for code, share in shares.items() if share}
+    assert found_shares == {"C01": 1 / 5, "C02": 1 / 5, "C04": pytest.approx(1 / 4)}
     assert f"{server.url}/packed" not in saved.read_text()
     assert len(saved.read_text().splitlines()) == 4
     assert not any(report.rules[code] for code in PAGE_CODES)
@@ -358,9 +372,9 @@ def test_headers_of_a_page_that_cannot_be_decoded_show_faults_and_no_share(serve
     server = serve({"/hidden": html("x", X_Robots_Tag="noindex", **BR), "/packed": html("x", **BR)})
     report = checked(server)
     assert found(report, server.url) == {"C03": ["2: /hidden is noindex (X-Robots-Tag: noindex)"]}
-    assert {each.code for each in report.url_checks.estimates} == {"C01", "C02", "C08"}
+    assert {each.code for each in report.url_checks.estimates} == {"C01", "C02", "C08", "C09"}
     without = {code for code in PAGE_CODES if report.rules[code] == "no page could be checked"}
-    assert without == {"C04", "C07"}
+    assert without == {"C04", "C07", "C10", "C11", "C12"}
 
 
 def test_pages_that_are_cut_in_their_head_are_counted(serve: Callable[..., SiteServer]) -> None:
@@ -396,3 +410,309 @@ def test_pages_that_are_not_in_the_folder_have_no_result(tmp_path: Path) -> None
     report = sr.audit(public, base="https://e.example", check_urls="all", select="C", scope="any")
     assert report.findings == ()
     assert report.url_checks.checked == 1
+
+
+WORDS = " ".join(f"word{number}" for number in range(40))
+OWN = "<link rel=canonical href='{}'>"
+# Path -> the page, and the code, severity and text of its fault; None: it has none.
+STATES: dict[str, tuple[Page, tuple[str, str, str] | None]] = {
+    "/fine": (html("<title>Fine</title>"), None),
+    "/members": (html("", 401), ("C09", "warning", "answers 401")),
+    "/walled": (html("", 403), ("C09", "warning", "answers 403")),
+    "/broken": (html("", 500), ("C01", "error", "answers 500")),
+    "/gone": (html("", 404), ("C01", "error", "answers 404")),
+    "/to-fine": (html("", 301, Location="/fine"), ("C02", "warning", "redirects (301) to /fine")),
+    "/to-gone": (html("", 301, Location="/gone"), (
+        "C02", "error", "redirects (301) to /gone, which answers 404; remove the URL from the sitemap, or redirect")),
+    "/far": (html("", 302, Location="/to-gone"), (
+        "C02", "error", "redirects (302) to /to-gone and on to /gone, which answers 404; remove")),
+    "/loop": (html("", 302, Location="/loop"), ("C02", "error", "redirects (302) to /loop and on and on, in a loop")),
+    "/round": (html("", 302, Location="/round2"), (
+        "C02", "error", "redirects (302) to /round2 and on and on, in a loop or more than ten times; let the URL")),
+    "/nowhere": (html("", 302), ("C02", "error", "redirects (302) without a usable target; let the URL answer")),
+    "/bad-target": (html("", 302, Location="javascript:x()"), ("C02", "error", "redirects (302) without a usable")),
+    "/away": (html("", 301, Location="https://other.example/"), (
+        "C02", "error", "redirects (301) to https://other.example/; remove the URL from the sitemap: its page is on")),
+    "/expired": (html("<meta name=robots content='unavailable_after: 2020-01-01'>"), (
+        "C03", "error", "is noindex (robots meta: unavailable_after: 2020-01-01)")),
+    "/expires": (html("<meta name=robots content='unavailable_after: 2999-01-01'>"), None),
+    "/refresh": (html("<meta http-equiv=refresh content='0;url=/fine'>"), (
+        "C10", "warning", "leads on to /fine at once")),
+    "/refresh-header": (html("", Refresh="0; url=/gone"), (
+        "C10", "error", "leads on to /gone at once, which answers 404")),
+    "/refresh-late": (html("<meta http-equiv=Refresh content='5; URL=/fine'>"), (
+        "C10", "info", "leads on to /fine after 5 s; remove the meta refresh")),
+    "/reload": (html("<meta http-equiv=refresh content='300'>"), None),
+    "/reload-itself": (html("<meta http-equiv=refresh content='300; url=/reload-itself'>"), None),
+    "/two": (html(OWN.format("/two") + OWN.format("/fine")), (
+        "C11", "warning", "names several canonical URLs: /two, /fine")),
+    "/twice": (html(OWN.format("/twice") * 2, Link="</twice>; rel=canonical"), None),
+    "/header": (html(OWN.format("/header"), Link="</fine>; rel=canonical"), (
+        "C11", "warning", "names several canonical URLs: /fine, /header")),
+    "/in-body": (html(f"<p>text{OWN.format('/in-body')}"), (
+        "C11", "warning", "names its canonical URL outside of the head")),
+    "/in-both": (html(f"{OWN.format('/in-both')}<p>text{OWN.format('/fine')}"), None),
+    "/empty-canonical": (html(OWN.format("")), ("C11", "warning", "has an empty canonical link")),
+    "/no-scheme": (html("<link rel=canonical href='127.0.0.1/no-scheme'>"), (
+        "C11", "warning", "names a canonical URL without https://")),
+    "/copy": (html(OWN.format("/fine")), ("C04", "warning", "has the canonical /fine")),
+    "/copy-of-gone": (html(OWN.format("/gone")), (
+        "C04", "warning", "has the canonical /gone, which answers 404; correct the canonical URL of the page: there")),
+    "/copy-of-moved": (html(OWN.format("/to-fine")), (
+        "C04", "warning", "has the canonical /to-fine, which answers 301; correct the canonical URL of the page, and")),
+    "/on-staging": (html(OWN.format("https://staging.e.example/on-staging")), (
+        "C04", "warning", "has the canonical https://staging.e.example/on-staging; correct the canonical URL of the "
+        "page: its host seems not")),
+    "/on-localhost": (html(OWN.format("http://localhost:1313/x")), (
+        "C04", "warning", "has the canonical http://localhost:1313/x; correct the canonical URL of the page: its")),
+    "/elsewhere": (html(OWN.format("https://other.example/x")), (
+        "C04", "warning", "has the canonical https://other.example/x; remove the URL from the sitemap if the other")),
+    "/soft": (html(f"<title>404 - Page not found</title>{OWN.format('/soft')}"), (
+        "C07", "warning", "answers 200 with an error page: 404 - Page not found")),
+    "/404.html": (html("<title>Shop</title>"), ("C07", "warning", "answers 200 with an error page: Shop")),
+    "/no-byte": ((200, HTML, b""), ("C12", "warning", "answers 200 with an empty page")),
+    "/no-byte.pdf": ((200, {"Content-Type": "application/pdf"}, b""), (
+        "C12", "warning", "answers 200 with an empty page")),
+    "/nothing": ((200, HTML, b"<title>x</title><p> </p>"), ("C12", "warning", "answers 200 with an empty page")),
+    "/script": ((200, HTML, b"<title>x</title><div id=app></div><script src=/app.js></script>"), None),
+    "/picture": ((200, HTML, b"<title>x</title><img src=/a.png>"), None),
+}  # fmt: skip
+
+
+# Kinds of images and dates, and of a page on https.
+OF_OTHER_TESTS = {
+    *("image with an error", "image that is none", "image that does not respond", "canonical on http"),
+    *("lastmod after the last change", "lastmod before the last change"),
+}
+
+
+def test_each_state_of_a_page_has_its_fault(serve: Callable[..., SiteServer]) -> None:
+    server = serve({path: page for path, (page, _) in STATES.items()})
+    server.pages = {**server.pages, "/round2": html("", 302, Location="/round")}
+    report = checked(server, samples=99)
+    wanted = {path: fault for path, (_, fault) in STATES.items() if fault is not None}
+    seen = {}
+    for problem in (each for finding in report.findings for each in finding.samples):
+        path = (problem.url or "").removeprefix(server.url)
+        text = problem.message.replace(server.url, "").removeprefix(f"{path} ")
+        assert path not in seen, problem
+        seen[path] = (problem.code, problem.severity, text[: len(wanted.get(path, ("", "", ""))[2])])
+    assert seen == wanted
+    kinds = {each.kind for finding in report.findings for each in finding.kinds}
+    assert {*get_args(PageKind)} - kinds - OF_OTHER_TESTS == kinds - {*get_args(PageKind)} == set()
+    of_redirects = (each for finding in report.findings if finding.code == "C02" for each in finding.kinds)
+    redirects = {each.kind: each.count for each in of_redirects}
+    assert redirects == {
+        "redirect within the site": 1, "redirect to an error": 2, "redirect loop": 2, "redirect without a target": 2,
+        "redirect to another site": 1,
+    }  # fmt: skip
+
+
+def test_saved_results_have_the_same_faults(serve: Callable[..., SiteServer], tmp_path: Path) -> None:
+    server, saved = serve({path: page for path, (page, _) in STATES.items()}), tmp_path / "checks.jsonl"
+    first = checked(server, save_checks=saved)
+    again = sr.audit(server.url, allow_private=True, crawl=saved, select="C")
+    shown, shown_again = (
+        {(each.code, each.severity, each.count, each.kinds) for each in report.findings} for report in (first, again)
+    )
+    assert shown == shown_again
+
+
+@pytest.fixture
+def public(tmp_path: Path) -> Path:
+    """A folder whose sitemap lists its page and two that it lacks."""
+    listed = urlset("https://e.example/", "https://e.example/gone", "https://e.example/old")
+    return files(tmp_path / "public", {"index.html": "<p>x</p>", "sitemap.xml": listed})
+
+
+def audited(public: Path, *options: str | Path) -> str:
+    command = ["audit", public, "--base", "https://e.example", "--check-urls", "all", "--select", "C", "-q"]
+    return str(run(*command, *options).stdout)
+
+
+def test_every_format_has_the_url_of_the_page(public: Path, tmp_path: Path) -> None:
+    gone = "https://e.example/gone"
+    rows = [*csv.DictReader(audited(public, "--format", "csv").splitlines())]
+    assert [(row["code"], row["url"], row["sitemap"]) for row in rows] == [
+        ("C01", gone, "https://e.example/sitemap.xml"),
+        ("C01", "https://e.example/old", "https://e.example/sitemap.xml"),
+    ]
+    (finding,) = json.loads(audited(public, "--format", "json"))["findings"]
+    assert finding["samples"][0]["url"] == gone
+    found = json.loads(audited(public, "--format", "sarif"))["runs"][0]["results"][0]
+    assert gone in json.dumps(found["locations"])
+    page = tmp_path / "report.html"
+    audited(public, "-o", page)
+    assert gone in page.read_text("utf-8")
+    config = files(tmp_path, {"c.toml": '[[audit.ignore]]\ncode = "C01"\nurl = "/gone$"\nreason = "moved soon"\n'})
+    assert "1 error" in audited(public, "--config", config / "c.toml").partition("\n")[0]
+
+
+def test_what_is_not_in_the_folder_is_not_called_an_answer(public: Path) -> None:
+    report = sr.audit(public, base="https://e.example", check_urls="all", select="C")
+    (finding,) = report.findings
+    assert finding.samples[0].message == f"https://e.example/gone is not in {public}"
+    note = f"{public} has no file for 2 of 3 checked URLs: it seems not to be what is published; build the site first"
+    assert note in report.notes
+    (public / "old.html").write_text("<p>x")
+    report = sr.audit(public, base="https://e.example", check_urls="all", select="C")
+    assert not any("build the site" in note for note in report.notes)
+
+
+def test_an_image_that_is_not_in_the_folder_is_not_called_an_answer(public: Path) -> None:
+    spaces = 'xmlns:image="http://www.google.com/schemas/sitemap-image/1.1"'
+    image = "<image:image><image:loc>https://e.example/a.png</image:loc></image:image>"
+    entry = f"<url><loc>https://e.example/</loc>{image}</url>"
+    (public / "sitemap.xml").write_text(urlset(entry).decode().replace("<urlset", f"<urlset {spaces}", 1))
+    (finding,) = sr.audit(public, base="https://e.example", check_urls="all", select="C").findings
+    assert finding.samples[0].message == f"https://e.example/: the image https://e.example/a.png is not in {public}"
+
+
+def test_a_page_of_a_host_that_is_not_mapped_is_not_requested(serve: Callable[..., SiteServer]) -> None:
+    staging = serve({})
+    production = "https://shop.invalid"
+    listed = xml(urlset(f"{production}/a", "http://shop.invalid/b"))
+    staging.pages = {"/robots.txt": (200, {}, robots(f"{production}/map.xml")), "/map.xml": listed, "/a": html("x")}
+    report = sr.audit(
+        production, host_map={production: staging.url}, allow_private=True, check_urls="all", select="C", scope="any"
+    )
+    assert report.findings == ()
+    assert report.url_checks.headline == "1 of 2 unique URLs checked; 1 not checked"
+    assert any(note.startswith("1 URL not checked: not requested: ") for note in report.notes)
+    assert [line for line in report.url_checks.lines() if "C08" in line and "none found" in line]
+
+
+# --- pages beside each other, images, dates ---
+
+
+def test_identical_pages_are_one_finding_a_group(serve: Callable[..., SiteServer]) -> None:
+    one, two = (html(f"<title>{name}</title>{WORDS}") for name in ("One", "Two"))
+    noindex = html(f"<meta name=robots content=noindex>{WORDS}")
+    server = serve({
+        "/a": one, "/b": two, "/c": one, "/d": one, "/e": two, "/short": html("x"), "/short2": html("x"),
+        "/hidden": noindex, "/hidden2": noindex, "/moved": html("", 301, Location="/a"),
+    })  # fmt: skip
+    report = checked(server, select="C13")
+    assert found(report, server.url) == {
+        "C13": ["2: /a is the same page as /c and 1 more", "3: /b is the same page as /e"]
+    }
+
+
+def test_pages_that_a_script_draws_are_not_identical(serve: Callable[..., SiteServer]) -> None:
+    shell = html(f"<title>Shop</title>{WORDS}")
+    server = serve({f"/{n}": shell for n in range(6)})
+    server.pages = anything(server.pages, shell)
+    assert found(checked(server), server.url) == {}
+
+
+def with_images(server: SiteServer, *images: str) -> None:
+    """Gives the server a page with these images, at line 2."""
+    listed = "".join(f"<image:image><image:loc>{each}</image:loc></image:image>" for each in images)
+    video = f"<video:video><video:thumbnail_loc>{server.url}/thumb.jpg</video:thumbnail_loc></video:video>"
+    names = "http://www.google.com/schemas/sitemap-{0}/1.1"
+    spaces = " ".join(f'xmlns:{each}="{names.format(each)}"' for each in ("image", "video"))
+    body = urlset().decode().replace("<urlset", f"<urlset {spaces}", 1).replace(
+        "</urlset>", f"<url><loc>{server.url}/a</loc>{listed}{video}</url></urlset>"
+    )  # fmt: skip
+    server.pages = {**server.pages, "/map.xml": xml(body.encode())}
+
+
+def test_images_and_thumbnails_that_do_not_load_are_reported(serve: Callable[..., SiteServer]) -> None:
+    image = (200, {"Content-Type": "image/png"}, b"png")
+    server = serve({"/a": html("x")})
+    server.pages |= {
+        "/good.png": image, "/raw.png": (200, {"Content-Type": "application/octet-stream"}, b"png"),
+        "/moved.png": html("", 301, Location="/good.png"), "/lost.png": html("", 301, Location="/none.png"),
+        "/page.png": html("x"), "/walled.png": html("", 403), "/thumb.jpg": html("", 410),
+    }  # fmt: skip
+    names = ("good", "raw", "moved", "lost", "page", "walled", "none")
+    with_images(server, *(f"{server.url}/{name}.png" for name in names))
+    report = checked(server, select="C")
+    wanted = {
+        "/none.png": "image /none.png answers 404", "/page.png": "image /page.png is text/html",
+        "/lost.png": "image /lost.png answers 404", "/thumb.jpg": "thumbnail /thumb.jpg answers 410",
+    }  # fmt: skip
+    (finding,) = report.findings
+    assert {each.raw.replace(server.url, ""): each.message.replace(server.url, "") for each in finding.samples} == {
+        name: f"/a: the {text}" for name, text in wanted.items()
+    }
+    assert {(each.url, each.line, each.severity) for each in finding.samples} == {(f"{server.url}/a", 2, "warning")}
+    assert {each.kind: each.count for each in finding.kinds} == {"image with an error": 3, "image that is none": 1}
+    assert "C14: 1 image not checked: the server answers 403, and may refuse this client alone" in report.notes
+    assert max(Counter(server.requests()).values()) == 1
+
+
+def test_an_image_that_does_not_respond_is_reported(serve: Callable[..., SiteServer]) -> None:
+    server = serve({"/a": html("x")})
+    server.pages |= {"/thumb.jpg": (200, {"Content-Type": "image/jpeg"}, b"jpeg")}
+    with_images(server, "http://127.0.0.1:1/x.png")
+    report = checked(server, obey_robots=False, limits=sr.Limits(tries=1))
+    text = "the image http://127.0.0.1:1/x.png does not respond (connection refused by 127.0.0.1:1)"
+    assert found(report, server.url) == {"C14": [f"2: /a: {text}"]}
+    assert [each.kind for each in report.findings[0].kinds] == ["image that does not respond"]
+
+
+@pytest.mark.parametrize(("size", "requested"), [(3, 3), ("all", 8)])
+def test_no_more_images_than_urls_are_requested(
+    serve: Callable[..., SiteServer], size: Any, requested: int
+) -> None:
+    server = serve({"/a": html("x")})
+    with_images(server, *(f"{server.url}/{n}.png" for n in range(7)))
+    report = checked(server, size)
+    asked = [path for path in server.requests() if path.endswith((".png", ".jpg"))]
+    assert len(asked) == requested
+    assert ("C14: 3 of 8 listed images and thumbnails checked" in report.notes) is (size == 3)
+
+
+def changed(date: str, **headers: str) -> Page:
+    return html(f'<script type="application/ld+json">{{"dateModified": "{date}"}}</script>', **headers)
+
+
+def dated(serve: Callable[..., SiteServer], *pages: tuple[str, Page]) -> Report:
+    """A check of pages with their lastmods."""
+    server = serve({f"/{n}": page for n, (_, page) in enumerate(pages)})
+    entries = [(f"{server.url}/{n}", lastmod) for n, (lastmod, _) in enumerate(pages)]
+    server.pages = {**server.pages, "/map.xml": xml(urlset(*entries))}
+    return checked(server, select="C15")
+
+
+OLD, NEW = ("2026-10-20", changed("2020-05-01")), ("2020-05-01", changed("2026-06-01T10:00:00Z"))
+RIGHT = ("2020-05-01", changed("2020-05-02"))
+FILE = html("x", Last_Modified="Fri, 01 May 2020 10:00:00 GMT")
+TODAY = html("x", Last_Modified="Fri, 01 May 2099 10:00:00 GMT")
+
+
+@pytest.mark.parametrize(("pages", "count"), [
+    ([OLD] * 3, 3),
+    ([OLD] * 2, 0),
+    ([OLD] * 3 + [RIGHT] * 3, 3),
+    ([OLD] * 3 + [RIGHT] * 4, 0),
+    ([OLD, NEW, NEW], 3),
+    ([("2026-10-20", FILE)] * 3, 3),
+    ([("2019-10-20", FILE)] * 3, 0),  # a file is written anew when the site is built
+    ([("2026-10-20", TODAY)] * 3, 0),
+    ([("2020", changed("2020-11-01"))] * 3, 0),
+    ([("2020-05-03", changed("2020-05-01T12:00:00Z"))] * 3, 0),
+    ([("2020-05-04", changed("2020-05-01T12:00:00Z"))] * 3, 3),
+    ([("2020-05-01", changed("2020-05-03T12:00:00Z"))] * 3, 0),
+    ([("2020-05-01", changed("2020-05-04T12:00:00Z"))] * 3, 3),
+    ([("2020-05-01", changed("2099-05-04"))] * 3, 0),  # made on request
+])
+def test_lastmods_that_most_pages_contradict_are_reported(
+    serve: Callable[..., SiteServer], pages: list[tuple[str, Page]], count: int
+) -> None:
+    report = dated(serve, *pages)
+    assert sum(finding.count for finding in report.findings) == count
+
+
+def test_a_contradicted_lastmod_names_both_dates(serve: Callable[..., SiteServer]) -> None:
+    report = dated(serve, OLD, NEW, ("2026-10-20", FILE))
+    (finding,) = report.findings
+    assert [each.message.partition(": the ")[2] for each in sorted(finding.samples, key=lambda each: each.url)] == [
+        "lastmod is 2026-10-20, and the page was last changed on 2020-05-01 (dateModified)",
+        "lastmod is 2020-05-01, and the page was last changed on 2026-06-01 (dateModified)",
+        "lastmod is 2026-10-20, and the page was last changed on 2020-05-01 (Last-Modified)",
+    ]
+    assert {each.kind: each.count for each in finding.kinds} == {
+        "lastmod after the last change": 2, "lastmod before the last change": 1
+    }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections import Counter
 
@@ -131,3 +132,20 @@ def test_the_smallest_strata_share_one_where_there_are_many() -> None:
 def test_pages_at_the_top_are_one_section() -> None:
     locs = [f"https://e.example/{name}" for name in ("", "a", "b/", "?q=/a/b", "a/b/c", "a/d")]
     assert [*map(len, drawn([("s.xml", locs)], None))] == [4, 2]
+
+
+@pytest.mark.parametrize("size", [None, 40])
+def test_the_order_of_sitemaps_does_not_change_the_sample(size: int | None) -> None:
+    listed = {f"{name}.xml": [f"https://e.example/{(n * step) % 300}" for n in range(200)] for name, step in (
+        ("a", 1), ("b", 7), ("c", 11),
+    )}  # fmt: skip
+    drawn = []
+    for order in itertools.permutations(listed):
+        sample = UrlSample(size, 1)
+        for sitemap in order:
+            locs = listed[sitemap]
+            sample.add(sitemap, locs, [*map(hash, locs)], range(len(locs)))
+        strata = sample.draw()
+        drawn.append([(each.size, [(url.loc, url.sitemap, url.line) for url in each.urls]) for each in strata])
+    assert all(each == drawn[0] for each in drawn)
+    assert sum(size for size, _ in drawn[0]) == sample.urls

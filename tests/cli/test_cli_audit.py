@@ -163,8 +163,8 @@ def test_families_and_all_codes_are_explained_sorted(wanted: str, meant: str | t
 
 @pytest.mark.parametrize(("arguments", "message"), [
     ((), "give a TARGET or a dump, or --explain CODE, FAMILY or all"),
-    (("--explain", "D99"), '"D99" is not a code; there are C01 to C08, D01 to D08, F01 to '),
-    (("--explain", "F01,ZZ9"), '"ZZ9" is not a code; there are C01 to C08, D01 to D08, F01 to '),
+    (("--explain", "D99"), '"D99" is not a code; there are C01 to C15, D01 to D08, F01 to '),
+    (("--explain", "F01,ZZ9"), '"ZZ9" is not a code; there are C01 to C15, D01 to D08, F01 to '),
     (("--explain", "u6"), '"U6" is not a code; did you mean U06? there are '),
     (("--explain", "i02"), "H01 to H03, I01, L01 to "),
     (("--explain", ""), '"" is not a code; there are '),
@@ -182,7 +182,7 @@ def test_families_and_all_codes_are_explained_sorted(wanted: str, meant: str | t
     ((SHOP, "--check-urls", "-3"), "'-3' is neither a number"),
     ((SHOP, "--save-checks", "x.jsonl"), "--save-checks keeps what --check-urls finds: give --check-urls too"),
     ((SHOP, "--check-urls", "5", "--save-checks", "/nowhere/x"), "/nowhere/x cannot be written; name a file"),
-    ((SHOP, "--check-urls", "5", "--select", "D"), "--check-urls finds C01, C02, C03, C04, C07, C08: select one"),
+    ((SHOP, "--check-urls", "5", "--select", "D"), "--check-urls finds C01, C02, C03, C04, C07, C08, C09, C10"),
     ((SHOP, "--check-urls", "5", "--seed", "x"), "'x' is not a valid integer"),
     ((f"{SHOP}.jsonl", "--check-urls", "5"), "--check-urls fetches the pages of a site, and"),
     ((SHOP, "-o", "x.tsv"), "x.tsv: .tsv is not a format of this command; give --format text|json|html|github|"),
