@@ -400,18 +400,18 @@ class CrawlFile:
             )
 
     def _page(self, number: int, url: str, columns: Columns, values: Sequence[Any]) -> CrawledPage:
-        shared = self._shared_values(number, columns, values)
-        stated = columns.text("canonical", values)
-        canonicals = _canonicals(columns, values, url) if stated else ()
-        page = CrawledPage(
+        fields = columns.fields
+        canonicals = _canonicals(columns, values, url) if "canonical" in fields else ()
+        return CrawledPage(
             number,
             url,
             canonical=canonicals[0] if canonicals else None,
+            canonicals=canonicals if len(canonicals) > 1 else (),
             hash=columns.text("hash", values).strip() or None,
-            **shared,
+            is_orphan=None if _OF_LINKS.isdisjoint(fields) else _is_orphan(columns, values, url),
+            **self._shared_values(number, columns, values),
+            **({} if _OF_TARGETS.isdisjoint(fields) else _targets(columns, values, url)),
         )
-        others = _OF_ROWS.intersection(columns.fields)
-        return attrs.evolve(page, **_further(columns, values, url, canonicals)) if others or canonicals[1:] else page
 
     def _shared_values(self, number: int, columns: Columns, values: Sequence[Any]) -> _SharedValues:
         """Status, noindex and others, cached by their raw values: few different ones occur."""
@@ -462,12 +462,12 @@ class CrawlFile:
                 raise UsageError(f"{place} is {_EXPECTED[field]}") from None
 
 
-# Fields that differ from row to row, and that few files have.
-_OF_ROWS = frozenset({"redirect_url", "final_url", "refresh", "inlinks", "depth"})
+_OF_TARGETS = frozenset({"redirect_url", "final_url", "refresh"})
+_OF_LINKS = frozenset({"inlinks", "depth"})
 
 
-def _further(columns: Columns, values: Sequence[Any], url: str, canonicals: tuple[str, ...]) -> dict[str, Any]:
-    """Further fields of a page."""
+def _targets(columns: Columns, values: Sequence[Any], url: str) -> dict[str, Any]:
+    """The fields of where a page leads."""
     target = columns.text("redirect_url", values).strip()
     refresh = read_refresh(columns.text("refresh", values))
     leads_to = clean_url(refresh.target, url).url if refresh else None
@@ -477,19 +477,19 @@ def _further(columns: Columns, values: Sequence[Any], url: str, canonicals: tupl
         "final_url": columns.text("final_url", values) or None,
         "final_status": int(match[1]) if (match := _STATUS.fullmatch(final)) else None,
         "refresh": Refresh(refresh.seconds, leads_to) if refresh and leads_to and leads_to != url else None,
-        "canonicals": canonicals if len(canonicals) > 1 else (),
-        "is_orphan": _is_orphan(columns, values, url),
     }
 
 
 def _canonicals(columns: Columns, values: Sequence[Any], url: str) -> tuple[str, ...]:
     """The different canonical URLs of a page, the preferred one first."""
+    stated = [values[place] for place in columns.places["canonical"] if place < len(values) and values[place]]
+    if stated == [url]:  # as of most pages
+        return (url,)
     texts = (
         each
-        for place in columns.places["canonical"]
-        if place < len(values)
-        for value in (values[place] if type(values[place]) is list else [values[place]])
-        for each in _text(value).split(_SEPARATOR)
+        for value in stated
+        for item in (value if type(value) is list else [value])
+        for each in _text(item).split(_SEPARATOR)
         if each
     )
     return tuple(dict.fromkeys(each for text in texts if (each := resolved_canonical(text, url)) is not None))
@@ -497,12 +497,12 @@ def _canonicals(columns: Columns, values: Sequence[Any], url: str) -> tuple[str,
 
 def _is_orphan(columns: Columns, values: Sequence[Any], url: str) -> bool | None:
     """Whether the crawler reached a page by no link: none leads to it, and it has no depth. Not of the start page."""
-    links, depth = columns.text("inlinks", values).strip(), columns.text("depth", values).strip()
-    if _ZERO.fullmatch(depth) or url == f"{origin(url)}/":
-        return None
-    if depth:
+    depth = columns.text("depth", values).strip()
+    if depth and not _ZERO.fullmatch(depth):
         return False
-    if links:
+    if depth or url == f"{origin(url)}/":
+        return None
+    if links := columns.text("inlinks", values).strip():
         return _ZERO.fullmatch(links) is not None
     return True if "depth" in columns.fields else None
 
