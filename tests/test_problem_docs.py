@@ -333,6 +333,19 @@ def test_every_code_has_a_section_and_a_line_of_the_table() -> None:
     assert rows == [(code, code.lower(), rule.severity, rule.title) for code, rule in CATALOGUE.items()]
 
 
+def test_every_code_has_a_row_beside_the_search_engines() -> None:
+    page = (ROOT / "docs" / "search-engines.md").read_text("utf-8")
+    rows = re.findall(r"^\| \[(\w+)\]\(problems\.md#\w+\) (.+?) \|(?: [^|]+ \|){5}$", page, re.MULTILINE)
+    assert dict(rows) == {code: rule.title for code, rule in CATALOGUE.items()}
+
+
+def test_every_source_beside_the_search_engines_has_a_url() -> None:
+    page = (ROOT / "docs" / "search-engines.md").read_text("utf-8")
+    sources = set(re.findall(r"^\[([^\]]+)\]: https?://", page, re.MULTILINE))
+    cited = set(re.findall(r"\[([^\]]+)\](?![(:])", page))
+    assert cited == sources
+
+
 def test_no_unknown_code_is_mentioned() -> None:
     assert set(re.findall(r"\b[A-Z][0-9]{2}\b", TEXT)) == set(CATALOGUE)
 

@@ -100,8 +100,8 @@ def explain(code: str) -> Explanation:
     <BLANKLINE>
     Expected: changefreq is one of seven words.
     <BLANKLINE>
-    Why it matters: Search engines ignore other words. Google ignores changefreq
-    anyway, so this is a notice.
+    Why it matters: Search engines ignore other words. Google and Bing ignore
+    changefreq anyway, so this is a notice.
     <BLANKLINE>
         <changefreq>sometimes</changefreq>
     <BLANKLINE>

@@ -81,8 +81,8 @@ def test_note_of_a_filter_on_sitemaps_leaves_out_rules_on_single_sitemaps() -> N
     """What is read of a sitemap is all of it."""
     (first, _) = sr.audit(SHOP, follow=lambda ref: True).notes
     assert first == (
-        "filtered by follow a function: only what matches was checked, and C13, L03, U06, U07, U11 compare only the URLs "
-        "that match"
+        "filtered by follow a function: only what matches was checked, and C13, L03, U06, U07, U11 compare only the "
+        "URLs that match"
     )
 
 
