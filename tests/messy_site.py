@@ -44,6 +44,9 @@ NOT_SEEDED = {
     "S18": "it is no folder",
     "S17": "an error of this reader, not a fault of a site",
     "D08": "its pages change",
+    "L07": "not all of its sitemaps are read completely",
+    "L09": "needs a crawl of the pages",
+    "L10": "a second listing is U06",
     "C": "needs a crawl of the pages",
     "X": "needs an earlier audit",
 }
@@ -361,6 +364,7 @@ def urls(site: Site) -> None:
     document.entry("/urls/fragment#top", faults="U08", url="/urls/fragment")
     document.entry("/urls/session?PHPSESSID=0c9f5a", faults="U09")
     document.entry("/urls/campaign?utm_source=mail", faults="U09")
+    document.entry("/urls/twice?a=1&amp;amp;b=2", faults="U17", url="/urls/twice?a=1&amp;b=2")
     document.entry("/urls/two words", faults="U10", url="/urls/two%20words")
     document.entry("/urls/slash")
     document.entry("/urls/slash/", faults="U11")
@@ -466,6 +470,9 @@ def hreflang(site: Site) -> None:
     entry("/en/e", "en /en/e", "de /de/e", faults="L04")
     entry("/en/f", "en /en/f", "en /en/g", "x-default /en/f", faults="L05")
     entry("/en/h", "en /en/h", "de ~/de/h", "x-default /en/h", faults="L06")
+    entry("/en/i", "en /en/i", "de /de/i", "x-default /en/i")
+    entry("/de/i", "en-US /en/i", "de /de/i", "x-default /en/i", faults="L08")
+    entry("/en/j", "en /en/j", "es-LA /la/j", "x-default /en/j", faults="L11")
     document.end()
 
 
@@ -497,6 +504,7 @@ def videos(site: Site) -> None:
     entry("itself", "V03", content_loc=site.url("/videos/itself"))
     entry("verbose", "V04", description="a" * 2_049)
     entry("long", "V05", duration="ten minutes")
+    entry("gone", "V06", expiration_date="2020-01-01")
     document.end()
 
 
@@ -513,6 +521,7 @@ def news(site: Site) -> None:
     document.entry("/news/2", *item(date=site.day(-5)), lastmod=None, faults="N02")
     document.entry("/news/3", *item(title=""), lastmod=None, faults="N03")
     document.entry("/news/4", *item(language="english"), lastmod=None, faults="N04")
+    document.entry("/news/6", *item(date=site.day(5)), lastmod=None, faults="N05")
     document.entry("/news/5", *item(date="Monday"), lastmod=None, faults="D01")
     document.end()
     for number in range(1_001):

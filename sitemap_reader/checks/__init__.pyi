@@ -21,11 +21,13 @@ from .dates import EqualPriorities as EqualPriorities
 from .dates import FutureDates as FutureDates
 from .dates import SitemapLastmods as SitemapLastmods
 from .dates import StaleSite as StaleSite
+from .documents import INCOMPLETE as INCOMPLETE
 from .documents import AuditContext as AuditContext
 from .documents import DuplicateUrls as DuplicateUrls
 from .documents import EmptySitemaps as EmptySitemaps
 from .documents import MissingValidators as MissingValidators
 from .documents import UrlVariants as UrlVariants
+from .extensions import DOUBTS as DOUBTS
 from .extensions import LANGUAGES as LANGUAGES
 from .extensions import REGIONS as REGIONS
 from .extensions import SHORT_REGIONS as SHORT_REGIONS
@@ -35,6 +37,7 @@ from .extensions import Images as Images
 from .extensions import NewsCount as NewsCount
 from .extensions import NewsItems as NewsItems
 from .extensions import Videos as Videos
+from .extensions import hreflang_doubt as hreflang_doubt
 from .extensions import hreflang_fault as hreflang_fault
 from .extensions import is_publication_language as is_publication_language
 from .findings import IMPACTS as IMPACTS
@@ -81,6 +84,8 @@ from .url_sample import UrlSample as UrlSample
 from .url_sample import allocate as allocate
 from .url_sample import estimate as estimate
 from .urls import ASSETS as ASSETS
+from .urls import DoubleEscapes as DoubleEscapes
 from .urls import NonPageFiles as NonPageFiles
 from .urls import PrivateHosts as PrivateHosts
 from .urls import SessionParameters as SessionParameters
+from .urls import UnsetValues as UnsetValues

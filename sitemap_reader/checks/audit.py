@@ -42,6 +42,7 @@ from .baseline import BaselineCheck, open_baseline
 from .crawled import CrawlCheck, UnchangedContentCheck
 from .dates import SitemapLastmods
 from .documents import AuditContext, DuplicateUrls
+from .extensions import UNINDEXABLE_ALTERNATE
 from .findings import NO_SITEMAP, Check, Findings
 from .fixed import CheckedPart, find_fixed
 from .occurrences import KnownFindings
@@ -115,7 +116,7 @@ class ComparisonSources:
     def checks(self, findings: Findings, site: str | None, *, seeds: str | None = None) -> Iterator[Check]:
         """The checks of these sources, which are read. `site` selects one site of a dump, `seeds` one of a state."""
         source, crawl, earlier_crawl = self._baseline_source, self.given["crawl"], self.given["baseline_crawl"]
-        if crawl is not None and findings.includes(CrawlCheck.codes):
+        if crawl is not None and findings.includes((*CrawlCheck.codes, UNINDEXABLE_ALTERNATE)):
             yield CrawlCheck.read(crawl)
         if source is None:
             return
@@ -130,9 +131,10 @@ class ComparisonSources:
         size, crawl_file = self.given["check_urls"], self.given["crawl"]
         if size is None:
             return None
-        if not findings.includes(UrlChecks.codes):
+        codes = (*UrlChecks.codes, UNINDEXABLE_ALTERNATE)
+        if not findings.includes(codes):
             raise UsageError.of(
-                "{check_urls=} finds {codes}: select one of them, and ignore not all", codes=", ".join(UrlChecks.codes)
+                "{check_urls=} finds {codes}: select one of them, and ignore not all", codes=", ".join(codes)
             )
         crawl = next((each for each in checks if isinstance(each, CrawlCheck)), None)
         crawl_name = None if crawl_file is None else os.fspath(crawl_file)
@@ -645,13 +647,23 @@ class AuditRunner:
         self._lastmods = SitemapLastmods(fetched, as_of or (None if fetched else now))
         clock = (lambda: now) if as_of else clock
         context = AuditContext(
-            now, clock, self._listed, robots, has_headers, allowed_hosts, seeds, knows, is_mapped, is_local
+            now,
+            clock,
+            self._listed,
+            robots,
+            has_headers,
+            allowed_hosts,
+            seeds,
+            knows,
+            is_mapped,
+            is_local,
+            page_results=[each for each in extra_checks if isinstance(each, CrawlCheck | UrlChecks)],
         )
-        checks = [*(make(context) for make in CHECKS), *extra_checks]
-        always = [self._overview, self._listed, self._lastmods]
+        made = (make(context) for make in CHECKS)
+        checks = [each for each in made if each is not None and findings.includes(each.codes)]
         self._disallowed = next((each for each in checks if isinstance(each, DisallowedSitemaps)), None)
         self._elsewhere = UrlsElsewhere(knows) if is_local else None
-        self._checks = [*always, *(each for each in checks if each is not None and findings.includes(each.codes))]
+        self._checks = [self._overview, self._listed, self._lastmods, *checks, *extra_checks]
         self._url_checks, self._ref_checks, self._outcome_checks = (
             _overriding(self._checks, name) for name in ("on_urls", "on_ref", "on_outcome")
         )

@@ -27,7 +27,7 @@ from .page_faults import PAGE_CODES, faults_of, is_page_status
 from .urls import PARAMETER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterator
     from datetime import datetime
 
     from ..frontier.robots_rules import Rules
@@ -237,6 +237,10 @@ class CrawlCheck(WholeSiteCheck):
     def is_page_known(self, url: str, code: str) -> bool:
         """Whether the file has a page."""
         return url_key(url) in self._odd
+
+    def results(self) -> Iterator[tuple[int, tuple[str, ...]]]:
+        """The key of each page of the file, and the codes of its faults."""
+        return ((key, codes) for key in self._odd if (codes := self.codes_of(key)) is not None)
 
     def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
         keys = url_keys(batch.locs)

@@ -6,7 +6,7 @@ Also what other checks build on. Keeps the hash of each URL and the sitemap that
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import attrs
 
@@ -17,7 +17,7 @@ from ..parser.normalise.urls import host, without_userinfo
 from .findings import Check, location_of, url_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Sequence
     from datetime import datetime
 
     from ..frontier.plan import Seed
@@ -292,6 +292,13 @@ def _host_and_port(origin: str) -> tuple[str, str]:
     return name.removeprefix("www."), authority[len(name) :]
 
 
+class PageResults(Protocol):
+    """A check that knows the responses of pages, or some of them."""
+
+    def results(self) -> Iterator[tuple[int, tuple[str, ...]]]:
+        """The key of each page that was checked, and the codes of its faults; complete when all else has been read."""
+
+
 @attrs.frozen
 class AuditContext:
     """What checks may use beside the items that they receive."""
@@ -306,6 +313,12 @@ class AuditContext:
     knows: Callable[[str], bool] = lambda url: True  # whether the answer for a URL is known
     is_mapped: bool = False  # answers are those of a staging host
     is_local: bool = False  # files of one host
+    page_results: Sequence[PageResults] = ()  # checks that know responses of pages
+
+    @property
+    def covers_site(self) -> bool:
+        """Whether the target is a site, not one of its sitemaps."""
+        return bool(self.seeds) and all(seed.document is None for seed in self.seeds)
 
 
 # The audit rules of a module: functions that make a check; None where it has nothing to check with.

@@ -9,28 +9,31 @@ from contextlib import closing, contextmanager
 from datetime import timedelta
 from functools import lru_cache
 from itertools import compress, count
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import attrs
 import orjson
 
+from ..frontier.lastmod_trust import is_future
 from ..model.columns import EPOCH
 from ..model.problems import count_of
 from ..model.records import Alternate, News
 from ..parser.normalise.dates import format_date, period_end
-from ..parser.normalise.urls import is_web_url
+from ..parser.normalise.urls import host, is_web_url
 from ..state.schema import temp_database_errors, temporary_database
 from .documents import INCOMPLETE, PerSitemapCheck, WholeSiteCheck
 from .findings import Check, place_of, url_key, url_keys
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Iterator, KeysView
+    from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping, Sequence
     from datetime import datetime
 
     from ..model.problems import Problem
-    from ..model.records import Outcome, Video
+    from ..model.records import Outcome, SitemapRef, Video
     from ..model.url_batch import UrlBatch
-    from .documents import CheckFactories, DuplicateUrls
+    from .documents import CheckFactories, DuplicateUrls, PageResults
     from .findings import Description, Findings
 
 
@@ -61,12 +64,11 @@ REGIONS = frozenset(_REGIONS.split())
 # Countries that are written for their language -> the code intended, where there is but one.
 _INTENDED_LANGUAGES = {
     "cn": "zh", "cz": "cs", "dk": "da", "gb": "en-GB", "gr": "el", "jp": "ja", "kr": "ko", "ua": "uk", "us": "en-US",
-    "vn": "vi", "at": "de-AT", "mx": "es-MX",
+    "vn": "vi", "at": "de-AT", "mx": "es-MX", "sp": "es",
 }  # fmt: skip
 # Language and region -> the region intended. Without the language it is a guess: sp is written for Spain and Serbia.
 _INTENDED_REGIONS = {("es", "sp"): "ES", ("ca", "sp"): "ES", ("sr", "sp"): "RS", ("en", "uk"): "GB", ("uk", "uk"): "UA"}
-# ISO 639-2: codes of three letters for languages that have one of two, which is the one to use (RFC 5646 2.2.1). Others
-# of three letters are valid: fil, haw.
+# ISO 639-2: codes of three letters for languages that have one of two, which is the one to use (RFC 5646 2.2.1).
 _LONG_LANGUAGES = """
     aar:aa abk:ab afr:af aka:ak alb:sq amh:am ara:ar arg:an arm:hy asm:as ava:av ave:ae aym:ay aze:az bak:ba bam:bm
     baq:eu bel:be ben:bn bih:bh bis:bi bod:bo bos:bs bre:br bul:bg bur:my cat:ca ces:cs cha:ch che:ce chi:zh chu:cu
@@ -84,6 +86,9 @@ _LONG_LANGUAGES = """
 """
 _SHORT_LANGUAGES = dict(pair.split(":") for pair in _LONG_LANGUAGES.split())
 
+# Languages without a code of two letters that Google's pages or sites often name -> the nearest one of two.
+_MACROLANGUAGES = {"fil": "tl", "cmn": "zh", "yue": "zh-HK", "arb": "ar", "pes": "fa", "prs": "fa-AF", "ckb": "ku"}
+
 # ISO 3166-1: codes of three letters, which no language tag has, and what is written for the scripts of Chinese.
 _LONG_REGIONS = """
     are:ae arg:ar aus:au aut:at bel:be bgr:bg bhr:bh bra:br can:ca che:ch chl:cl chn:cn col:co cze:cz deu:de dnk:dk
@@ -96,6 +101,56 @@ SHORT_REGIONS = {long: short.upper() for long, short in (pair.split(":") for pai
 _SCRIPTS_OF_CHINESE = {"chs": "Hans", "cht": "Hant"}
 _LONG_REGION = re.compile(r"(?P<language>[a-z]{2,3})[-_](?P<region>[a-z]{3})", re.IGNORECASE)
 _DEFAULTS = frozenset({"x_default", "xdefault", "x default"})
+
+# Well-formed codes that are hardly ever meant: code | what it says | what is usually meant. Those of a language that is
+# written for its country are in doubt only where a set has none of the codes behind the last bar, or a page of these
+# hosts: Belarusian pages have Russian versions, and stand below .by.
+_RARELY_MEANT = """
+    es-la | Spanish in Laos | es for Latin America, or a code for each country
+    pt-la | Portuguese in Laos | pt-BR
+    ae | Avestan | ar-AE | ae-
+    be | Belarusian | nl-BE or fr-BE for Belgium | be- ru .by
+    ch | Chamorro | de-CH, fr-CH or it-CH for Switzerland | ch- .gu .mp
+    co | Corsican | es-CO for Colombia | co- .corsica
+    cr | Cree | es-CR for Costa Rica | cr-
+    ee | Ewe | et for Estonian | ee- et .gh .tg
+    ie | Interlingue | en-IE for Ireland | ie- ia eo
+    kr | Kanuri | ko for Korean | kr- ko ha .ng .ne
+    se | Northern Sami | sv for Swedish | se- sv nb no fi
+    sg | Sango | en-SG for Singapore | sg- .cf
+    tw | Twi | zh-TW for Taiwan | tw- zh .gh
+    za | Zhuang | en-ZA for South Africa | za- zh
+    ae-ae | Avestan in the United Arab Emirates | ar-AE
+    ar-ar | Arabic in Argentina | ar
+    be-be | Belarusian in Belgium | nl-BE or fr-BE
+    br-br | Breton in Brazil | pt-BR
+    bs-bs | Bosnian in the Bahamas | bs-BA
+    ca-ca | Catalan in Canada | ca-ES, or en-CA or fr-CA
+    ch-ch | Chamorro in Switzerland | de-CH, fr-CH or it-CH
+    co-co | Corsican in Colombia | es-CO
+    cr-cr | Cree in Costa Rica | es-CR
+    cu-cu | Church Slavonic in Cuba | es-CU
+    ee-ee | Ewe in Estonia | et-EE
+    et-et | Estonian in Ethiopia | et-EE
+    ga-ga | Irish in Gabon | ga-IE
+    gl-gl | Galician in Greenland | gl-ES
+    ie-ie | Interlingue in Ireland | en-IE
+    kr-kr | Kanuri in Korea | ko-KR
+    ms-ms | Malay in Montserrat | ms-MY
+    my-my | Burmese in Malaysia | ms-MY
+    sg-sg | Sango in Singapore | en-SG
+    si-si | Sinhala in Slovenia | sl-SI
+    sl-sl | Slovenian in Sierra Leone | sl-SI
+    sr-sr | Serbian in Suriname | sr-RS
+    sv-sv | Swedish in El Salvador | sv-SE, or es-SV
+    tw-tw | Twi in Taiwan | zh-TW
+    vi-vi | Vietnamese on the US Virgin Islands | vi-VN
+    za-za | Zhuang in South Africa | en-ZA
+"""
+DOUBTS = {
+    code.strip(): (says.strip(), meant.strip(), tuple(signs.split()))
+    for code, says, meant, signs in ((*line.split("|"), "")[:4] for line in _RARELY_MEANT.strip().split("\n"))
+}
 
 # The extended languages of those whose regions are often written with three letters, too.
 _EXTENDED_LANGUAGES = {
@@ -110,9 +165,9 @@ _TAG = re.compile(
     rf"(?P<language>{_EXTENDED}|(?:kok|lv|ms|sgn|sw|uz)-[a-z]{{3}}|[a-z]{{2,3}})"
     r"(?:-(?P<script>[a-z]{4}))?"
     r"(?:-(?P<region>[a-z]{2}|[0-9]{3}))?"
-    r"(?:-(?:[a-z0-9]{5,8}|[0-9][a-z0-9]{3}))*"
+    r"(?P<more>(?:-(?:[a-z0-9]{5,8}|[0-9][a-z0-9]{3}))*"
     r"(?:-[0-9a-wy-z](?:-[a-z0-9]{2,8})+)*"
-    r"(?:-x(?:-[a-z0-9]{1,8})+)?",
+    r"(?:-x(?:-[a-z0-9]{1,8})+)?)",
     re.IGNORECASE,
 )
 
@@ -130,7 +185,7 @@ def hreflang_fault(code: str) -> str | None:
         return f"it is written {DEFAULT}"
     match = _TAG.fullmatch(code)
     if match is not None:
-        return _language_fault(match) or _region_fault(match)
+        return _language_fault(match) or _region_fault(match) or _unsupported(match)
     hyphened = code.replace("_", "-")
     if _TAG.fullmatch(hyphened):
         return f"it is written with a hyphen, {hyphened}"
@@ -157,6 +212,38 @@ def _region_fault(match: re.Match[str]) -> str | None:
     return f"{region} is no region" + _hint(_INTENDED_REGIONS.get((match["language"].lower(), region)))
 
 
+def _unsupported(match: re.Match[str]) -> str | None:
+    """What a well-formed tag has beyond the ISO 639-1, ISO 15924 and ISO 3166-1 alpha-2 that Google documents."""
+    language, _, extended = match["language"].partition("-")
+    region = match["region"] or ""
+    if region.isdigit():
+        return f"{region} is a UN code of a region, and Google supports countries only"
+    if more := extended or match["more"].strip("-"):
+        return f"Google supports language, script and country only, and not {more}"
+    if len(language) == 3:
+        other = _MACROLANGUAGES.get(language.lower())
+        return f"Google supports languages of two letters (ISO 639-1) only, and not {language}" + (
+            f"; {other} is the nearest" if other else ""
+        )
+    return None
+
+
+@lru_cache(1_000)
+def hreflang_doubt(code: str, codes: tuple[str, ...], name: str) -> str | None:
+    """What a code says that is hardly ever meant, on a page of this host that has these codes; None for others.
+
+    >>> hreflang_doubt("kr", ("en", "kr"), "a.example"), hreflang_doubt("be", ("be", "ru"), "a.example")
+    ('it says Kanuri; usually ko for Korean is meant', None)
+    """
+    says, meant, signs = DOUBTS.get(code.lower(), ("", "", ()))
+    others = {each.lower() for each in codes} - {code.lower()}
+    # `be-` stands for be-BY and be-Latn, but not for be-BE, which is in doubt itself.
+    languages = {f"{each.partition('-')[0]}{'-' * ('-' in each)}" for each in others - DOUBTS.keys()}
+    languages |= {each.removesuffix("-") for each in languages if each != f"{code.lower()}-"}
+    is_sure = any(name.endswith(sign) if sign.startswith(".") else sign in languages for sign in signs)
+    return f"it says {says}; usually {meant} is meant" if says and not is_sure else None
+
+
 def _hint(other: str | None) -> str:
     return f"; {other} is meant" if other else ""
 
@@ -181,9 +268,9 @@ _UNREACHABLE = 1_000_000  # counts as pages that are still missing: the set is n
 
 
 class HreflangAttributes(Check):
-    """The alternates of one entry (L01, L02, L04, L05)."""
+    """The alternates of one entry (L01, L02, L04, L05, L11)."""
 
-    codes = ("L01", "L02", "L04", "L05")
+    codes = ("L01", "L02", "L04", "L05", "L11")
 
     def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
         are_pages = _are_web_urls(batch.items("alternates", "href"))
@@ -201,7 +288,8 @@ def _are_faultless(codes: tuple[str | None, ...]) -> bool:
     """Whether nothing is wrong with the alternates of a page that have these codes, if it is one of them."""
     lower = {code.lower() for code in codes if code}
     is_default_known = DEFAULT in lower or len(codes) == 1
-    return len(lower) == len(codes) and is_default_known and not any(hreflang_fault(code.strip()) for code in lower)
+    is_clear = len(lower) == len(codes) and is_default_known and DOUBTS.keys().isdisjoint(lower)
+    return is_clear and not any(hreflang_fault(code.strip()) for code in lower)
 
 
 def _faults(loc: str, stated: list[Alternate]) -> Iterator[tuple[str, str, str, str | None]]:
@@ -216,13 +304,21 @@ def _faults(loc: str, stated: list[Alternate]) -> Iterator[tuple[str, str, str, 
     for code in sorted(codes):
         if fault := hreflang_fault(code.strip()):
             yield "L01", f'hreflang "{code}" of {loc}: {fault}', "xhtml:link hreflang", code
-    if url_key(loc) not in {url_key(each.href) for each in alternates}:
-        yield "L02", f"{loc} is not among its own alternates", "xhtml:link href", None
+        elif doubt := hreflang_doubt(code.strip(), tuple(sorted(codes)), host(loc)):
+            yield "L11", f'hreflang "{code}" of {loc}: {doubt}', "xhtml:link hreflang", code
+    # Also those without a code, which is L01.
+    hrefs = {
+        url_key(each.href): each.href for each in stated if is_web_url(each.href) and (each.hreflang or not each.media)
+    }
+    if url_key(loc) not in hrefs:
+        other = next((hrefs[key] for key in map(url_key, variants(loc)) if key in hrefs), None)
+        hint = f", but {other} is" if other else ""
+        yield "L02", f"{loc} is not among its own alternates{hint}", "xhtml:link href", other
     if len(alternates) > 1 and not any(code.lower() == DEFAULT for code in codes):
         message = f"{loc} has {len(alternates):,} alternates, and none is the x-default"
         yield "L04", message, "xhtml:link hreflang", None
-    for code, hrefs in _ambiguous(alternates):
-        message = f"{loc} has {len(hrefs):,} pages for {code}: {', '.join(sorted(hrefs)[:3])}"
+    for code, pages in _ambiguous(alternates):
+        message = f"{loc} has {len(pages):,} pages for {code}: {', '.join(sorted(pages)[:3])}"
         yield "L05", message, "xhtml:link href", code
 
 
@@ -254,15 +350,67 @@ CREATE TABLE link (
   page INTEGER, other INTEGER, block INTEGER, entry INTEGER, place INTEGER, is_judged INTEGER, UNIQUE (page, other)
 );
 """
+# Documents arrive in any order; the batches of one keep theirs.
+_ORDER = "SELECT rowid FROM block ORDER BY sitemap, rowid"
+_BLOCK = "SELECT sets, pages, ends, links, own FROM block WHERE rowid = ?"
+_TEXTS = "SELECT sitemap, texts FROM block WHERE rowid = ?"
 _MISSING_RETURN = """
-SELECT other, block, entry, place FROM link
+SELECT page, other, block, entry, place FROM link
 WHERE is_judged AND NOT EXISTS (SELECT 1 FROM link AS back WHERE back.page = link.other AND back.other = link.page)
 ORDER BY link.rowid
 """
+UNINDEXABLE_ALTERNATE = "L09"
+# What the pages of these codes do.
+_UNINDEXABLE = {
+    "C01": "answers 4xx or 5xx",
+    "C02": "redirects",
+    "C03": "is noindex",
+    "C04": "has another canonical",
+    "C07": "is a soft 404",
+    "C08": "does not respond",
+}
+
+
+@attrs.frozen
+class _Links:
+    """The alternates of one entry, which are translations: keys, codes and URLs."""
+
+    sitemap: str | None
+    line: int | None
+    loc: str
+    page: int
+    keys: Sequence[int]
+    codes: Sequence[str]
+    hrefs: Sequence[str]
+
+    def report(self, code: str, message: str, raw: str, findings: Findings) -> None:
+        at: Any = {"sitemap": self.sitemap, "line": self.line, "url": self.loc}
+        findings.report(code, message, **at, field="xhtml:link href", raw=raw)
+
+    def codes_of(self, page: int) -> set[str]:
+        """The codes of an alternate, in lower case."""
+        return {code.strip().lower() for key, code in zip(self.keys, self.codes, strict=True) if key == page}
+
+    def by_key(self) -> dict[int, set[str]]:
+        """The key of each alternate -> its codes, in lower case."""
+        found: dict[int, set[str]] = {}
+        for key, code in zip(self.keys, self.codes, strict=True):
+            found.setdefault(key, set()).add(code.strip().lower())
+        return found
+
+    def by_code(self) -> dict[str, dict[int, str]]:
+        """Each code, in lower case -> its pages: key -> URL."""
+        found: dict[str, dict[int, str]] = {}
+        for key, code, href in zip(self.keys, self.codes, self.hrefs, strict=True):
+            found.setdefault(code.strip().lower(), {})[key] = href
+        return found
 
 
 class HreflangReturnTags(WholeSiteCheck):
-    """Pages that do not link back to a page that names them as an alternate (L03).
+    """Pages that do not link back to one that names them as an alternate (L03), or do so under another code (L08).
+
+    Also alternates that no sitemap lists (L07) or that cannot be indexed (L09), and pages that are listed twice with
+    different alternates (L10).
 
     Usually all pages of a set state the same set: then counting them is enough. Entries are kept in a temporary
     database, where the links of incomplete sets are compared at the end. A sitemap that was not read completely may
@@ -270,19 +418,25 @@ class HreflangReturnTags(WholeSiteCheck):
     was.
     """
 
-    codes = ("L03",)
+    codes = ("L03", "L07", "L08", "L09", "L10")
 
-    def __init__(self, listings: DuplicateUrls) -> None:
+    def __init__(
+        self, listings: DuplicateUrls, page_results: Sequence[PageResults] = (), *, covers_site: bool = False
+    ) -> None:
         super().__init__()
         self._listings = listings
+        self._page_results = page_results
+        self._covers_site = covers_site  # else a sitemap may be one of several, unless robots.txt names it
         self._whole: set[str | None] = set()  # sitemaps that were read completely
-        # Key of a set -> pages that have not stated it yet; complete sets are removed.
+        self._hosts: set[str] = set()  # with a listed URL
+        # Key of a set, with its codes -> pages that have not stated it yet; complete sets are removed.
         self._missing: dict[int, int] = {}
         self._db: sqlite3.Connection | None = None
         self._is_skipped = False
 
     def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
         """Stores the links of the URLs. A set with a page that is listed twice cannot be counted."""
+        self._hosts.update([host(f"{origin}/") for origin, _ in batch.origins])
         codes, hrefs = batch.items("alternates", "hreflang"), batch.items("alternates", "href")
         if not hrefs or self._is_skipped:
             return
@@ -293,22 +447,25 @@ class HreflangReturnTags(WholeSiteCheck):
             numbers = Counter(compress(batch.owners("alternates"), are_translations))
             codes, hrefs = ([*compress(each, are_translations)] for each in (codes, hrefs))
         keys, page_keys, entries = url_keys(hrefs), url_keys(batch.locs), list[tuple[str, int | None]]()
+        common = _common_codes(codes, numbers)
         sets, pages, ends, stop, own = array("q"), array("q"), array("I"), 0, 0
         for index, number in numbers.items():
             if not number:
                 continue
             start, stop = stop, stop + number
             page, links = page_keys[index], keys[start:stop]
-            members = frozenset((page, *links))
-            missing = self._missing.pop(hash(members), len(members)) - 1
+            itself = links.count(page)
+            codes_key, in_order = common or _in_order(tuple(codes[start:stop]))
+            set_key = hash((codes_key, in_order(links), 0 if itself else page))
+            missing = self._missing.pop(set_key, len({page, *links})) - 1
             if page in self._listings.repeated:
                 missing = _UNREACHABLE
             if missing:
-                self._missing[hash(members)] = missing
-            sets.append(hash(members))
+                self._missing[set_key] = missing
+            sets.append(set_key)
             pages.append(page)
             ends.append(stop)
-            own += links.count(page)
+            own += itself
             entries.append((batch.locs[index], batch.lines[index]))
         if not entries:
             return
@@ -317,6 +474,10 @@ class HreflangReturnTags(WholeSiteCheck):
         with self._skipping_on_full_disk(), temp_database_errors():
             self._db = self._db or temporary_database(_SCHEMA)
             self._db.execute("INSERT INTO block VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+
+    def on_ref(self, ref: SitemapRef, findings: Findings) -> None:
+        super().on_ref(ref, findings)
+        self._covers_site = self._covers_site or (ref.sitemap or "").endswith("/robots.txt")
 
     def on_outcome(self, outcome: Outcome, findings: Findings) -> None:
         super().on_outcome(outcome, findings)
@@ -332,17 +493,101 @@ class HreflangReturnTags(WholeSiteCheck):
 
     @contextmanager
     def _skipping_on_full_disk(self) -> Iterator[None]:
-        """A full disk skips this rule only; a note states it."""
+        """A full disk skips these rules only; a note states it."""
         try:
             yield
         except OSError as exc:
             self._is_skipped = True
-            self.notes.append(f"L03 was not checked: {exc.strerror or exc}")
+            self.leave_out(self.codes, f"{', '.join(self.codes)} were not checked: {exc.strerror or exc}")
 
     def _compare(self, db: sqlite3.Connection, findings: Findings) -> None:
+        if self._page_results and findings.includes(("L09",)):
+            self._find_unindexable(db, findings)
         incomplete, self._missing = self._missing.keys(), {}
         if not incomplete:
             return
+        misspelt = self._compare_links(db, incomplete, findings)
+        self._find_missing_returns(db, incomplete, misspelt, findings)
+
+    def _find_unindexable(self, db: sqlite3.Connection, findings: Findings) -> None:
+        """L09, once for each alternate; a note on those that were not checked."""
+        results = dict(result for each in self._page_results for result in each.results())
+        known = ((key, next(filter(_UNINDEXABLE.__contains__, codes), None)) for key, codes in results.items())
+        faulty = {key: code for key, code in known if code is not None}
+        links = unchecked = 0
+        for block, arrays in _blocks(db):
+            keys = arrays[3]
+            links += len(keys)
+            unchecked += len(keys) - sum(map(results.__contains__, keys))
+            if faulty.keys().isdisjoint(keys):
+                continue
+            for each in _links_of(db, block, arrays, lambda _, __: True):
+                for key, code, href in zip(each.keys, each.codes, each.hrefs, strict=True):
+                    if key != each.page and (fault := faulty.pop(key, None)):
+                        message = f"{each.loc} names {href} for {code}, which {_UNINDEXABLE[fault]} ({fault})"
+                        each.report("L09", message, href, findings)
+        if unchecked:
+            note = f"{unchecked:,} of {links:,} alternates lead to pages that were not checked"
+            self.notes.append(f"L09: {note}")
+            if unchecked == links:
+                self.unchecked = {**self.unchecked, "L09": note}
+
+    def _compare_links(
+        self, db: sqlite3.Connection, incomplete: KeysView[int], findings: Findings
+    ) -> dict[tuple[int, int], str]:
+        """L07, L08 and L10. Returns what pages name instead of a listed URL: key of the page, of that URL -> URL."""
+        listed, repeated = self._listings.first.keys(), self._listings.repeated
+        own_codes: dict[int, set[str]] = {}  # of pages that name themselves
+        earlier: dict[int, _Links] = {}  # of pages that are listed again
+        unlisted: dict[int, str | None] = {}  # key of an alternate -> the listed URL of which it is a variant
+        misspelt: dict[tuple[int, int], str] = {}
+        unknown = 0
+
+        def is_wanted(set_key: int, page: int) -> bool:
+            return set_key in incomplete or page in repeated
+
+        for each in _all_links(db, is_wanted):
+            if each.page in repeated:
+                _report_contradiction(each, earlier.setdefault(each.page, each), findings)
+            if each.page in each.keys:
+                own_codes.setdefault(each.page, set()).update(each.codes_of(each.page))
+            for key, href in zip(each.keys, each.hrefs, strict=True):
+                if key in listed:
+                    continue
+                is_new = key not in unlisted
+                if is_new:
+                    unlisted[key] = next((other for other in variants(href) if url_key(other) in listed), None)
+                other = unlisted[key]
+                if other is not None:
+                    misspelt[each.page, url_key(other)] = href
+                if is_new and (other is not None or host(href) in self._hosts):
+                    if self._has_all_listings:
+                        hint = f"; {other} is listed" if other else ""
+                        message = f"{href} is an alternate of {each.loc}, and no sitemap lists it{hint}"
+                        each.report("L07", message, href, findings)
+                    else:
+                        unknown += 1
+        if unknown and findings.includes(("L07",)):
+            reasons = {INCOMPLETE: not self.has_all_sitemaps, "a filter left out URLs": self.is_filtered}
+            why = next((why for why, holds in reasons.items() if holds), "these may not be all sitemaps of the site")
+            self.leave_out(("L07",), f"{why}: L07 not checked for {count_of(unknown, 'alternate')}")
+        if findings.includes(("L08",)):
+            for each in _all_links(db, is_wanted):
+                _report_other_codes(each, own_codes, findings)
+        return misspelt
+
+    @property
+    def _has_all_listings(self) -> bool:
+        return self.has_whole_site and self._covers_site
+
+    def _find_missing_returns(
+        self,
+        db: sqlite3.Connection,
+        incomplete: KeysView[int],
+        misspelt: dict[tuple[int, int], str],
+        findings: Findings,
+    ) -> None:
+        """L03."""
         listed, unlinked = self._listings.first.keys(), set[int]()
         # Pages of complete sets link back within their set; incomplete sets and a second listing may name them, too.
         named = {
@@ -358,29 +603,122 @@ class HreflangReturnTags(WholeSiteCheck):
         blocks = () if self.has_all_sitemaps else db.execute("SELECT sitemap, pages FROM block")
         stated = {page for sitemap, pages in blocks if sitemap in self._whole for page in array("q", pages)}
         unknown = last_block = 0
-        for page, block, entry, place in db.execute(_MISSING_RETURN):
-            if not self.has_all_sitemaps and page not in stated:
+        for page, other, block, entry, place in db.execute(_MISSING_RETURN):
+            if not self.has_all_sitemaps and other not in stated:
                 unknown += 1
                 continue
             if block != last_block:
                 last_block = block
-                sitemap, texts = db.execute("SELECT sitemap, texts FROM block WHERE rowid = ?", (block,)).fetchone()
+                sitemap, texts = db.execute(_TEXTS, (block,)).fetchone()
                 entries, codes, hrefs = orjson.loads(texts)
             (loc, line), code, href = entries[entry], codes[place], hrefs[place]
-            message = f"{loc} names {href} for {code}, which does not link back"
+            instead = misspelt.get((other, page))
+            hint = "" if instead is None else f": it names {instead} instead"
+            message = f"{loc} names {href} for {code}, which does not link back{hint}"
             findings.report("L03", message, sitemap=sitemap, line=line, field="xhtml:link href", raw=href, url=loc)
         if unknown:
             links = f"{count_of(unknown, 'link')} to pages whose alternates may be in the others"
-            self.leave_out(self.codes, f"{INCOMPLETE}: L03 not checked for {links}")
+            self.leave_out(("L03",), f"{INCOMPLETE}: L03 not checked for {links}")
+
+
+_InOrder = tuple[int, "Callable[[Sequence[int]], Any]"]
+
+
+@lru_cache(1_000)
+def _in_order(codes: tuple[str, ...]) -> _InOrder:
+    """A key of the codes, sorted and in lower case, and a function that brings the links into that order."""
+    names = [code.strip().lower() for code in codes]
+    order = sorted(range(len(names)), key=names.__getitem__)
+    return hash(tuple(names[place] for place in order)), itemgetter(*order)
+
+
+def _common_codes(codes: list[str], numbers: Mapping[int, int]) -> _InOrder | None:
+    """_in_order() of the codes of each entry, if all have the same, as in most batches."""
+    counts = {*numbers.values()} - {0}
+    first = codes[: min(counts)] if counts else []
+    is_common = len(counts) == 1 and codes == first * (len(codes) // len(first))
+    return _in_order(tuple(first)) if is_common else None
+
+
+def _report_contradiction(links: _Links, first: _Links, findings: Findings) -> None:
+    """L10, if two listings of a page have different pages for a code."""
+    if links is first:
+        return
+    before, here = first.by_code(), links.by_code()
+    codes = sorted(code for code in before.keys() & here.keys() if before[code].keys() != here[code].keys())
+    if codes:
+        (then, *_), (now, *_) = (sorted(pages[codes[0]].values()) for pages in (before, here))
+        line = f":{first.line}" if first.line is not None else ""
+        more = f", and {len(codes) - 1:,} more of its codes differ" if len(codes) > 1 else ""
+        message = f"{links.loc} has {now} for {codes[0]}, and in {first.sitemap}{line} {then}{more}"
+        links.report("L10", message, now, findings)
+
+
+def _report_other_codes(links: _Links, own_codes: dict[int, set[str]], findings: Findings) -> None:
+    """L08, for pages that name themselves under other codes only. For x-default there is L04."""
+    for key, named in links.by_key().items():
+        codes, own = named - {DEFAULT}, own_codes.get(key, set()) - {DEFAULT}
+        if codes and own and codes.isdisjoint(own) and key != links.page:
+            href = links.hrefs[links.keys.index(key)]
+            message = f"{links.loc} names {href} for {', '.join(sorted(codes))}, and that itself for "
+            links.report("L08", message + ", ".join(sorted(own)), href, findings)
+
+
+def variants(url: str) -> Iterator[str]:
+    """The URL with the other scheme, with or without `www.` and a final slash, and all combinations.
+
+    >>> [*variants("http://a.example/x")][:3]
+    ['https://a.example/x', 'http://a.example/x/', 'https://a.example/x/']
+    """
+    scheme, _, rest = url.partition("://")
+    other_host = rest.removeprefix("www.") if rest.startswith("www.") else f"www.{rest}"
+    for place in (rest, _other_end(rest), other_host, _other_end(other_host)):
+        for name in (scheme, "http" if scheme == "https" else "https"):
+            if (other := f"{name}://{place}") != url:
+                yield other
+
+
+def _other_end(text: str) -> str:
+    return text[:-1] if text.endswith("/") else f"{text}/"
+
+
+_Arrays = tuple["array[int]", "array[int]", "array[int]", "array[int]", int]
+
+
+def _blocks(db: sqlite3.Connection) -> Iterator[tuple[int, _Arrays]]:
+    """The blocks in the order of the sitemaps' URLs: keys of sets and pages, ends and keys of links, and `own`."""
+    for block in [each for (each,) in db.execute(_ORDER)]:
+        sets, pages, ends, links, own = db.execute(_BLOCK, (block,)).fetchone()
+        yield block, (array("q", sets), array("q", pages), array("I", ends), array("q", links), own)
+
+
+def _all_links(db: sqlite3.Connection, is_wanted: Callable[[int, int], bool]) -> Iterator[_Links]:
+    """The links of the entries of which set and page are wanted."""
+    for block, arrays in _blocks(db):
+        if any(map(is_wanted, arrays[0], arrays[1])):
+            yield from _links_of(db, block, arrays, is_wanted)
+
+
+def _links_of(
+    db: sqlite3.Connection, block: int, arrays: _Arrays, is_wanted: Callable[[int, int], bool]
+) -> Iterator[_Links]:
+    sets, pages, ends, keys, _ = arrays
+    sitemap, texts = db.execute(_TEXTS, (block,)).fetchone()
+    entries, codes, hrefs = orjson.loads(texts)
+    starts = (0, *ends)
+    for (loc, line), set_key, page, start, stop in zip(entries, sets, pages, starts, ends, strict=False):
+        if is_wanted(set_key, page):
+            yield _Links(sitemap, line, loc, page, keys[start:stop], codes[start:stop], hrefs[start:stop])
 
 
 def _entries(
     db: sqlite3.Connection, listed: KeysView[int], unlinked: set[int]
 ) -> Iterator[tuple[int, int, int, int, dict[int, int]]]:
     """The entries with links to other listed pages: block, place in it, keys of set and page, key -> place of links."""
-    for block, sets, pages, ends, links, own in db.execute("SELECT rowid, sets, pages, ends, links, own FROM block"):
+    for block in [each for (each,) in db.execute(_ORDER)]:
         if block in unlinked:
             continue
+        sets, pages, ends, links, own = db.execute(_BLOCK, (block,)).fetchone()
         keys, stop = array("q", links), 0
         are_listed = bytes(map(listed.__contains__, keys))
         if sum(are_listed) == own:
@@ -429,9 +767,9 @@ class NewsCount(PerSitemapCheck[int]):
 
 
 class NewsItems(Check):
-    """News that are too old, incomplete, or have an invalid language (N02 to N04)."""
+    """News that are too old, incomplete, of an invalid language or in the future (N02 to N05)."""
 
-    codes = ("N02", "N03", "N04")
+    codes = ("N02", "N03", "N04", "N05")
 
     def __init__(self, now: datetime) -> None:
         self._now = now
@@ -446,6 +784,8 @@ class NewsItems(Check):
         findings.report_urls("N03", batch, faults, lambda loc, words: (f"{loc}: no {words}", "news:news", None))
         old = {index: each for index, each in news.items() if self._is_old(each)}
         findings.report_urls("N02", batch, old, _describe_old)
+        future = {index: each for index, each in news.items() if self._is_future(each)}
+        findings.report_urls("N05", batch, future, _describe_future)
         languages = {index: each.language for index, each in news.items() if each.language}
         strange = {index: each for index, each in languages.items() if not is_publication_language(each)}
         findings.report_urls(
@@ -455,6 +795,10 @@ class NewsItems(Check):
     def _is_old(self, news: News) -> bool:
         date, precision = news.publication_date, news.publication_date_precision or "second"
         return date is not None and self._now - period_end(date, precision) > MAX_NEWS_AGE
+
+    def _is_future(self, news: News) -> bool:
+        date = news.publication_date
+        return date is not None and is_future(date, news.publication_date_precision or "second", self._now)
 
 
 def _missing_of_news(news: News, problems: Iterable[Problem]) -> str:
@@ -466,9 +810,18 @@ def _missing_of_news(news: News, problems: Iterable[Problem]) -> str:
     return ", ".join(_REQUIRED_OF_NEWS[field] for field in missing if f"news:{field}" not in unreadable)
 
 
+def _publication_date(news: News) -> str:
+    return format_date(news.publication_date or EPOCH, news.publication_date_precision or "second")
+
+
 def _describe_old(loc: str, news: News) -> Description:
-    day = format_date(news.publication_date or EPOCH, news.publication_date_precision or "second")
+    day = _publication_date(news)
     return f"{loc}: published {day}, over 48 hours ago", "news:publication_date", day
+
+
+def _describe_future(loc: str, news: News) -> Description:
+    day = _publication_date(news)
+    return f"{loc}: published {day}, which is in the future", "news:publication_date", day
 
 
 def is_publication_language(code: str) -> bool:
@@ -478,30 +831,37 @@ def is_publication_language(code: str) -> bool:
 
 
 class Videos(Check):
-    """Videos without required fields, or with invalid ones (V01 to V04)."""
+    """Videos without required fields, with invalid ones (V01 to V04), or that have expired (V06)."""
 
-    codes = ("V01", "V02", "V03", "V04")
+    codes = ("V01", "V02", "V03", "V04", "V06")
+
+    def __init__(self, now: datetime) -> None:
+        self._now = now
 
     def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
         for index in compress(count(), batch.counts("videos")):
             record = batch.record(index)
             for video in record.videos:
-                for code, field, detail in _certain(_video_faults(video, record.loc), batch, index):
+                for code, field, detail in _certain(_video_faults(video, record.loc, self._now), batch, index):
                     findings.report(code, f"{record.loc}: {detail}", **place_of(batch, index), field=field)
 
 
-def _video_faults(video: Video, page: str) -> Iterator[tuple[str, str, str]]:
+def _video_faults(video: Video, page: str, now: datetime) -> Iterator[tuple[str, str, str]]:
     missing = [name for name in _REQUIRED_OF_VIDEOS if not getattr(video, name)]
     if missing:
         yield "V01", f"video:{missing[0]}", f"a video without {', '.join(missing)}"
     player = video.player_loc["value"] if video.player_loc else None
     if not video.content_loc and not player:
         yield "V02", "video:content_loc", "a video with neither content_loc nor player_loc"
-    if video.content_loc == page:
-        yield "V03", "video:content_loc", "content_loc is the page itself"
+    for name, url in (("content_loc", video.content_loc), ("player_loc", player)):
+        if url == page:
+            yield "V03", f"video:{name}", f"{name} is the page itself"
     length = len(video.description or "")
     if length > MAX_DESCRIPTION_CHARACTERS:
         yield "V04", "video:description", f"a description of {length:,} characters; 2,048 are allowed"
+    expires, precision = video.expiration_date, video.expiration_date_precision or "second"
+    if expires is not None and period_end(expires, precision) <= now:
+        yield "V06", "video:expiration_date", f"a video that expired on {format_date(expires, precision)}"
 
 
 class Images(Check):
@@ -518,9 +878,9 @@ class Images(Check):
 
 CHECKS: CheckFactories = (
     lambda _: HreflangAttributes(),
-    lambda context: HreflangReturnTags(context.listings),
+    lambda context: HreflangReturnTags(context.listings, context.page_results, covers_site=context.covers_site),
     lambda context: NewsItems(context.now),
     lambda _: NewsCount(),
-    lambda _: Videos(),
+    lambda context: Videos(context.now),
     lambda _: Images(),
 )

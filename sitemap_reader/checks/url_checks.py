@@ -306,6 +306,10 @@ class UrlChecks(Check):
                 self._has_compared = True
                 self._same.add(check.hash, check.sitemap, check.line, check.url)
 
+    def results(self) -> Iterator[tuple[int, tuple[str, ...]]]:
+        """The key of each URL that has a result, and the codes of its faults."""
+        return zip(url_keys([*self._codes]), self._codes.values(), strict=True)
+
     def on_end(self, findings: Findings) -> None:
         for check in sorted(self._faulty, key=lambda each: (each.sitemap or "", each.line or 0, each.url)):
             at: Location = {

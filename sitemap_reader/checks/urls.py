@@ -1,20 +1,22 @@
-"""Checks of single URLs: session parameters (U09), files (U13), private hosts (U14)."""
+"""Checks of single URLs: parameters (U09), files (U13), hosts (U14), values and escapes (U15, U17)."""
 
 from __future__ import annotations
 
 import ipaddress
 import re
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any
 
+from ..model.problems import report
 from ..parser.normalise.urls import host, registrable_domain
-from .findings import Check
+from .findings import Check, location_of
 
 if TYPE_CHECKING:
     from collections.abc import Container
 
     from ..model.url_batch import UrlBatch
     from .documents import CheckFactories
-    from .findings import Description, Findings
+    from .findings import Description, Findings, Location
 
 
 _SESSIONS = (
@@ -22,13 +24,19 @@ _SESSIONS = (
 )
 _TRACKING = (
     "utm_[a-z_]+ gclid gclsrc dclid gbraid wbraid fbclid msclkid yclid twclid ttclid igshid igsh mc_cid mc_eid "
+    "srsltid gad_source gad_campaignid rdt_cid li_fat_id epik irclickid _kx "
     "_ga _gl _hsenc _hsmi __hssc __hstc hsctatracking mkt_tok vero_id s_kwcid ef_id pk_campaign pk_kwd mtm_[a-z]+"
 )
-_NAMES = "|".join(f"{_SESSIONS} {_TRACKING}".replace(".", r"\.").split())
-# jsessionid follows a semicolon in the path.
-PARAMETER = re.compile(rf"(?:[?&;])({_NAMES})(?:=|(?=[&#;?\n])|\Z)", re.IGNORECASE)
+# Of WordPress: a form for an answer, and a draft.
+_FORMS = "replytocom preview preview_id preview_nonce"
+_NAMES = "|".join(f"{_SESSIONS} {_TRACKING} {_FORMS}".replace(".", r"\.").split())
+# jsessionid follows a semicolon in the path; `preview` may be the name of a page's property.
+PARAMETER = re.compile(rf"(?:[?&;])(?!preview(?!=true(?:[&#;\n]|\Z)|_))({_NAMES})(?:=|(?=[&#;?\n])|\Z)", re.IGNORECASE)
 # The names in many URLs at once, and those of sessions and tracking.
 _ANY_NAME, _NAME = re.compile(r"[?&;]([^=&#;?\n]+)"), re.compile(_NAMES, re.IGNORECASE)
+# The permanent link of WordPress by number, which redirects to the page's own URL where the site has such.
+_SHORTLINK = re.compile(r"[a-z]+://[^?#]*/\?((?:p|page_id)=\d+)", re.IGNORECASE)
+_MAX_SHORTLINKS = 10_000  # more are no exceptions
 
 _ASSETS = (
     "avif bmp gif ico jpeg jpg png svg tif tiff webp "
@@ -43,16 +51,97 @@ _ASSET = re.compile(rf"[a-z]+://[^/]*/[^?#]*\.({'|'.join(sorted(ASSETS))})(?=[?#
 
 
 class SessionParameters(Check):
-    """URLs with a session or tracking parameter (U09)."""
+    """URLs with a parameter for a session, tracking or a draft, and links by number on a site with paths (U09)."""
 
     codes = ("U09",)
 
+    def __init__(self) -> None:
+        self._urls: Counter[str] = Counter()  # by origin
+        self._shortlinks: defaultdict[str, list[tuple[Location, str]]] = defaultdict(list)
+
     def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
+        self._urls.update({origin: len(places) for origin, places in batch.origins})
+        if "p=" in batch.text or "page_id=" in batch.text:
+            self._collect_shortlinks(batch)
         names = _ANY_NAME.findall(batch.text) if "?" in batch.text or ";" in batch.text else ()
         if not any(map(_NAME.fullmatch, {*names})):
             return
         faults = {index: match[1] for index, match in enumerate(map(PARAMETER.search, batch.locs)) if match}
         findings.report_urls("U09", batch, faults, lambda loc, name: (f"{loc} has the parameter {name}", "loc", loc))
+
+    def _collect_shortlinks(self, batch: UrlBatch) -> None:
+        for origin, places in batch.origins:
+            here = self._shortlinks[origin]
+            matches = ((index, _SHORTLINK.fullmatch(batch.locs[index])) for index in places)
+            found = [(location_of(batch, index), match[1]) for index, match in matches if match is not None]
+            here += found[: _MAX_SHORTLINKS + 1 - len(here)]
+
+    def on_end(self, findings: Findings) -> None:
+        """Reports the links by number of hosts that have at least as many other URLs."""
+        for origin, links in sorted(self._shortlinks.items()):
+            if len(links) > _MAX_SHORTLINKS or len(links) * 2 > self._urls[origin]:
+                continue
+            for at, name in sorted(links, key=lambda each: (each[0]["sitemap"] or "", each[0]["line"] or 0)):
+                findings.report("U09", f"{at['raw']} is a link by number, {name}; the others of {origin} are not", **at)
+
+
+# What programs write for a value that they do not have, as a whole part of a path or value of a parameter.
+_UNSET = ("undefined", "null", "NaN")
+_UNSET_PART = re.compile(rf"[a-z]+://[^/]+/(?:[^\n]*[/=])?({'|'.join(_UNSET)})(?=[/?&#]|\Z)")
+
+
+class UnsetValues(Check):
+    """URLs with `undefined`, `null` or `NaN` as a part of the path or a value (U15, as a notice: they may be pages)."""
+
+    codes = ("U15",)
+
+    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
+        if not any(word in batch.text for word in _UNSET):
+            return
+        for index, match in enumerate(map(_UNSET_PART.match, batch.locs)):
+            if match is not None:
+                loc = batch.locs[index]
+                message = f'"{match[1]}" stands in place of a value: {loc}; it may be a page'
+                findings.add(report("U15", message, severity="info", **location_of(batch, index)))
+
+
+# The entity of an ampersand, and the same percent-encoded.
+_ENTITY = re.compile(r"&amp;|%26amp(?:;|%3B)|%26%23(?:38|038|x26)(?:;|%3B)", re.IGNORECASE)
+_ENTITY_IN_FRAGMENT = re.compile(r"&#(?:0*38|x0*26);", re.IGNORECASE)
+# An escape of which the percent sign was escaped again: of ASCII those that are common, of UTF-8 the beginning of a
+# character and the next byte. Others may be meant, as in `50%25de-descuento`.
+_ESCAPE_OF_ESCAPE = re.compile(r"%25(?:2[0CF678]|3[ADF]|[C-F][0-9A-F]%25[89AB][0-9A-F])", re.IGNORECASE)
+_URL_IN_QUERY = re.compile(r"(?:://|%3A%2F%2F|%253A%252F%252F)", re.IGNORECASE)
+
+
+class DoubleEscapes(Check):
+    """URLs that were escaped twice (U17)."""
+
+    codes = ("U17",)
+
+    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
+        text, locs = batch.text, batch.locs
+        faults: dict[int, str] = {}
+        if "%25" in text or "amp" in text or "%26%23" in text:
+            faults = {index: fault for index, loc in enumerate(locs) if (fault := _double_escape(loc))}
+        for index, problems in batch.problems.items():  # the `#` of the entity began a fragment
+            for each in problems:
+                if each.code == "U08" and (match := _ENTITY_IN_FRAGMENT.search(each.raw or "")):
+                    faults.setdefault(index, match[0])
+        findings.report_urls("U17", batch, faults, _describe_double_escape)
+
+
+def _double_escape(loc: str) -> str | None:
+    """What was escaped twice: `&amp;`, or `%2520`. A URL in a parameter is rightly escaped once more."""
+    if match := _ENTITY.search(loc):
+        return match[0]
+    path, _, query = loc.partition("?")
+    match = _ESCAPE_OF_ESCAPE.search(path if _URL_IN_QUERY.search(query) else loc)
+    return None if match is None else match[0]
+
+
+def _describe_double_escape(loc: str, escape: str) -> Description:
+    return f"{loc} holds {escape}, which was escaped twice", "loc", loc
 
 
 class NonPageFiles(Check):
@@ -152,5 +241,7 @@ def _is_private(name: str) -> bool:
 CHECKS: CheckFactories = (
     lambda _: SessionParameters(),
     lambda _: NonPageFiles(),
+    lambda _: UnsetValues(),
+    lambda _: DoubleEscapes(),
     lambda context: PrivateHosts(context.allowed_hosts),
 )

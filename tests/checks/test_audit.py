@@ -493,7 +493,7 @@ def test_a_full_disk_costs_one_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sitemap_reader.checks.extensions.temporary_database", full)
     report = sr.audit(AUDITED / "L03")
     assert [finding.code for finding in report.findings] == []
-    assert report.notes == ("L03 was not checked: No space left on device",)
+    assert report.notes == ("L03, L07, L08, L09, L10 were not checked: No space left on device",)
 
 
 def test_repr_of_a_report() -> None:

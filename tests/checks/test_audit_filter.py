@@ -72,8 +72,8 @@ def test_note_states_the_filter_and_the_rules_without_a_verdict() -> None:
     report = sr.audit(SHOP, include=["/product", "/kategorie"], no_follow="magazine")
     assert report.notes == (
         "filtered by include /product or /kategorie; no_follow magazine: only what matches was checked, and C13, D03, "
-        "D07, H03, L03, U06, U07, U11 compare only the URLs that match",
-        "not checked, as a filter leaves out a part of the site: D08",
+        "D07, H03, L03, L08, L10, U06, U07, U11 compare only the URLs that match",
+        "not checked, as a filter leaves out a part of the site: D08, L07",
     )
 
 
@@ -81,8 +81,8 @@ def test_note_of_a_filter_on_sitemaps_leaves_out_rules_on_single_sitemaps() -> N
     """What is read of a sitemap is all of it."""
     (first, _) = sr.audit(SHOP, follow=lambda ref: True).notes
     assert first == (
-        "filtered by follow a function: only what matches was checked, and C13, L03, U06, U07, U11 compare only the "
-        "URLs that match"
+        "filtered by follow a function: only what matches was checked, and C13, L03, L08, L10, U06, U07, U11 compare "
+        "only the URLs that match"
     )
 
 
@@ -91,7 +91,7 @@ def test_notes_name_only_rules_that_would_be_checked(tmp_path: Path) -> None:
     crawl = tmp_path / "crawl.csv"
     crawl.write_text("url,status\nhttps://shop.example/c/kitchen/tea-pot/,200\nhttps://shop.example/x,200\n")
     report = sr.audit(SHOP, include="/", crawl=crawl, ignore="D08")
-    assert "not checked, as a filter leaves out a part of the site: C06" in report.notes
+    assert "not checked, as a filter leaves out a part of the site: L07, C06" in report.notes
     assert "C06" not in {each.code for each in report.findings}
     assert "C06" in {each.code for each in sr.audit(SHOP, crawl=crawl).findings}
 

@@ -5,7 +5,7 @@ corpus/audit has a site for each code; here are the boundaries, and cases of mor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
@@ -19,6 +19,8 @@ from sitemap_reader import Alternate, Image, News, Outcome, Problem, SitemapRef,
 from sitemap_reader.checks import (
     ASSETS,
     CHECKS,
+    DOUBTS,
+    INCOMPLETE,
     LANGUAGES,
     REGIONS,
     SHORT_REGIONS,
@@ -27,6 +29,7 @@ from sitemap_reader.checks import (
     Check,
     CrawlCheck,
     DisallowedUrls,
+    DoubleEscapes,
     DuplicateUrls,
     EmptySitemaps,
     EqualPriorities,
@@ -46,9 +49,11 @@ from sitemap_reader.checks import (
     SiteOverview,
     StaleSite,
     UnchangedContentCheck,
+    UnsetValues,
     UrlChecks,
     UrlVariants,
     Videos,
+    hreflang_doubt,
     hreflang_fault,
     is_publication_language,
     url_key,
@@ -290,11 +295,57 @@ def test_all_spellings_are_held_against_the_most_frequent_one() -> None:
 @pytest.mark.parametrize(("page", "name"), [
     ("a?utm_source=x", "utm_source"), ("a?b=c&amp=1&GCLID=1", "GCLID"), ("a;jsessionid=1F", "jsessionid"),
     ("a?sid", "sid"), ("a?PHPSESSID=1&b=2", "PHPSESSID"), ("a?side=left", None), ("a?reside=1", None),
-    ("sid=1/a", None), ("a?q=utm_source", None), ("a?utm=1", None),
+    ("sid=1/a", None), ("a?q=utm_source", None), ("a?utm=1", None), ("a?srsltid=AfmB", "srsltid"),
+    ("a/?replytocom=12", "replytocom"), ("a?preview=true", "preview"), ("a?x=1&preview=true&y=2", "preview"),
+    ("a?preview=trueish", None), ("a?preview=1", None), ("a?preview", None), ("a?preview_id=3", "preview_id"),
+    ("a?gad_source=1", "gad_source"),
 ])
 def test_tracking_and_session_parameters(page: str, name: str | None) -> None:
     reported = [each.message for each in problems(SessionParameters(), entries("x", page))]
     assert reported == ([f"{A}/{page} has the parameter {name}"] if name else [])
+
+
+@pytest.mark.parametrize(("pages", "lines"), [
+    (["a", "b", "?p=12", "blog/?page_id=3"], [2, 3]),
+    (["a", "?p=12", "?p=13"], []),  # most are of this form
+    (["a", "?p=12"], [1]),
+    (["a", "b", "c", "?p=12&x=1", "?p=a", "x?p=3", "?q=1&p=2", "?page=2"], []),
+])
+def test_links_by_number(pages: list[str], lines: list[int]) -> None:
+    one_by_one = [[each] for each in entries(*pages, first_line=0)]
+    assert [each.line for each in problems(SessionParameters(), entries(*pages, first_line=0))] == lines
+    assert [each.line for each in problems(SessionParameters(), *reversed(one_by_one))] == lines
+
+
+@pytest.mark.parametrize(("page", "word"), [
+    ("undefined", "undefined"), ("null/", "null"), ("a/NaN/b", "NaN"), ("a?id=undefined", "undefined"),
+    ("a?id=null&b=1", "null"), ("undefined?x=1", "undefined"), ("nullable", None), ("Null", None), ("nan", None),
+    ("a-undefined", None), ("undefined-a", None), ("a?null=1", None), ("a?q=not+null", None),
+])
+def test_values_that_were_not_set(page: str, word: str | None) -> None:
+    reported = [(each.code, each.severity, each.message) for each in problems(UnsetValues(), entries("x", page))]
+    message = f'"{word}" stands in place of a value: {A}/{page}; it may be a page'
+    assert reported == ([("U15", "info", message)] if word else [])
+
+
+@pytest.mark.parametrize(("page", "escape"), [
+    ("a?b=1&amp;c=2", "&amp;"), ("a&amp;b", "&amp;"), ("a?q=x%26amp%3By", "%26amp%3B"), ("a?q=x%26AMP;y", "%26AMP;"),
+    ("a?q=x%26%2338%3By", "%26%2338%3B"), ("new%2520arrivals", "%2520"), ("a%252Fb", "%252F"), ("a?q=%2520", "%2520"),
+    ("caf%25C3%25A9", "%25C3%25A9"), ("a%25c3%25a9", "%25c3%25a9"), ("a%2520?next=https%3A%2F%2Fb.example", "%2520"),
+    ("a?b=1&c=2", None), ("a?amp;b=2", None), ("100%25", None), ("50%25de-descuento", None), ("50%25C3", None),
+    ("a?next=https%3A%2F%2Fb.example%2F%2520", None), ("a%2525", None), ("examples%20", None),
+])
+def test_urls_escaped_twice(page: str, escape: str | None) -> None:
+    reported = [each.message for each in problems(DoubleEscapes(), entries("x", page))]
+    assert reported == ([f"{A}/{page} holds {escape}, which was escaped twice"] if escape else [])
+
+
+def test_an_entity_that_began_a_fragment_was_escaped_twice() -> None:
+    record, other = entries("a?x=1&", "b")
+    record.problems = (report("U08", "fragment dropped", sitemap=MAP, line=1, raw=f"{A}/a?x=1&#038;y=2"),)
+    other.problems = (report("U08", "fragment dropped", sitemap=MAP, line=2, raw=f"{A}/b#38"),)
+    (found_one,) = problems(DoubleEscapes(), [record, other])
+    assert (found_one.code, found_one.line) == ("U17", 1)
 
 
 @pytest.mark.parametrize(("page", "extension"), [
@@ -496,8 +547,7 @@ def test_a_sitemap_lists_something(fields: dict[str, Any], reported: str | None)
 
 
 @pytest.mark.parametrize("code", [
-    "en", "de-AT", "zh-Hant-TW", "es-419", "x-default", "X-Default", "sr-Latn", "zh-yue", "zh-cmn-Hans-CN", "ar-arz",
-    "ar-APC-LB", "ms-zsm", "fil", "de-1996", "en-x-us",
+    "en", "de-AT", "zh-Hant-TW", "x-default", "X-Default", "sr-Latn", "zh-Hans", "es-LA", "kr",
 ])
 def test_codes_that_are_right(code: str) -> None:
     assert hreflang_fault(code) is None
@@ -535,9 +585,46 @@ def test_codes_that_are_right(code: str) -> None:
     ("fr-SP", "sp is no region"),
     ("uk-UK", "uk is no region; UA is meant"),
     ("de-EU", "eu is no region"),
+    ("sp", "sp is no language; es is meant"),
+    ("es-419", "419 is a UN code of a region, and Google supports countries only"),
+    ("en-150", "150 is a UN code of a region, and Google supports countries only"),
+    ("de-at-1996", "Google supports language, script and country only, and not 1996"),
+    ("zh-yue", "Google supports language, script and country only, and not yue"),
+    ("zh-cmn-Hans-CN", "Google supports language, script and country only, and not cmn"),
+    ("en-x-us", "Google supports language, script and country only, and not x-us"),
+    ("en-us-u-ca-roc", "Google supports language, script and country only, and not u-ca-roc"),
+    ("fil", "Google supports languages of two letters (ISO 639-1) only, and not fil; tl is the nearest"),
+    ("HAW", "Google supports languages of two letters (ISO 639-1) only, and not HAW"),
 ])
 def test_codes_that_are_wrong(code: str, fault: str) -> None:
     assert hreflang_fault(code) == fault
+
+
+@pytest.mark.parametrize(("code", "others", "name", "says"), [
+    ("es-LA", "en", "a.example", "Spanish in Laos"),
+    ("kr", "en", "a.example", "Kanuri"),
+    ("KR", "en", "a.example", "Kanuri"),
+    ("kr", "en ko-KR", "a.example", None),
+    ("kr", "en kr-KR", "a.example", "Kanuri"),
+    ("kr-KR", "en kr", "a.example", "Kanuri in Korea"),
+    ("be", "nl fr", "a.example", "Belarusian"),
+    ("be", "ru en", "a.example", None),
+    ("be", "be-BY", "a.example", None),
+    ("be", "nl be-BE", "a.example", "Belarusian"),
+    ("be", "en", "shop.by", None),
+    ("be", "en", "by", "Belarusian"),
+    ("se", "nb", "a.example", None),
+    ("lo-LA", "en", "a.example", None),
+    ("de", "en", "a.example", None),
+])
+def test_codes_that_are_rarely_meant(code: str, others: str, name: str, says: str | None) -> None:
+    doubt = hreflang_doubt(code, (*others.split(), code), name)
+    assert (doubt is None) == (says is None)
+    assert doubt is None or doubt.startswith(f"it says {says}; usually ")
+
+
+def test_codes_in_doubt_are_valid() -> None:
+    assert not [code for code in DOUBTS if hreflang_fault(code)]
 
 
 @given(st.text(max_size=40))
@@ -670,6 +757,156 @@ def test_alternates_in_a_sitemap_that_was_cut_may_be_missing() -> None:
     assert not problems([listings, HreflangReturnTags(listings)], pages, outcome(complete=False))
 
 
+def compared(*parts: Any, **options: Any) -> list[tuple[str, int | None, str]]:
+    """Code, line and message of what is found when the sets are compared, but L03."""
+    listings = DuplicateUrls()
+    checks = [listings, HreflangReturnTags(listings, **options)]
+    reported = [each for each in problems(checks, *parts) if each.code[0] == "L" and each.code != "L03"]
+    return [(each.code, each.line, each.message) for each in reported]
+
+
+def test_alternates_that_no_sitemap_lists_are_reported_once() -> None:
+    pages = [page("en", EN, DE, FR, line=2), page("de", EN, DE, FR, line=5)]
+    message = f"{A}/fr is an alternate of {A}/en, and no sitemap lists it"
+    assert compared(pages, outcome(), covers_site=True) == [("L07", 2, message)]
+
+
+def test_unlisted_alternates_come_in_the_order_of_the_sitemaps() -> None:
+    """Not in that of their arrival."""
+    first, second = [page("de", EN, DE, FR, line=5, sitemap=MAP)], [page("en", EN, DE, FR, line=2, sitemap=OTHER)]
+    expected = [("L07", 2, f"{A}/fr is an alternate of {A}/en, and no sitemap lists it")]
+    assert compared(first, second, outcome(), outcome(OTHER), covers_site=True) == expected
+    assert compared(second, first, outcome(OTHER), outcome(), covers_site=True) == expected
+
+
+def test_alternates_on_hosts_without_a_listed_url_are_not_reported() -> None:
+    record = page("en", EN)
+    record.alternates += (Alternate("de", "https://b.example/de"),)
+    assert compared([record], outcome(), covers_site=True) == []
+
+
+@pytest.mark.parametrize(("written", "listed"), [
+    ("http://a.example/de", f"{A}/de"),
+    (f"{A}/de/", f"{A}/de"),
+    (f"{A}/de", f"{A}/de/"),
+    ("https://www.a.example/de", f"{A}/de"),
+    ("http://www.a.example/de/", f"{A}/de"),
+])
+def test_another_form_of_a_listed_url_is_named(written: str, listed: str) -> None:
+    links = (Alternate("en", f"{A}/en"), Alternate("de", written))
+    pages = [
+        UrlRecord(f"{A}/en", alternates=links, sitemap=MAP, line=1),
+        UrlRecord(listed, alternates=(links[0], Alternate("de", listed)), sitemap=MAP, line=2),
+    ]
+    (found_one,) = compared(pages, outcome(), covers_site=True)
+    message = f"{written} is an alternate of {A}/en, and no sitemap lists it; {listed} is listed"
+    assert found_one == ("L07", 1, message)
+    listings = DuplicateUrls()
+    (back,) = problems([listings, HreflangReturnTags(listings)], pages, outcome())
+    message = f"{listed} names {A}/en for en, which does not link back: it names {written} instead"
+    assert (back.code, back.message) == ("L03", message)
+    listings = [UrlRecord(listed, alternates=links, sitemap=MAP, line=1)]
+    (own,) = [each.message for each in problems(HreflangAttributes(), listings) if each.code == "L02"]
+    assert own == f"{listed} is not among its own alternates, but {written} is"
+
+
+@pytest.mark.parametrize(("parts", "options", "note"), [
+    ([outcome()], {}, "these may not be all sitemaps of the site: L07 not checked for 1 alternate"),
+    ([outcome(), SitemapRef(MAP, sitemap=f"{A}/robots.txt")], {}, None),  # robots.txt names it, and no other
+    ([outcome(complete=False)], {"covers_site": True}, f"{INCOMPLETE}: L07 not checked for 1 alternate"),
+    (
+        [outcome(dropped={"pattern": 1})],
+        {"covers_site": True},
+        "a filter left out URLs: L07 not checked for 1 alternate",
+    ),
+])
+def test_alternates_that_an_unread_sitemap_may_list_are_a_note(
+    parts: list[Any], options: dict[str, Any], note: str | None
+) -> None:
+    listings = DuplicateUrls()
+    check = HreflangReturnTags(listings, **options)
+    reported = [each.code for each in problems([listings, check], [page("en", EN, DE)], *parts)]
+    assert (reported, check.notes) == (([], [note]) if note else (["L07"], []))
+
+
+US = ("en-US", "en")
+
+
+def test_return_link_under_another_code() -> None:
+    message = f"{A}/de names {A}/en for en-us, and that itself for en"
+    assert compared([page("en", EN, DE, line=1), page("de", US, DE, line=4)]) == [("L08", 4, message)]
+
+
+@pytest.mark.parametrize("other", [
+    [("EN", "en"), DE],
+    [EN, US, DE],  # one of them is the same
+    [EN, ("x-default", "en"), DE],
+    [("x-default", "en"), DE],
+])
+def test_return_links_under_the_same_code(other: list[tuple[str, str]]) -> None:
+    assert compared([page("en", EN, DE), page("de", *other)]) == []
+
+
+def test_the_order_of_alternates_is_no_difference() -> None:
+    listings = DuplicateUrls()
+    check = HreflangReturnTags(listings)
+    pages = [page("en", EN, DE, FR), page("de", FR, ("DE", "de"), EN)]
+    assert not problems([listings, check], pages, [page("fr", DE, FR, EN)])
+
+
+OTHER_DE = ("de", "de2")
+
+
+def test_two_listings_with_different_alternates_contradict_each_other() -> None:
+    pages = [page("en", EN, DE, line=1), page("en", EN, OTHER_DE, line=5)]
+    pages += [page("de", EN, DE), page("de2", EN, OTHER_DE)]
+    message = f"{A}/en has {A}/de2 for de, and in {MAP}:1 {A}/de"
+    assert compared(pages) == [("L10", 5, message)]
+    moved = [page("en", EN, OTHER_DE, line=2, sitemap=OTHER), *pages[3:]]
+    message = f"{A}/en has {A}/de for de, and in {OTHER}:2 {A}/de2"
+    assert compared(moved, [pages[0], pages[2]]) == compared([pages[0], pages[2]], moved) == [("L10", 1, message)]
+
+
+@pytest.mark.parametrize("again", [[DE, EN], [EN, DE, FR], [EN], []])
+def test_listings_that_do_not_contradict_each_other(again: list[tuple[str, str]]) -> None:
+    pages = [page(name, EN, DE, FR) for name in ("en", "de", "fr")]
+    assert [each for each in compared([page("en", *again), *pages]) if each[0] == "L10"] == []
+
+
+class Known:
+    """What is known of pages: their codes by path."""
+
+    def __init__(self, **codes: tuple[str, ...]) -> None:
+        self._codes = codes
+
+    def results(self) -> Iterator[tuple[int, tuple[str, ...]]]:
+        return ((url_key(f"{A}/{path}"), codes) for path, codes in self._codes.items())
+
+
+def test_alternates_that_cannot_be_indexed_are_reported_once() -> None:
+    pages = [page(name, EN, DE, FR, line=line) for line, name in enumerate(("de", "en", "fr"), 1)]
+    known = Known(en=(), de=("C01",), fr=("C03", "C04"))
+    assert compared(pages, page_results=[known]) == [
+        ("L09", 1, f"{A}/de names {A}/fr for fr, which is noindex (C03)"),
+        ("L09", 2, f"{A}/en names {A}/de for de, which answers 4xx or 5xx (C01)"),
+    ]
+
+
+def test_alternates_that_were_not_checked_are_a_note() -> None:
+    for known, is_unchecked in ((Known(en=()), False), (Known(), True)):
+        listings = DuplicateUrls()
+        check = HreflangReturnTags(listings, [known])
+        pages = [page("en", EN, DE), page("de", EN, DE)]
+        assert not problems([listings, check], pages)
+        note = f"{2 + 2 * is_unchecked} of 4 alternates lead to pages that were not checked"
+        assert check.notes == [f"L09: {note}"]
+        assert check.unchecked == ({"L09": note} if is_unchecked else {})
+
+
+def test_an_empty_code_is_no_missing_link_to_itself() -> None:
+    assert [each.code for each in problems(HreflangAttributes(), [page("en", ("", "en"), DE)])] == ["L01"]
+
+
 @given(
     st.lists(st.tuples(st.sampled_from("abcd"), st.sets(st.sampled_from("abcdxy"), max_size=4)), min_size=1, max_size=7)
 )
@@ -705,6 +942,10 @@ def item(number: int = 1, **fields: Any) -> UrlRecord:
     ({"language": "en-US"}, "N04"),
     ({"language": "zh-CN"}, None),
     ({"language": "fil"}, None),
+    ({"publication_date": NOW + timedelta(minutes=10), "publication_date_precision": "second"}, None),
+    ({"publication_date": NOW + timedelta(minutes=10, seconds=1), "publication_date_precision": "second"}, "N05"),
+    ({"publication_date": at("2026-11-02"), "publication_date_precision": "day"}, None),
+    ({"publication_date": at("2026-11-03"), "publication_date_precision": "day"}, "N05"),
 ])
 def test_news(fields: dict[str, Any], code: str | None) -> None:
     assert [each.code for each in found(NewsItems(NOW), [item(**fields)], outcome())] == ([code] if code else [])
@@ -738,12 +979,23 @@ VIDEO = {"thumbnail_loc": f"{A}/t.jpg", "title": "T", "description": "D", "conte
     ({"content_loc": None}, [("V02", "a video with neither content_loc nor player_loc")]),
     ({"content_loc": None, "player_loc": {"value": f"{A}/p", "allow_embed": None, "autoplay": None}}, []),
     ({"content_loc": f"{A}/x"}, [("V03", "content_loc is the page itself")]),
+    (
+        {"player_loc": {"value": f"{A}/x", "allow_embed": None, "autoplay": None}},
+        [("V03", "player_loc is the page itself")],
+    ),
+    ({"expiration_date": NOW - timedelta(seconds=1)}, [("V06", "a video that expired on 2026-11-01T11:59:59Z")]),
+    ({"expiration_date": NOW}, []),
+    ({"expiration_date": at("2026-11-01"), "expiration_date_precision": "day"}, []),
+    (
+        {"expiration_date": at("2026-10-31"), "expiration_date_precision": "day"},
+        [("V06", "a video that expired on 2026-10-31")],
+    ),
     ({"description": "d" * 2_048}, []),
     ({"description": "d" * 2_049}, [("V04", "a description of 2,049 characters; 2,048 are allowed")]),
 ])
 def test_videos(fields: dict[str, Any], reported: list[tuple[str, str]]) -> None:
     record = UrlRecord(f"{A}/x", videos=(Video(**{**VIDEO, **fields}),), sitemap=MAP, line=3)
-    assert [(each.code, each.message) for each in problems(Videos(), [record])] == [
+    assert [(each.code, each.message) for each in problems(Videos(NOW), [record])] == [
         (code, f"{A}/x: {message}") for code, message in reported
     ]
 

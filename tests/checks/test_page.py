@@ -237,7 +237,7 @@ def test_the_overview_has_a_line_for_each_finding_which_leads_to_its_card():
         "◆ Error D01 1,284 Unreadable date",
         "◆ Error L03 48 Missing hreflang return tag",
         "◆ Error F01 1 Sitemap not found (404 or 410)",
-        "▲ Warning U09 210 Session or tracking parameter in the URL",
+        "▲ Warning U09 210 Session, tracking or draft parameter in the URL",
         "▲ Warning D05 1 Index lastmod older than the sitemap's entries",
         "● Notice F10 4 Neither ETag nor Last-Modified header",
     ]
