@@ -309,7 +309,7 @@ def compare(**arguments: Any) -> Exit:
 @main.command(
     epilog="sitemap-reader diff monday.jsonl tuesday.jsonl\n"
     "sitemap-reader diff old.jsonl new.jsonl --on lastmod --format jsonl | jq -r 'select(.change == \"new\") | .loc'\n"
-    "sitemap-reader diff old.xml new.xml --check-removed all -o removed.csv",
+    "sitemap-reader diff old.jsonl new.jsonl --check-removed all -o removed.csv",
 )
 @click.argument("old", metavar="OLD", type=types.FILE_READ)
 @click.argument("new", metavar="NEW", type=types.FILE_READ)
