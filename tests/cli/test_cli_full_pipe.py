@@ -106,7 +106,7 @@ def test_one_signal_ends_it(place: Path, stuck: Callable[..., Any], command: str
 
 
 @pytest.mark.parametrize(
-    ("words", "streams"), [("dump {}/site -v", {}), ("tree {}/nested", {"stdout": subprocess.DEVNULL})]
+    ("words", "streams"), [("dump {}/site -v", {}), ("tree {}/nested -v", {"stdout": subprocess.DEVNULL})]
 )
 def test_one_signal_ends_it_where_stderr_is_full(place: Path, stuck: Any, words: str, streams: dict[str, int]) -> None:
     """With stdout in the same pipe, or alone."""
