@@ -26,7 +26,6 @@ from .documents import AuditContext as AuditContext
 from .documents import DuplicateUrls as DuplicateUrls
 from .documents import EmptySitemaps as EmptySitemaps
 from .documents import MissingValidators as MissingValidators
-from .documents import UrlVariants as UrlVariants
 from .extensions import DOUBTS as DOUBTS
 from .extensions import LANGUAGES as LANGUAGES
 from .extensions import REGIONS as REGIONS
@@ -50,6 +49,7 @@ from .findings import url_keys as url_keys
 from .occurrences import KnownFindings as KnownFindings
 from .occurrences import Occurrence as Occurrence
 from .occurrences import OccurrenceBuffer as OccurrenceBuffer
+from .occurrences import RowSpool as RowSpool
 from .occurrences import most_severe as most_severe
 from .options import AuditOptions as AuditOptions
 from .page_faults import PAGE_CODES as PAGE_CODES
@@ -72,6 +72,8 @@ from .robots import MissingSitemapLine as MissingSitemapLine
 from .rule_docs import Explanation as Explanation
 from .rule_docs import explain_all as explain_all
 from .rule_docs import needing as needing
+from .spellings import Spellings as Spellings
+from .spellings import UrlVariants as UrlVariants
 from .url_checks import UrlCheck as UrlCheck
 from .url_checks import UrlChecks as UrlChecks
 from .url_sample import MAX_STRATA as MAX_STRATA

@@ -37,7 +37,7 @@ from ..serialize.dumps import STDIN, Dump, DumpFile, in_batches, is_dump_name, n
 from ..state.state import site_name
 from ..statistics.facts import Fact, facts, share
 from ..statistics.sections import SectionCounts
-from . import dates, documents, extensions, robots, urls
+from . import dates, documents, extensions, robots, spellings, urls
 from .baseline import BaselineCheck, open_baseline
 from .crawled import CrawlCheck, UnchangedContentCheck
 from .dates import SitemapLastmods
@@ -55,7 +55,7 @@ from .url_checks import UrlChecks, check_bar
 from .urls import development_host
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence, Set
 
     from ..client.sitemap_tree import TreeRow
     from ..frontier.plan import Seed
@@ -398,7 +398,7 @@ def _files_notes(target: Target, findings: Findings) -> Iterator[str]:
 def _unrecorded_notes(target: Target, outcomes: Iterable[Outcome]) -> Iterator[str]:
     """A note that names documents that a recording lacks: their answers are unknown."""
     urls = [each.url for each in outcomes if each.url is not None and each.status == HTTPStatus.NOT_FOUND]
-    missing = [url for url in urls if target.is_unrecorded(url)]
+    missing = sorted(url for url in urls if target.is_unrecorded(url))
     if missing:
         what = f"{count_of(len(missing), 'document')} not in the recording, and so read as missing (404)"
         yield f"{what}: {', '.join(missing[:3])}{' …' * (len(missing) > 3)}"
@@ -567,7 +567,14 @@ def audit_lines(numbered: Iterable[tuple[int, JsonObject]], name: str, request: 
     return request.compare_known(runner, result, extra_checks)
 
 
-CHECKS = (*documents.CHECKS, *dates.CHECKS, *extensions.CHECKS, *urls.CHECKS, *robots.CHECKS)
+CHECKS = (
+    *documents.CHECKS,
+    *spellings.CHECKS,
+    *dates.CHECKS,
+    *extensions.CHECKS,
+    *urls.CHECKS,
+    *robots.CHECKS,
+)
 _MAX_SECTIONS = 15
 
 
@@ -606,7 +613,9 @@ class SiteOverview(Check):
         # By final URL: redirects to one document count once.
         sitemaps = [each for each in outcomes if each.format in SITEMAP_FORMATS]
         formats = {each.final_url or each.url or number: each.format or "" for number, each in enumerate(sitemaps)}
-        yield from facts("formats", Counter(formats.values()).most_common(), len(formats))
+        yield from facts(
+            "formats", sorted(Counter(formats.values()).items(), key=lambda pair: (-pair[1], pair[0])), len(formats)
+        )
 
 
 class AuditRunner:
@@ -641,6 +650,7 @@ class AuditRunner:
         self._causes: dict[str, Problem] = {}  # document -> the one that an S01 for its missing end is a consequence of
         self._outcomes: list[Outcome] = []
         self._allowed_hosts = allowed_hosts
+        self._relisted: list[Problem] = []  # their messages name a listing: which one the whole tree decides
         self._tree = SitemapTree()
         self._overview = SiteOverview()
         self._listed = DuplicateUrls()
@@ -650,6 +660,7 @@ class AuditRunner:
             now,
             clock,
             self._listed,
+            self._tree,
             robots,
             has_headers,
             allowed_hosts,
@@ -675,14 +686,14 @@ class AuditRunner:
         return self._outcomes
 
     @property
-    def listed(self) -> Mapping[int, str]:
-        """The listed URLs, by key, and the sitemap that listed each first."""
-        return self._listed.first
+    def listed(self) -> Set[int]:
+        """The keys of the listed URLs."""
+        return self._listed.listed
 
     @property
-    def sitemaps(self) -> set[str]:
+    def sitemaps(self) -> Set[str]:
         """Those that list URLs."""
-        return {*self._listed.first.values()}
+        return self._listed.sitemaps
 
     def add(self, items: Iterable[BatchItem]) -> None:
         for item in items:
@@ -715,7 +726,13 @@ class AuditRunner:
             self._cuts.setdefault(known.sitemap, []).append(known)
         # The redirect of a robots.txt is listed nowhere: no listing can be corrected.
         elif not (known.code == "F03" and (known.sitemap or "").endswith("/robots.txt")):
-            self.findings.add(known)
+            self._add(known)
+
+    def _add(self, problem: Problem) -> None:
+        if problem.listed is None:
+            self.findings.add(problem)
+        else:
+            self._relisted.append(problem)
 
     def _by_host(self, problem: Problem) -> Problem:
         """A U04 with its host as kind; of a host that only developers reach a U14."""
@@ -741,7 +758,7 @@ class AuditRunner:
         entries = count_of(outcome.entries, "sitemap" if outcome.format == Format.INDEX else "URL")
         read = f"{entries} read before that; the number lost is unknown"
         for each in causes:
-            self.findings.add(attrs.evolve(each, message=f"{each.message}: {read}") if is_cut else each)
+            self._add(attrs.evolve(each, message=f"{each.message}: {read}") if is_cut else each)
 
     def abort(self) -> None:
         """Marks the audit as incomplete: further documents exist that were not read."""
@@ -752,8 +769,8 @@ class AuditRunner:
         self, *, complete: bool | None, notes: Iterable[str] = (), rules: Mapping[str, str] | None = None
     ) -> Report:
         """The Report; ends all checks, so it is called once."""
-        for problem in chain.from_iterable(self._cuts.values()):
-            self.findings.add(problem)
+        for problem in [*chain.from_iterable(self._cuts.values()), *self._relisted]:
+            self.findings.add(self._tree.relisted(problem))
         if self._disallowed is not None:
             self._disallowed.report_held(self.findings, self._tree.listing)
         for check in self._checks:
@@ -771,7 +788,7 @@ class AuditRunner:
             target=self.target,
             at=self._now,
             urls=self._listed.listings,
-            pages=len(self._listed.first),
+            pages=len(self._listed.listed),
             complete=complete,
             findings=self.findings.ranked(),
             sitemaps=tuple(self._rows()),
@@ -793,7 +810,7 @@ class AuditRunner:
         for row in self._tree.rows():
             problems, cause = by_document[row.url], self._causes.get(row.url)
             if cause is not None:
-                row = attrs.evolve(row, problem=f"{cause.code} {cause.message}")
+                row = attrs.evolve(row, problem=f"{cause.code} {self._tree.relisted(cause).message}")
             yield row if row.problems is None and not problems else attrs.evolve(row, problems=problems)
 
 

@@ -21,7 +21,7 @@ from .findings import Check, place_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ..frontier.lastmod_trust import History
+    from ..frontier.lastmod_trust import History, Lastmod
     from ..model.records import Outcome, Precision, SitemapRef
     from ..model.url_batch import UrlBatch
     from ..statistics.facts import Fact
@@ -85,12 +85,13 @@ class SitemapLastmods(PerSitemapCheck[_LastmodStats]):
         super().__init__()
         self._clock = clock
         self._as_of = None if as_of is None else as_of.timestamp()
-        self._refs: dict[str, tuple[SitemapRef, datetime | None]] = {}
+        self._refs: list[tuple[SitemapRef, datetime | None]] = []  # and when the index was read
+        self._newest: dict[str, Lastmod] = {}  # by sitemap, of the lastmods that are not in the future
         self.histories: dict[str, History] = {}  # by sitemap
 
     def on_ref(self, ref: SitemapRef, findings: Findings) -> None:
         if ref.lastmod is not None:
-            self._refs.setdefault(ref.loc, (ref, self._clock and self._clock()))  # of several the first
+            self._refs.append((ref, self._clock and self._clock()))
 
     def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
         stats = self.stats[batch.sitemap or ""]
@@ -112,24 +113,27 @@ class SitemapLastmods(PerSitemapCheck[_LastmodStats]):
             code, message = _MESSAGES[kind]
             text = message(history, stamp(now and now.replace(microsecond=0)))
             findings.report(code, text, sitemap=sitemap, field="lastmod")
-        self._compare_with_index(sitemap, evidence, findings)
+        if newest := evidence.newest(now):
+            self._newest[sitemap] = newest
 
     def facts(self) -> Iterator[Fact]:
         """The verdict on the lastmods of all sitemaps together, and the evidence against them."""
-        history = total(self.histories.values())
+        history = total(history for _, history in sorted(self.histories.items()))
         if history.dated:
             yield from trust_facts(history, history.entries)
 
-    def _compare_with_index(self, sitemap: str, evidence: LastmodEvidence, findings: Findings) -> None:
-        ref, read_at = self._refs.pop(sitemap, (None, None))
-        newest = evidence.newest(read_at)
-        if ref is None or ref.lastmod is None or newest is None:
-            return
-        if not is_behind((ref.lastmod, ref.lastmod_precision or "second"), newest):
-            return
-        date = format_date(ref.lastmod, ref.lastmod_precision)
-        message = f"{sitemap} has the index lastmod {date}, but an entry of {format_date(*newest)}"
-        findings.report("D05", message, sitemap=ref.sitemap, line=ref.line, field="lastmod", raw=date, url=sitemap)
+    def on_end(self, findings: Findings) -> None:
+        super().on_end(findings)
+        for ref, read_at in self._refs:
+            newest = self._newest.get(ref.loc)
+            if newest is None or ref.lastmod is None or (read_at and newest[0] > read_at):  # the index may be older
+                continue
+            if is_behind((ref.lastmod, ref.lastmod_precision or "second"), newest):
+                date = format_date(ref.lastmod, ref.lastmod_precision)
+                message = f"{ref.loc} has the index lastmod {date}, but an entry of {format_date(*newest)}"
+                findings.report(
+                    "D05", message, sitemap=ref.sitemap, line=ref.line, field="lastmod", raw=date, url=ref.loc
+                )
 
 
 # Kind of evidence -> the code that reports it, and the message; the second argument is the time of the request.
@@ -156,8 +160,10 @@ class StaleSite(WholeSiteCheck):
             return
         for index, lastmod, precision in batch.newest:
             end = period_end(lastmod, precision or "second")
-            if self._newest is None or end > self._newest[0]:
-                self._newest = end, format_date(lastmod, precision), place_of(batch, index)
+            place = place_of(batch, index)
+            is_first = self._newest is not None and (batch.sitemap or "") < (self._newest[2]["sitemap"] or "")
+            if self._newest is None or end > self._newest[0] or (end == self._newest[0] and is_first):
+                self._newest = end, format_date(lastmod, precision), place
 
     def on_end(self, findings: Findings) -> None:
         if self._newest is None or self._now - self._newest[0] <= _YEAR:

@@ -1,25 +1,26 @@
-"""Checks of whole sitemaps (F10, S06), and of URLs that are listed again or in two variants (U06, U07, U11).
+"""Checks of whole sitemaps (F10, S04 to S06, S10), and of URLs that are listed again (U06, U07).
 
-Also what other checks build on. Keeps the hash of each URL and the sitemap that listed it first: some 100 bytes a URL.
+Also what other checks build on. Keeps the hash of each URL and each of its listings: some 100 bytes a URL.
 """
 
 from __future__ import annotations
 
+from array import array
 from collections import defaultdict
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import attrs
 
 from ..frontier.filters import has_filter_drops
-from ..model.problems import count_of
-from ..parser.content.sniff import FEEDS, SITEMAP_FORMATS
-from ..parser.normalise.urls import host, without_userinfo
-from .findings import Check, location_of, url_keys
+from ..parser.content.sniff import FEEDS, SITEMAP_FORMATS, Format
+from ..parser.normalise.urls import comparable
+from .findings import Check, listing_of, location_of, url_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Sequence, Set
     from datetime import datetime
 
+    from ..client.sitemap_tree import SitemapTree
     from ..frontier.plan import Seed
     from ..frontier.robots_agents import AgentRules
     from ..model.records import Outcome, SitemapRef
@@ -122,18 +123,55 @@ class EmptySitemaps(Check):
             findings.report("S06", message, sitemap=outcome.url)
 
 
-# Beyond these, pairs of sitemaps are counted together, and origins are left out.
-_MAX_PAIRS = 10_000
-_MAX_ORIGINS = 10_000
+class NestedIndexes(Check):
+    """Indexes that an index lists (S04), and those that list each other (S05)."""
+
+    codes = ("S04", "S05")
+
+    def __init__(self, tree: SitemapTree) -> None:
+        self._tree = tree
+
+    def on_end(self, findings: Findings) -> None:
+        for ref, is_cycle in self._tree.inner_indexes():
+            if is_cycle:
+                way = "" if ref.sitemap == ref.loc else ", by way of this document"
+                code, message = "S05", f"{ref.loc} lists itself{way}"
+            else:
+                code, message = "S04", f"{ref.loc} is an index, and the index {ref.sitemap} lists it"
+            findings.report(code, message, **listing_of(ref))
 
 
-@attrs.define
-class _SitemapKeys:
-    """Keys and lines of the sitemap being read; `elsewhere` are keys that another sitemap listed first."""
+class MisplacedEntries(Check):
+    """Sitemaps that a urlset lists, and URLs that an index lists (S10)."""
 
-    keys: list[int] = attrs.field(factory=list)
-    lines: list[int | None] = attrs.field(factory=list)
-    elsewhere: set[int] = attrs.field(factory=set)
+    codes = ("S10",)
+
+    def __init__(self) -> None:
+        self._first: dict[tuple[str | None, Format], tuple[Location, int]] = {}  # in documents of this format
+
+    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
+        key = batch.sitemap, Format.INDEX
+        first, count = self._first.get(key) or (location_of(batch, 0), 0)
+        self._first[key] = first, count + len(batch)
+
+    def on_ref(self, ref: SitemapRef, findings: Findings) -> None:
+        key = ref.sitemap, Format.URLSET
+        first, count = self._first.get(key) or (listing_of(ref), 0)
+        self._first[key] = first, count + 1
+
+    def on_outcome(self, outcome: Outcome, findings: Findings) -> None:
+        for format, (tag, root) in _MISPLACED.items():
+            found = self._first.pop((outcome.url, format), None)
+            if found is not None and outcome.format == format:
+                place, count = found
+                others = f", and {count - 1:,} more are" if count > 1 else ""
+                message = f"<{tag}> with {place['raw']} is in a <{root}>{others}"
+                place["field"] = tag
+                findings.report("S10", message, **place)
+
+
+# Format -> the entry that it has no place for, and its root.
+_MISPLACED = {Format.INDEX: ("url", "sitemapindex"), Format.URLSET: ("sitemap", "urlset")}
 
 
 @attrs.define
@@ -147,149 +185,99 @@ class CountedUrls:
             self.places.append(at)
 
 
+NO_LINE = -1
+
+
+@attrs.define
+class _SitemapKeys:
+    """Keys and lines of the URLs of a sitemap, in its order."""
+
+    keys: array[int] = attrs.field(factory=lambda: array("q"))
+    lines: array[int] = attrs.field(factory=lambda: array("q"))
+
+
 class DuplicateUrls(Check):
-    """URLs listed twice in a sitemap (U06) or in several (U07). It runs before checks that need its sets."""
+    """URLs listed twice in a sitemap (U06) or in several (U07). It runs before checks that need its sets.
+
+    Keeps 16 bytes of each listing and the key of each URL, so that they are compared in the order of the sitemaps' URLs
+    when all have been read.
+    """
 
     codes = ("U06", "U07")
 
     def __init__(self) -> None:
-        self.first: dict[int, str] = {}  # key of a URL -> the sitemap that listed it first
+        self.listed: set[int] = set()  # the keys of all URLs
         self.repeated: set[int] = set()  # keys of URLs listed again
         self.listings = 0
         self.unnamed: str | None = None  # in place of the sitemap of URLs that a dump lists without one
-        self._open: dict[str, _SitemapKeys] = {}
-        self._shared: dict[tuple[str, str], CountedUrls] = {}  # of two sitemaps
+        self._sitemaps: dict[str, _SitemapKeys] = {}
+        self._locs: dict[int, str] = {}  # of repeated URLs
         self._news_and_feeds: set[str] = set()  # they repeat new URLs of other sitemaps
 
     def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
         sitemap, keys = batch.sitemap or "", url_keys(batch.locs)
         self.listings += len(keys)
-        here = self._open.setdefault(sitemap, _SitemapKeys())
-        known = len(here.keys)
-        here.keys += keys
-        here.lines += batch.lines
-        new_keys = dict.fromkeys(keys, sitemap)
-        if len(new_keys) == len(keys) and self.first.keys().isdisjoint(keys):  # as in most batches
-            self.first.update(new_keys)
-        else:
-            self._find_repeated(batch, here, known, findings)
+        here = self._sitemaps.setdefault(sitemap, _SitemapKeys())
+        here.keys.extend(keys)
+        here.lines.extend([NO_LINE if line is None else line for line in batch.lines])
+        known = len(self.listed)
+        if self.listed.isdisjoint(keys):
+            self.listed.update(keys)
+        if len(self.listed) - known < len(keys):  # not as in most batches
+            self._find_repeated(batch, keys, known)
         if sitemap == self.unnamed or any(batch.counts("news")):
-            self._news_and_feeds.add(sitemap)  # a sitemap that is named later counts as the first
+            self._news_and_feeds.add(sitemap)
 
-    def _find_repeated(self, batch: UrlBatch, here: _SitemapKeys, known: int, findings: Findings) -> None:
-        sitemap = batch.sitemap or ""
-        for index, key in enumerate(here.keys[known:]):
-            first = self.first.get(key)
-            if first is None:
-                self.first[key] = sitemap
+    @property
+    def sitemaps(self) -> Set[str]:
+        """Those that list URLs."""
+        return self._sitemaps.keys()
+
+    def _find_repeated(self, batch: UrlBatch, keys: list[int], known: int) -> None:
+        new = set(keys) if len(self.listed) > known else {*keys} - self.listed
+        self.listed |= new
+        for key, loc in zip(keys, batch.locs, strict=True):
+            if key in new:
+                new.remove(key)
                 continue
             self.repeated.add(key)
-            if sitemap == self.unnamed:
-                continue
-            if first != sitemap and first in self._news_and_feeds:
-                self.first[key] = sitemap
-                if first in self._open:
-                    self._open[first].elsewhere.add(key)
-            elif first == sitemap or key in here.elsewhere:
-                self._report_repeated(batch, index, key, here, findings)
-            else:
-                here.elsewhere.add(key)
-                pair = first, sitemap
-                if pair not in self._shared and len(self._shared) >= _MAX_PAIRS:
-                    pair = first, ""  # beyond the limit: by the first sitemap only
-                shared = self._shared.setdefault(pair, CountedUrls())
-                shared.add(location_of(batch, index), keeps_each=findings.needs_each)
-
-    def _report_repeated(self, batch: UrlBatch, index: int, key: int, here: _SitemapKeys, findings: Findings) -> None:
-        def message() -> str:  # which searches all keys
-            line = here.lines[here.keys.index(key)]
-            is_here = line is not None and line != batch.lines[index]
-            return f"{batch.locs[index]} is listed " + (f"on line {line} already" if is_here else "before")
-
-        findings.report("U06", message, **location_of(batch, index))
+            # Which of its spellings comes first depends on the order of documents.
+            self._locs[key] = comparable(loc) if "%" in loc else loc
 
     def on_outcome(self, outcome: Outcome, findings: Findings) -> None:
-        self._open.pop(outcome.url or "", None)
         if outcome.format in FEEDS:
             self._news_and_feeds.add(outcome.url or "")
 
     def on_end(self, findings: Findings) -> None:
-        """Reports each pair of sitemaps that share URLs, at the sitemap that was read later."""
-        for pair, shared in self._shared.items():
-            if not self._news_and_feeds.isdisjoint(pair):
+        """Reports URLs where they are listed again, in the same sitemap or in one after the first by its URL."""
+        first: dict[int, str] = {}
+        here: dict[int, int] = {}
+        last: str | None = None
+        for sitemap, line, key in self.places_of(self.repeated):
+            if sitemap == self.unnamed:
                 continue
-            here = 1 if findings.needs_each else shared.count
-            for at in shared.places:
-                others = f" and {here - 1:,} more are" if here > 1 else " is"
-                findings.report("U07", f"{at['url']}{others} in {pair[0]} too", **at, count=here)
+            if sitemap != last:
+                here, last = {}, sitemap
+            loc = self._locs[key]
+            place: Location = {
+                "sitemap": sitemap, "line": None if line == NO_LINE else line, "url": loc, "field": "loc", "raw": loc
+            }  # fmt: skip
+            if key in here:
+                is_here = line not in (NO_LINE, here[key])
+                where = f"on line {here[key]} already" if is_here else "before"
+                findings.report("U06", f"{loc} is listed {where}", **place)
+                continue
+            here[key] = line
+            if sitemap not in self._news_and_feeds and (other := first.setdefault(key, sitemap)) != sitemap:
+                findings.report("U07", f"{loc} is in {other} too", **place)
 
-
-class UrlVariants(Check):
-    """Pages listed with and without a final slash, and hosts under http and https or with and without www (U11)."""
-
-    codes = ("U11",)
-
-    def __init__(self, listings: DuplicateUrls) -> None:
-        self._urls = listings
-        self._origins: dict[str, CountedUrls] = {}
-        self._has_slashes = self._has_bare = False
-        self._reported: set[int] = set()
-
-    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
-        for full, here in batch.origins:
-            origin = without_userinfo(f"{full}/")[:-1]
-            known = self._origins.get(origin)
-            if known is not None:
-                known.count += len(here)
-            elif len(self._origins) < _MAX_ORIGINS:
-                self._origins[origin] = CountedUrls([location_of(batch, here[0])], len(here))
-        self._find_slash_variants(batch, findings)
-
-    def _find_slash_variants(self, batch: UrlBatch, findings: Findings) -> None:
-        # The second URL of a pair finds the first. While all or none end in a slash there is no pair.
-        locs = batch.locs
-        if not self._has_slashes:
-            self._has_slashes = any([loc[-1] == "/" and loc.count("/") > 3 and "?" not in loc for loc in locs])
-        if not self._has_bare:
-            self._has_bare = any([loc[-1] != "/" for loc in locs])
-        if not (self._has_slashes and self._has_bare):
-            return
-        others = [loc[:-1] if loc[-1] == "/" else f"{loc}/" for loc in locs]
-        other_keys = url_keys(others)
-        first = self._urls.first
-        if first.keys().isdisjoint(other_keys):
-            return
-        keys = url_keys(locs)
-        here = {key: index for index, key in reversed([*enumerate(keys)])}  # the first listing of each
-        for index, (key, other) in enumerate(zip(other_keys, others, strict=True)):
-            is_earlier = key in first and here.get(key, -1) < index and "?" not in other
-            if is_earlier and not self._reported.issuperset((key, keys[index])):
-                self._reported |= {key, keys[index]}
-                findings.report("U11", f"{locs[index]} and {other} are both listed", **location_of(batch, index))
-
-    def on_end(self, findings: Findings) -> None:
-        """Reports origins that are a variant of one with more URLs."""
-        variants: dict[tuple[str, str], list[str]] = {}
-        for origin in self._origins:
-            variants.setdefault(_host_and_port(origin), []).append(origin)
-        for origins in variants.values():
-            main, *others = sorted(origins, key=lambda origin: (-self._origins[origin].count, origin))
-            for origin in others:
-                here, there = self._origins[origin], self._origins[main]
-                kinds = []
-                if origin.partition("://")[0] != main.partition("://")[0]:
-                    kinds.append("http and https")
-                if host(f"{origin}/") != host(f"{main}/"):
-                    kinds.append("www and the bare host")
-                message = f"{count_of(here.count, 'URL')} on {origin}, {there.count:,} on {main}"
-                findings.report("U11", f"{message}: {', '.join(kinds)} are mixed", **here.places[0], count=here.count)
-
-
-def _host_and_port(origin: str) -> tuple[str, str]:
-    """Host without www., and port: the same for all variants of an origin."""
-    _, _, authority = origin.partition("://")
-    name = host(f"{origin}/")
-    return name.removeprefix("www."), authority[len(name) :]
+    def places_of(self, keys: Set[int]) -> Iterator[tuple[str, int, int]]:
+        """Sitemap, line and key of each listing of these, by the sitemaps' URLs; the line is -1 if it is unknown."""
+        for sitemap, there in sorted(self._sitemaps.items()) if keys else ():
+            if not keys.isdisjoint(there.keys):
+                for key, line in zip(there.keys, there.lines, strict=True):
+                    if key in keys:
+                        yield sitemap, line, key
 
 
 class PageResults(Protocol):
@@ -306,6 +294,7 @@ class AuditContext:
     now: datetime  # from which ages are computed
     clock: Callable[[], datetime]  # goes on while a site is read
     listings: DuplicateUrls  # has seen each batch before other checks
+    tree: SitemapTree
     robots: AgentRules | None  # None for a dump
     has_headers: Callable[[str], bool]  # whether the headers that came for a URL are known
     allowed_hosts: Container[str]  # private addresses that are not reported
@@ -325,7 +314,8 @@ class AuditContext:
 CheckFactories = tuple["Callable[[AuditContext], Check | None]", ...]
 
 CHECKS: CheckFactories = (
-    lambda context: UrlVariants(context.listings),
     lambda context: EmptySitemaps(sees_other_hosts=not context.is_local),
+    lambda context: NestedIndexes(context.tree),
+    lambda _: MisplacedEntries(),
     lambda context: MissingValidators(context.has_headers),
 )

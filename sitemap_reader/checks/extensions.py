@@ -536,7 +536,7 @@ class HreflangReturnTags(WholeSiteCheck):
         self, db: sqlite3.Connection, incomplete: KeysView[int], findings: Findings
     ) -> dict[tuple[int, int], str]:
         """L07, L08 and L10. Returns what pages name instead of a listed URL: key of the page, of that URL -> URL."""
-        listed, repeated = self._listings.first.keys(), self._listings.repeated
+        listed, repeated = self._listings.listed, self._listings.repeated
         own_codes: dict[int, set[str]] = {}  # of pages that name themselves
         earlier: dict[int, _Links] = {}  # of pages that are listed again
         unlisted: dict[int, str | None] = {}  # key of an alternate -> the listed URL of which it is a variant
@@ -588,7 +588,7 @@ class HreflangReturnTags(WholeSiteCheck):
         findings: Findings,
     ) -> None:
         """L03."""
-        listed, unlinked = self._listings.first.keys(), set[int]()
+        listed, unlinked = self._listings.listed, set[int]()
         # Pages of complete sets link back within their set; incomplete sets and a second listing may name them, too.
         named = {
             key for _, _, pages, _, links in _entries(db, listed, unlinked) if pages in incomplete for key in links
@@ -712,7 +712,7 @@ def _links_of(
 
 
 def _entries(
-    db: sqlite3.Connection, listed: KeysView[int], unlinked: set[int]
+    db: sqlite3.Connection, listed: set[int], unlinked: set[int]
 ) -> Iterator[tuple[int, int, int, int, dict[int, int]]]:
     """The entries with links to other listed pages: block, place in it, keys of set and page, key -> place of links."""
     for block in [each for (each,) in db.execute(_ORDER)]:

@@ -1,14 +1,16 @@
 """Findings, which counts the problems of an audit; Check, the base class of its rules; AuditResult, which is rendered.
 
 `Findings` counts problems exactly and keeps a few samples of each code, spread over the documents that have it; its
-memory grows with codes and documents, not with URLs.
+memory grows with codes and documents, not with URLs. Which samples it keeps does not depend on the order of documents.
 """
 
 from __future__ import annotations
 
+from bisect import insort
 from collections import Counter, defaultdict
+from operator import itemgetter
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, TypeVar
 
 import attrs
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
     from ..client.sitemap_tree import TreeRow
     from ..frontier.lastmod_trust import LastmodTrust
+    from ..model.problems import Kind as ProblemKind
     from ..model.records import Outcome, SitemapRef
     from ..model.url_batch import UrlBatch
     from ..statistics.facts import Fact
@@ -55,7 +58,7 @@ Description = tuple[str, str, str | None]  # message, field and raw text of a pr
 
 @attrs.frozen
 class Kind:
-    """The part of a finding that is one kind of damage: its exact count, and the number of documents that have it."""
+    """The part of a finding that is of one kind: its exact count, and the number of documents that have it."""
 
     kind: str
     count: int
@@ -143,7 +146,7 @@ class Findings:
         self._pending: list[tuple[Problem, int]] | None = None  # of an empty_copy(): merge() passes them on
         # Code, kind and sitemap -> the first problem, and the number of them; until end().
         self._refused: dict[tuple[str, str | None, str | None], tuple[Problem, int]] = {}
-        # The last is the kind of damage.
+        # The last is the kind.
         self._by_code: defaultdict[tuple[str, Severity, str], _Collected] = defaultdict(_Collected)
 
     @property
@@ -176,6 +179,7 @@ class Findings:
         url: str | None = None,
         count: int = 1,
         usual: Severity | None = None,
+        kind: ProblemKind | None = None,
     ) -> None:
         """Adds a problem that the audit found, or the first of `count`. A `message` is made of a kept one only.
 
@@ -186,10 +190,11 @@ class Findings:
         severity = self._severity(code, usual or CATALOGUE[code].severity, url, sitemap, count)
         if severity is None:
             return
-        collected = self._collected(code, severity)
+        collected = self._collected(code, severity, kind)
         if self._needs_problems or collected.keeps(sitemap, self._max_samples):
             text = message if isinstance(message, str) else message()
-            problem = report(code, text, sitemap=sitemap, line=line, field=field, raw=raw, url=url, severity=severity)
+            place: Any = {"sitemap": sitemap, "line": line, "field": field, "raw": raw, "url": url}
+            problem = report(code, text, severity=severity, kind=kind, **place)
             self._add(problem, collected, count)
         else:
             collected.documents[sitemap] += count
@@ -267,9 +272,7 @@ class Findings:
     def merge(self, other: Findings) -> None:
         for (code, severity, kind), theirs in other._by_code.items():
             collected = self._collected(code, severity, kind)
-            for sample in theirs.samples:
-                collected.keep(sample, self._max_samples)
-            collected.documents.update(theirs.documents)
+            collected.merge(theirs, self._max_samples)
         self.ignored.update(other.ignored)
         for key, (problem, count) in other._refused.items():
             first, known = self._refused.get(key, (problem, 0))
@@ -305,7 +308,7 @@ class Findings:
         kinds = [Kind(kind, each.documents.total(), len(each.documents)) for kind, each in ranked if kind]
         if others := kinds[MAX_KINDS:]:
             kinds[MAX_KINDS:] = [_rest(others)]
-        samples = _evenly([each.samples for _, each in ranked], self._max_samples)
+        samples = _evenly([each.in_order for _, each in ranked], self._max_samples)
         return Finding(code, severity, documents.total(), len(documents), samples, new, tuple(kinds))
 
     def _collected(self, code: str, severity: Severity, kind: str | None = None) -> _Collected:
@@ -314,31 +317,40 @@ class Findings:
 
 @attrs.define
 class _Collected:
-    """The problems of one code, severity and kind: their number in each document, samples, and how many are new."""
+    """The problems of one code, severity and kind: their number in each document, samples, and how many are new.
+
+    The samples are the first problem of each document, in the order of their URLs, then the second of each, and so on:
+    each with its number in its document, those of the lowest number first.
+    """
 
     documents: Counter[str | None] = attrs.field(factory=Counter)
-    samples: list[Problem] = attrs.field(factory=list)
+    samples: list[tuple[int, str, Problem]] = attrs.field(factory=list)
     new: int = 0
-    is_spread: bool = False  # each sample is of another document
 
     def keeps(self, sitemap: str | None, limit: int) -> bool:
         """Whether a problem of this document would be kept as a sample."""
-        return len(self.samples) < limit or (sitemap not in self.documents and not self.is_spread)
+        if len(self.samples) < limit:
+            return True
+        return bool(limit) and (self.documents[sitemap], sitemap or "") < self.samples[-1][:2]
 
     def keep(self, problem: Problem, limit: int) -> None:
-        """Keeps a sample if it keeps() it; beyond the limit in place of the last one of the document that has most."""
-        if not self.keeps(problem.sitemap, limit):
-            return
-        if len(self.samples) < limit:
-            self.samples.append(problem)
-            return
-        in_document = Counter(sample.sitemap for sample in self.samples)
-        document, samples = max(in_document.items(), key=lambda pair: pair[1], default=(None, 0))
-        self.is_spread = samples <= 1
-        if samples > 1:
-            indexes = [index for index, sample in enumerate(self.samples) if sample.sitemap == document]
-            del self.samples[indexes[-1]]
-            self.samples.append(problem)
+        """Keeps a sample if it keeps() it, in place of the last one."""
+        if self.keeps(problem.sitemap, limit):
+            self._insert((self.documents[problem.sitemap], problem.sitemap or "", problem), limit)
+
+    def _insert(self, sample: tuple[int, str, Problem], limit: int) -> None:
+        insort(self.samples, sample, key=itemgetter(0, 1))
+        del self.samples[limit:]
+
+    def merge(self, other: _Collected, limit: int) -> None:
+        for number, document, problem in other.samples:
+            self._insert((self.documents[problem.sitemap] + number, document, problem), limit)
+        self.documents.update(other.documents)
+
+    @property
+    def in_order(self) -> list[Problem]:
+        """The samples by document, and by their order in it."""
+        return [problem for *_, problem in sorted(self.samples, key=itemgetter(1, 0))]
 
 
 def _evenly(lists: Sequence[Sequence[Problem]], limit: int) -> tuple[Problem, ...]:
@@ -387,6 +399,10 @@ def place_of(batch: UrlBatch, index: int) -> Place:
 
 def location_of(batch: UrlBatch, index: int) -> Location:
     return {**place_of(batch, index), "field": "loc", "raw": batch.locs[index]}
+
+
+def listing_of(ref: SitemapRef) -> Location:
+    return {"sitemap": ref.sitemap, "line": ref.line, "url": ref.loc, "field": "loc", "raw": ref.loc}
 
 
 class Check:

@@ -18,7 +18,7 @@ from .occurrences import Fixed, FixedFindings, with_url
 from .rule_docs import explain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 
     from ..model.problems import Severity
     from ..model.records import Outcome
@@ -37,7 +37,7 @@ class CheckedPart:
     rules: Mapping[str, str]
     documents: Mapping[str, bool]
     is_whole: bool
-    listed: Mapping[int, object]  # by key of a URL
+    listed: Set[int]  # keys of URLs
     policy: Policy | None = None
     takes_url: Callable[[str], bool] = lambda url: True
     is_page_known: Callable[[str, str], bool] = lambda url, code: False

@@ -6,10 +6,8 @@ import hashlib
 import os
 import pickle
 from collections import Counter
-from contextlib import suppress
 from operator import itemgetter
 from pathlib import Path
-from tempfile import SpooledTemporaryFile
 from typing import TYPE_CHECKING, Any, Self
 
 import attrs
@@ -17,9 +15,11 @@ import attrs
 from ..model.errors import UsageError
 from ..model.problems import CATALOGUE, Severity, count_of
 from ..serialize.dumps import ReusableFile, numbered_objects
+from ..state.schema import temp_database_errors, temporary_database
 from .rule_docs import explain
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Iterable, Iterator, Mapping
 
     from ..model.problems import Problem
@@ -32,7 +32,7 @@ class Occurrence:
 
     `url` is the listed URL that has the problem, else the sitemap; None if neither is known. `value` is the text at
     fault, cut at 500 characters. `title` is that of the code. A `severity` of `info` is called a notice in reports.
-    `count` is 1, but for U11 between origins, where one row stands for all URLs of an origin. `new` is False if the
+    `count` is 1, but for U11 and U18, where one row stands for all URLs of an origin. `new` is False if the
     file of known findings has it, None without such a file.
     """
 
@@ -263,26 +263,54 @@ class OccurrenceBuffer:
             yield from most_severe(kept, self.limit)
 
 
-_SPOOLED_BYTES = 1 << 20  # from here on on the disk
+_TABLE = "CREATE TABLE {} (sitemap BLOB, line INTEGER, fields BLOB)"
+_BUFFERED = 200  # rows of a code
 
 
 class RowSpool:
-    """Rows in the order of a report: add() each as it is found, then take() all. Keeps them in temporary files."""
+    """Rows in the order of a report: add() each as it is found, then take() all. Keeps them in a temporary database.
+
+    Those of a code are in the order of the sitemaps' URLs and lines, whichever sitemap was read first.
+    """
 
     def __init__(self) -> None:
-        self._files: dict[tuple[str, Severity], SpooledTemporaryFile[bytes]] = {}
+        self._db: sqlite3.Connection | None = None
+        self._buffers: dict[tuple[str, Severity], list[tuple[bytes, int, bytes]]] = {}
+        self._tables: dict[tuple[str, Severity], str] = {}
 
     def add(self, row: JsonObject) -> None:
         key = row["code"], row["severity"]
-        if key not in self._files:
-            self._files[key] = SpooledTemporaryFile(_SPOOLED_BYTES)  # noqa: SIM115  take() closes it
-        pickle.dump(row, self._files[key], pickle.HIGHEST_PROTOCOL)
+        sitemap = (row["sitemap"] or "").encode("utf-8", "surrogatepass")
+        rows = self._buffers.setdefault(key, [])
+        rows.append((sitemap, row["line"] or 0, pickle.dumps(row, pickle.HIGHEST_PROTOCOL)))
+        if len(rows) >= _BUFFERED:
+            self._store(key, rows)
+
+    def _store(self, key: tuple[str, Severity], rows: list[tuple[bytes, int, bytes]]) -> None:
+        with temp_database_errors():
+            self._db = self._db or temporary_database("")
+            if key not in self._tables:
+                self._tables[key] = f"finding_{len(self._tables)}"
+                self._db.execute(_TABLE.format(self._tables[key]))
+            self._db.executemany(f"INSERT INTO {self._tables[key]} VALUES (?, ?, ?)", rows)  # noqa: S608  a number
+        rows.clear()
 
     def take(self, order: Iterable[tuple[str, Severity]]) -> Iterator[JsonObject]:
         """Removes the rows: those of the first code and severity come first."""
-        for key in dict.fromkeys([*order, *self._files]):
-            if key in self._files:
-                with self._files.pop(key) as file, suppress(EOFError):
-                    file.seek(0)
-                    while True:
-                        yield pickle.load(file)  # noqa: S301  add() wrote it, into a file without a name
+        buffers, self._buffers = self._buffers, {}
+        for key in dict.fromkeys([*order, *sorted(buffers)]):
+            rows = buffers.get(key, [])
+            if key in self._tables:
+                self._store(key, rows)
+            rows.sort(key=itemgetter(0, 1))
+            for *_, fields in rows or self._stored(key):
+                yield pickle.loads(fields)  # noqa: S301  add() wrote it, in this process
+        if self._db is not None:
+            self._db.close()
+        self._db, self._tables = None, {}
+
+    def _stored(self, key: tuple[str, Severity]) -> Iterator[tuple[bytes, int, bytes]]:
+        """The rows of a table in order; `rowid` keeps that of those on one line."""
+        if self._db is not None and key in self._tables:
+            with temp_database_errors():
+                yield from self._db.execute(f"SELECT * FROM {self._tables[key]} ORDER BY sitemap, line, rowid")  # noqa: S608

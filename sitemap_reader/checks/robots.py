@@ -1,12 +1,13 @@
 """Checks by robots.txt: what it disallows to crawlers (U12, F02, F20), and the sitemaps that it names (F09, F21).
 
-Matching is slow where a robots.txt has many rules: U12 has a budget of work, and samples the rest.
+Matching is slow where a robots.txt has many rules: U12 has a budget of work, and draws a sample by a hash.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 import attrs
 
@@ -16,7 +17,7 @@ from ..frontier.robots_agents import group_rules, joined, refusal_text, rules_te
 from ..model.problems import count_of, report
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
 from ..parser.normalise.urls import host, is_robots_txt, origin
-from .findings import Check, location_of
+from .findings import Check
 from .urls import development_host
 
 if TYPE_CHECKING:
@@ -30,30 +31,56 @@ if TYPE_CHECKING:
     from .documents import AuditContext, CheckFactories
     from .findings import Findings, Location
 
-# In what Rules.effort() counts: some seconds, while URLs are received; each of the two samples has a quarter more.
+# In what Rules.effort() counts: some seconds.
 BUDGET = 2_500_000_000
-# URLs that exceed it, or without rules, are sampled: this many, or up to twice as many, are checked at the end.
-_SAMPLE_URLS = 2_000
+# URLs whose rules are not known when they come: this many, or half as many, are checked at the end.
+_UNKNOWN_URLS = 4_000
 _MOST_ORIGINS = 10_000
 _MOST_KINDS = 100  # rules of a robots.txt, the first ones, that are counted by themselves
 
 
+_Kept = tuple[int, str, str | None, int | None, str]  # hash, origin, sitemap, line and loc
+
+
 @attrs.define
-class _DeferredUrls:
-    """URLs left for the end: their number, and every nth of them with its origin."""
+class _UrlSample:
+    """Draws URLs by a hash: all of them while their cost is within the budget, then each second, each fourth.
 
-    urls: int = 0
-    sample: list[tuple[str, Location]] = attrs.field(factory=list)
-    _step: int = 1
+    So the sample depends on the URLs alone, not on their order, on the machine or on the time.
+    """
 
-    def add(self, origin: str, batch: UrlBatch, places: Sequence[int]) -> None:
-        """Halves the sample when it becomes too large."""
-        first = -self.urls % self._step
-        self.urls += len(places)
-        self.sample += [(origin, location_of(batch, index)) for index in places[first :: self._step]]
-        while len(self.sample) >= 2 * _SAMPLE_URLS:
-            self.sample = self.sample[::2]
-            self._step *= 2
+    budget: int
+    _bits: int = 32  # those whose hash has no more of them are drawn
+    _costs: list[int] = attrs.field(factory=lambda: [0] * 33)  # of the URLs whose hash has so many bits
+    _counts: list[int] = attrs.field(factory=lambda: [0] * 33)
+    _kept: list[_Kept] = attrs.field(factory=list)
+
+    def draws(self, loc: str, cost: int) -> int | None:
+        """The hash of a URL that is drawn, for keep(); once others have come it may be left out all the same."""
+        rank = crc32(loc.encode("utf-8", "replace"))
+        bits = rank.bit_length()
+        self._counts[bits] += 1
+        if bits > self._bits:
+            return None
+        self._costs[bits] += cost
+        while self._bits and sum(self._costs) > self.budget:
+            self._costs[self._bits] = 0
+            self._bits -= 1
+            self._kept = [each for each in self._kept if each[0].bit_length() <= self._bits]
+        return rank
+
+    def keep(self, rank: int, origin: str, sitemap: str | None, line: int | None, loc: str) -> None:
+        if rank.bit_length() <= self._bits:
+            self._kept.append((rank, origin, sitemap, line, loc))
+
+    @property
+    def kept(self) -> list[_Kept]:
+        return self._kept
+
+    @property
+    def left_out(self) -> int:
+        """How many URLs were not drawn."""
+        return sum(self._counts[self._bits + 1 :])
 
 
 class DisallowedUrls(Check):
@@ -71,28 +98,25 @@ class DisallowedUrls(Check):
         self._is_mapped = is_mapped
         self._robots = robots
         self._seeds = seeds
-        self._budget = self._left = budget
         self._urls: Counter[str] = Counter()  # by origin
-        self._over_budget, self._unknown = _DeferredUrls(), _DeferredUrls()
+        self._matched = _UrlSample(budget)  # keeps those that are disallowed
+        self._unknown = _UrlSample(_UNKNOWN_URLS)  # each costs 1
 
     def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
+        sitemap, lines, locs = batch.sitemap, batch.lines, batch.locs
         for start, places in batch.origins:
             self._urls[start if len(self._urls) < _MOST_ORIGINS or start in self._urls else ""] += len(places)
             groups = self._groups(start, findings)
             if groups is None:
-                self._unknown.add(start, batch, places)
+                for index in places:
+                    rank = self._unknown.draws(locs[index], 1)
+                    if rank is not None:
+                        self._unknown.keep(rank, start, sitemap, lines[index], locs[index])
                 continue
             has_whole = any(group.whole_site for group in groups)
             suspects = places if has_whole else self._robots.suspects(start, batch, places)
-            for number, index in enumerate(suspects):
-                loc = batch.locs[index]
-                likely = [group for group in groups if group.may_disallow(loc)]
-                self._left -= _effort(likely, loc)
-                if self._left < 0:
-                    self._left = 0
-                    self._over_budget.add(start, batch, suspects[number:])
-                    break
-                self._check(likely, location_of(batch, index), findings)
+            for index in suspects:
+                self._match(groups, start, sitemap, lines[index], locs[index])
 
     def _groups(self, start: str, findings: Findings) -> list[GroupRules] | None:
         """The groups by which single URLs are judged: F20 stands for all that the others forbid."""
@@ -101,43 +125,41 @@ class DisallowedUrls(Check):
             return groups
         return [group for group in groups if group.whole_site is None]
 
-    def _check(self, groups: Sequence[GroupRules], at: Location, findings: Findings) -> None:
-        loc = at["raw"]
-        deciding = [(group, group.rule(loc)) for group in groups if group.disallows(loc)]
-        if deciding:
-            rules = rules_text(deciding)
-            is_counted = all(rule and rule.number <= _MOST_KINDS for _, rule in deciding)
-            kind = rules if is_counted else "other rules"
-            findings.add(report("U12", f"{loc} is disallowed by {rules}", kind=kind, **at))
+    def _match(self, groups: Sequence[GroupRules], start: str, sitemap: str | None, line: int | None, loc: str) -> None:
+        likely = [group for group in groups if group.may_disallow(loc)]
+        if likely:
+            rank = self._matched.draws(loc, sum(group.effort(loc) for group in likely))
+            if rank is not None and any(group.disallows(loc) for group in likely):
+                self._matched.keep(rank, start, sitemap, line, loc)
 
     def on_end(self, findings: Findings) -> None:
-        """Checks the samples; a note states how many URLs were not checked."""
-        unknown = self._check_sample(self._unknown, findings)
-        checked_late = self._check_sample(self._over_budget, findings)
-        over = self._over_budget.urls - checked_late
-        is_unread = any(self._groups(start, findings) is None for start, _ in self._unknown.sample)
-        left = self._unknown.urls - unknown
-        reasons = ["the robots.txt of the others was not looked at"] * is_unread
-        reasons += ["its rules are too many to compare more"] * bool(over or (left and not is_unread))
-        if reasons:
-            urls = self._urls.total()
-            self.notes.append(f"U12 checked {urls - left - over:,} of {urls:,} URLs; {', and '.join(reasons)}")
-        self._report_sites(findings)
-
-    def _check_sample(self, deferred: _DeferredUrls, findings: Findings) -> int:
-        """Checks a sample; returns the number of URLs checked."""
-        left, tried = self._budget // 4, 0
-        for start, at in deferred.sample:
+        """Reports those that were drawn; a note states how many URLs were not checked."""
+        unread = 0
+        for _, start, sitemap, line, loc in self._unknown.kept:
             groups = self._groups(start, findings)
             if groups is None:
-                continue
-            groups = [group for group in groups if group.may_disallow(at["raw"])]
-            left -= _effort(groups, at["raw"])
-            if left < 0:
-                break
-            tried += 1
-            self._check(groups, at, findings)
-        return tried
+                unread += 1
+            else:
+                self._match(groups, start, sitemap, line, loc)
+        for _, start, sitemap, line, loc in self._matched.kept:
+            place: Location = {"sitemap": sitemap, "line": line, "url": loc, "field": "loc", "raw": loc}
+            self._report(self._groups(start, findings) or (), place, findings)
+        left_out = self._unknown.left_out + self._matched.left_out
+        reasons = ["the robots.txt of the others was not looked at"] * bool(unread)
+        reasons += ["its rules are too many to compare more"] * bool(left_out)
+        if reasons:
+            urls = self._urls.total()
+            checked = f"{urls - unread - left_out:,} of {urls:,} URLs"
+            self.notes.append(f"U12 checked {checked}; {', and '.join(reasons)}")
+        self._report_sites(findings)
+
+    def _report(self, groups: Sequence[GroupRules], at: Location, findings: Findings) -> None:
+        loc = at["raw"]
+        deciding = [(group, group.rule(loc)) for group in groups if group.disallows(loc)]
+        rules = rules_text(deciding)
+        is_counted = all(rule and rule.number <= _MOST_KINDS for _, rule in deciding)
+        kind = rules if is_counted else "other rules"
+        findings.add(report("U12", f"{loc} is disallowed by {rules}", kind=kind, **at))
 
     def _report_sites(self, findings: Findings) -> None:
         reported: set[str] = set()
@@ -163,10 +185,6 @@ class DisallowedUrls(Check):
         """The origin of each site: a bare host may have two, of which one has pages."""
         known = [[each for each in seed.origins if self._robots.groups(each) is not None] for seed in self._seeds]
         return {origins[0] for origins in known if origins and not any(map(self._urls.get, origins))}
-
-
-def _effort(groups: Sequence[GroupRules], loc: str) -> int:
-    return sum(group.effort(loc) for group in groups)
 
 
 class DisallowedSitemaps(Check):

@@ -1,4 +1,4 @@
-"""Which sitemap lists which. Each document is in the tree once, under the document that listed it first."""
+"""Which sitemap lists which. Each document is in the tree once, below the one that lists it nearest to a root."""
 
 from __future__ import annotations
 
@@ -7,27 +7,41 @@ from urllib.parse import urlsplit
 
 import attrs
 
-from ..model.problems import first_error
+from ..frontier.documents import listing_place
+from ..model.problems import first_error, relisted
 from ..model.records import Outcome, SitemapRef
+from ..parser.content.sniff import Format
 from ..serialize.jsonl import stamp
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
+    from ..model.problems import Problem
     from ..model.records import Item, Precision
 
 
-@attrs.define
+# Listings of sitemaps that are listed already. Indexes may all list each other.
+_MAX_REPEATED = 1_000_000
+
+
+@attrs.define(eq=False)
 class Node:
-    """A document: its entry in the index (`ref`), its outcome, and the newest lastmod that it lists."""
+    """A document: what it lists, its outcome, and the newest lastmod that it lists."""
 
     url: str
-    ref: SitemapRef | None = None
     outcome: Outcome | None = None
     newest: datetime | None = None
     newest_precision: str | None = None
-    children: list[Node] = attrs.field(factory=list)
+    children: list[SitemapRef] = attrs.field(factory=list)
+    is_listed: bool = False
+
+    @property
+    def is_index(self) -> bool:
+        """Whether it is an index; of a document without an outcome, whether it lists sitemaps."""
+        if self.outcome and self.outcome.format:
+            return self.outcome.format == Format.INDEX
+        return bool(self.children) and not _is_robots(self)
 
 
 @attrs.frozen
@@ -61,15 +75,22 @@ class SitemapTree:
 
     def __init__(self) -> None:
         self._nodes: dict[str, Node] = {}
+        self._repeated = 0
+        self._listings: dict[str, SitemapRef | None] | None = None
 
     def add(self, item: Item) -> None:
         """Adds a reference or an outcome; other items are ignored."""
+        self._listings = None
         if isinstance(item, SitemapRef):
             parent = None if item.sitemap is None else self._node(item.sitemap)
             node = self._node(item.loc)
-            if parent is not None and node is not parent and not node.ref:
-                node.ref = item
-                parent.children.append(node)
+            if parent is None:
+                return
+            is_repeated = node.is_listed or node is parent
+            self._repeated += is_repeated
+            if not is_repeated or self._repeated <= _MAX_REPEATED:
+                parent.children.append(item)
+            node.is_listed = node.is_listed or node is not parent
         elif isinstance(item, Outcome) and item.url is not None:
             self._node(item.url).outcome = item
 
@@ -81,34 +102,132 @@ class SitemapTree:
             node.newest, node.newest_precision = lastmod, precision
 
     def listing(self, url: str) -> SitemapRef | None:
-        """Where a document was listed first."""
-        node = self._nodes.get(url)
-        return None if node is None else node.ref
+        """The listing of a document by which it is in the tree; None for a root."""
+        return self.listings.get(url)
 
     def rows(self) -> Iterator[TreeRow]:
         """The rows, each root before its children. A document that no other lists is a root.
 
         Roots are sorted by host, its robots.txt first; hosts without entries come last. A robots.txt that was only read
-        for its rules, and of whose sitemaps none was read, is left out.
+        for its rules, and of whose sitemaps none was read, is left out. A document that several list is below the one
+        that is nearest to a root, of equally near ones below the first. None of this depends on the order of documents.
         """
-        roots = [node for node in self._nodes.values() if node.ref is None]
-        seen = _read_for_rules(roots)
+        roots = self._roots()
+        hidden = self._read_for_rules(roots)
         hosts = {_host(root) for root in roots if root.children or (root.outcome and root.outcome.entries)}
         roots.sort(key=lambda root: (_host(root) not in hosts, _host(root), not _is_robots(root), root.url))
-        for root in [*roots, *self._nodes.values()]:  # a cycle has no root: the first of its documents is taken
-            yield from _rows_below(root, seen)
+        listings = self.listings
+        for root in roots:
+            yield from self._rows_below(root, listings, hidden)
+
+    @property
+    def listings(self) -> dict[str, SitemapRef | None]:
+        """The listing of each document by which it is in the tree; None for a root."""
+        if self._listings is None:
+            self._listings = {}
+            for root in self._roots():
+                self._list_from(root, self._listings)
+        return self._listings
+
+    def relisted(self, problem: Problem) -> Problem:
+        """The problem of a document; if its message says where that is listed, it is the listing of the tree."""
+        place = listing_place(self.listings.get(problem.sitemap or "")) if problem.listed else None
+        return relisted(problem, place) if place else problem
+
+    def _roots(self) -> list[Node]:
+        """The documents that no other lists, by URL; and of a cycle that none of them leads to, the first."""
+        nodes = sorted(self._nodes.values(), key=lambda node: (not _is_robots(node), node.url))
+        roots = [node for node in nodes if not node.is_listed]
+        seen: dict[str, SitemapRef | None] = {}
+        for root in roots:
+            self._list_from(root, seen)
+        if len(seen) < len(nodes):
+            for node in nodes:
+                if node.url not in seen:
+                    roots.append(node)
+                    self._list_from(node, seen)
+        return roots
+
+    def _list_from(self, root: Node, listings: dict[str, SitemapRef | None]) -> None:
+        level = [root]
+        listings.setdefault(root.url, None)
+        while level:
+            refs = [ref for node in level for ref in node.children]
+            level = []
+            for ref in refs:
+                if ref.loc not in listings:
+                    listings[ref.loc] = ref
+                    level.append(self._nodes[ref.loc])
+
+    def inner_indexes(self) -> Iterator[tuple[SitemapRef, bool]]:
+        """Each listing of an index in an index, and whether it closes a cycle: that index leads back to this one.
+
+        Of the listings of a cycle it is the last one, from the roots on in the order of the documents.
+        """
+        done: set[str] = set()
+        for root in self._roots():
+            path = {root.url: None}
+            stack = [(root, iter(root.children))]
+            while stack:
+                node, refs = stack[-1]
+                ref = next(refs, None)
+                if ref is None:
+                    stack.pop()
+                    path.popitem()
+                    done.add(node.url)
+                    continue
+                child = self._nodes[ref.loc]
+                is_cycle = child.url in path
+                if is_cycle or (node.is_index and child.is_index):
+                    yield ref, is_cycle
+                if not is_cycle and child.url not in done:
+                    path[child.url] = None
+                    stack.append((child, iter(child.children)))
 
     def _node(self, url: str) -> Node:
         return self._nodes.setdefault(url, Node(url))
 
+    def _read_for_rules(self, roots: list[Node]) -> set[str]:
+        """URLs of each robots.txt that was read whole, and of whose sitemaps none was read, and of those sitemaps."""
+        whole = [node for node in roots if _is_robots(node) and node.outcome and node.outcome.complete]
+        beside = [node for node in whole if not any(self._nodes[ref.loc].outcome for ref in node.children)]
+        if len(beside) == len(roots):
+            return set()
+        return {url for robots in beside for url in (robots.url, *(ref.loc for ref in robots.children))}
 
-def _read_for_rules(roots: list[Node]) -> set[str]:
-    """URLs of each robots.txt that was read whole, and of whose sitemaps none was read, and of those sitemaps."""
-    whole = [node for node in roots if _is_robots(node) and node.outcome and node.outcome.complete]
-    beside = [node for node in whole if not any(child.outcome for child in node.children)]
-    if len(beside) == len(roots):
-        return set()
-    return {node.url for robots in beside for node in (robots, *robots.children)}
+    def _rows_below(self, root: Node, listings: dict[str, SitemapRef | None], hidden: set[str]) -> Iterator[TreeRow]:
+        # An explicit stack, as depth is unbounded. Entries: node, depth, the branch of its own line, of its children.
+        stack = [(root, 0, "", "")]
+        while stack:
+            node, depth, branch, below = stack.pop()
+            if node.url in hidden:
+                continue
+            yield self._row(node, listings[node.url], depth, branch)
+            children = [self._nodes[ref.loc] for ref in node.children if listings[ref.loc] is ref]
+            last = len(children) - 1
+            for number, child in reversed(list(enumerate(children))):
+                own, under = ("└── ", "    ") if number == last else ("├── ", "│   ")
+                stack.append((child, depth + 1, below + own, below + under))
+
+    def _row(self, node: Node, ref: SitemapRef | None, depth: int, branch: str) -> TreeRow:
+        outcome = node.outcome
+        reason = first_error(outcome.samples) if outcome and not outcome.complete else None
+        reason = reason and self.relisted(reason)
+        names = ("format", "entries", "kept", "bytes_decoded", "seconds", "status")
+        of_outcome: dict[str, Any] = {name: getattr(outcome, name, None) for name in names}
+        return TreeRow(
+            depth=depth,
+            branch=branch,
+            url=node.url,
+            lastmod=stamp(ref.lastmod) if ref else None,
+            lastmod_precision=ref.lastmod_precision if ref else None,
+            newest=stamp(node.newest),
+            newest_precision=node.newest_precision,
+            complete="unread" if outcome is None else "yes" if outcome.complete else "no",
+            problems=sum(outcome.problems.values()) if outcome else None,
+            problem=f"{reason.code} {reason.message}" if reason else None,
+            **of_outcome,
+        )
 
 
 def _host(node: Node) -> str:
@@ -126,38 +245,3 @@ def _parts(node: Node) -> tuple[str, str]:
     except ValueError:
         return "", ""
     return parts.netloc, parts.path
-
-
-def _rows_below(root: Node, seen: set[str]) -> Iterator[TreeRow]:
-    # An explicit stack, as depth is unbounded. Entries: node, depth, the branch of its own line, that of its children.
-    stack = [(root, 0, "", "")]
-    while stack:
-        node, depth, branch, below = stack.pop()
-        if node.url in seen:
-            continue
-        seen.add(node.url)
-        yield _row(node, depth, branch)
-        last = len(node.children) - 1
-        for number, child in reversed(list(enumerate(node.children))):
-            own, under = ("└── ", "    ") if number == last else ("├── ", "│   ")
-            stack.append((child, depth + 1, below + own, below + under))
-
-
-def _row(node: Node, depth: int, branch: str) -> TreeRow:
-    outcome = node.outcome
-    reason = first_error(outcome.samples) if outcome and not outcome.complete else None
-    names = ("format", "entries", "kept", "bytes_decoded", "seconds", "status")
-    of_outcome: dict[str, Any] = {name: getattr(outcome, name, None) for name in names}
-    return TreeRow(
-        depth=depth,
-        branch=branch,
-        url=node.url,
-        lastmod=stamp(node.ref.lastmod) if node.ref else None,
-        lastmod_precision=node.ref.lastmod_precision if node.ref else None,
-        newest=stamp(node.newest),
-        newest_precision=node.newest_precision,
-        complete="unread" if outcome is None else "yes" if outcome.complete else "no",
-        problems=sum(outcome.problems.values()) if outcome else None,
-        problem=f"{reason.code} {reason.message}" if reason else None,
-        **of_outcome,
-    )

@@ -560,11 +560,6 @@ class KnownDocuments:
                     if parent is not None:  # None for a robots.txt
                         nearest.append(parent)
 
-    def is_in_index(self, document: Document) -> bool:
-        """Whether an index other than itself lists it."""
-        parents = (self.get(url) for url in document.parents if url != document.original_url)
-        return any(parent is not None and parent.is_index for parent in parents)
-
 
 # --- what is reported ---
 
@@ -597,12 +592,13 @@ class Events:
         severity: Severity | None = None,
         incomplete: bool = False,
         remedy: str | None = None,
+        listed: str | None = None,
     ) -> None:
         """Reports a Problem of a document; that of a probe waits until it proves to be a sitemap."""
         line, loc = (ref.line, ref.loc) if ref else (None, None)
         sitemap, decided = document.original_url, document.report
         place: dict[str, Any] = {"sitemap": sitemap, "line": line, "field": field, "raw": loc, "url": loc}
-        problem = report(code, message, severity=severity, remedy=remedy, **place)
+        problem = report(code, message, severity=severity, remedy=remedy, listed=listed, **place)
         is_sample = decided.problems.add(problem)
         decided.is_incomplete = decided.is_incomplete or incomplete
         if decided.outcome:  # it has ended, but for robots.txt verification

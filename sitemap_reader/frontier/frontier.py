@@ -94,6 +94,7 @@ class Frontier:
         self._links = Links(plan, self._documents, authorities, policy, events)
         self.pruned = self._links.pruned
         self._waiting = WaitingDocuments(plan, authorities, self._links, policy, events)
+        self._redirected: list[tuple[Document, Follow]] = []  # they wait until all else has been read
         self._bytes = 0
         # Documents last: a robots.txt that is requested on their account serves no discovery.
         for site in sorted(self.sites, key=lambda site: site.seed.document is not None):
@@ -114,7 +115,7 @@ class Frontier:
 
     @property
     def done(self) -> bool:
-        return self._is_idle and self._waiting.is_empty
+        return self._is_idle and not self._has_waiting
 
     @property
     def awaits_answers(self) -> bool:
@@ -128,6 +129,8 @@ class Frontier:
         for index in self._links.decide_waiting(_DATED_PER_CALL):
             self._waiting.end(index)
         started = self._start(now)
+        if self._is_idle and self._settle():
+            started = self._start(now)
         if self._is_idle and not self._waiting.is_empty:
             self._waiting.decide(_DECIDED_PER_CALL)
             started = self._start(now)
@@ -135,7 +138,7 @@ class Frontier:
 
     def wait(self, now: float) -> float | None:
         """Seconds until next_requests() may return some; None if only an answer to a request can change that."""
-        if self._events.unanswered or not self._is_decided or (self._is_idle and not self._waiting.is_empty):
+        if self._events.unanswered or not self._is_decided or (self._is_idle and self._has_waiting):
             return 0.0
         if self.in_flight >= self.plan.concurrency:
             return None
@@ -194,8 +197,6 @@ class Frontier:
         else:
             if document.is_robots:
                 self.policy.set_rules(document, answer.rules or ALLOW_ALL, answer.robots_body)
-            elif document.is_index and self._documents.is_in_index(document):
-                self._events.note(document, "S04", "an index within an index; the protocol allows none")
             self._finish(document, answer)
         return False
 
@@ -218,6 +219,7 @@ class Frontier:
                     self._waiting.end(robots)
         for index in self._links.dates.abandon():
             self._waiting.end(index)
+        self._links.report_deep()
         self._waiting.abandon()
         return self.take()
 
@@ -244,6 +246,20 @@ class Frontier:
     @property
     def _is_idle(self) -> bool:
         return self._is_decided and not self.awaits_answers and self.hosts.is_idle
+
+    @property
+    def _has_waiting(self) -> bool:
+        return bool(self._redirected or self._links.has_deep or not self._waiting.is_empty)
+
+    def _settle(self) -> bool:
+        """Decides what depends on all that is read before; whether there was anything to decide.
+
+        That is for which of several redirects a document is read, and which indexes are too deep.
+        """
+        redirected, self._redirected = self._redirected, []
+        for document, step in sorted(redirected, key=lambda each: each[0].original_url):
+            self._follow(document, step)
+        return bool(redirected) or self._links.decide_deep()
 
     @property
     def _awaits_robots(self) -> bool:
@@ -387,9 +403,15 @@ class Frontier:
         self._fail(document, failed)
 
     def _redirect(self, document: Document, step: Follow) -> None:
+        self._events.note(document, "F03", f"redirected to {step.target}")
+        if document.is_robots or not self.plan.descend:
+            self._follow(document, step)
+        else:
+            self._redirected.append((document, step))
+
+    def _follow(self, document: Document, step: Follow) -> None:
         """Requests the target of a redirect, unless that is a document of its own: then this one is its alias."""
         before, target = document.request, step.target
-        self._events.note(document, "F03", f"redirected to {target}")
         document.ask(url=target, redirects=(*before.redirects, before.url), cookies=step.cookies, tries=0)
         if document.is_robots:
             known = self.policy.requested_at(target)
@@ -423,7 +445,7 @@ class Frontier:
     def _fail(self, document: Document, failed: Failed) -> None:
         host, code, read = self.hosts.for_url(document.original_url), failed.code, failed.read
         place = listing_place(document.listed)
-        final = attrs.evolve(failed, message=f"{failed.message} (listed in {place})") if place else failed
+        final = failed
         if document.is_robots:
             final = self.policy.failure(document, failed, closes_host=True)
         elif document.is_probe and is_refusal(code) and not host.is_blocked:
@@ -431,7 +453,8 @@ class Frontier:
             final = with_remedy(failed, document.received, self.plan)
         elif document.why == "given" and document.status in REFUSED and code == code_of(document.status):
             final = with_remedy(failed, document.received, self.plan)
-        self._events.note(document, code, final.message, severity=failed.severity, remedy=final.remedy)
+        listed = place if final is failed else None
+        self._events.note(document, code, final.message, severity=failed.severity, remedy=final.remedy, listed=listed)
         # One message per host: further probes fail in the same way.
         host.is_blocked = host.is_blocked or (not document.is_probe and is_refusal(code))
         if document.is_robots:

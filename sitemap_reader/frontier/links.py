@@ -36,6 +36,7 @@ _SITEMAP_NAME = re.compile(r"sitemap|\.(?:xml|gz|txt|rss|atom)(?:\?|$)|/feed/?$"
 # Children that are recorded with the indexes that list them, all together: to report one that is listed twice, and to
 # pass on what an index gains. Indexes may list a thousand times as many as are ever read.
 _MAX_RECORDED = 1_000_000
+_TOO_DEEP = "S14"
 
 
 @attrs.frozen
@@ -65,6 +66,10 @@ class Links:
     dates: IndexDateChecks = attrs.field(init=False)
     _pruned: dict[str, str] = attrs.field(factory=dict, init=False)
     _recorded: int = attrs.field(default=0, init=False)
+    _waiting_deep: int = attrs.field(default=0, init=False)
+    _deep: dict[Document, list[SitemapRef]] = attrs.field(
+        factory=dict, init=False
+    )  # children below the limit, by index
     _robots: int = attrs.field(default=0, init=False)  # robots.txt files that documents list or redirect to
 
     def __attrs_post_init__(self) -> None:
@@ -72,8 +77,8 @@ class Links:
 
     def add(self, document: Document, ref: SitemapRef) -> None:
         if document.is_robots and without_userinfo(ref.loc) in (document.original_url, document.url):
-            self._events.note(document, "S05", f"{ref.loc} lists itself: not followed", ref)
-        elif document.is_robots:
+            return
+        if document.is_robots:
             document.sitemap_lines = document.sitemap_lines or []
             document.sitemap_lines.append(ref)
             self._add_sitemap_line(document, ref)
@@ -114,6 +119,7 @@ class Links:
             message = f"{alias.original_url} lists itself: it redirects to {target}, which lists it or leads to it"
             self._events.note(alias, "S05", f"{message}: not followed")
         known.add_parent(alias.original_url)
+        self._lower_depth(known, alias.depth)
         if not alias.is_probe:  # two probes may both lead to the home page
             self._events.report_probe(known)
         self._authorities.extend(known, self._authorities.of(alias))
@@ -180,13 +186,13 @@ class Links:
         index.is_index = True
         key = without_userinfo(ref.loc)
         known = self._documents.get(key)
-        if known is not None and self._documents.is_above(known, index):
-            self._events.note(index, "S05", f"{ref.loc} lists itself, by way of this index: not followed", ref)
-            self._add_listing(index, ref, known)
-        elif index.lists(key):
+        if index.lists(key):
             self._events.note(index, "S12", f"{ref.loc} is listed twice", ref)
         elif known is not None:
             self._add_listing(index, ref, known)
+            place = self._decide_by_place(index, ref)
+            if place.read and place.code and known is not index:
+                self._events.note(index, place.code, place.message, ref)
         elif self._plan.descend:
             decision = self._decide(index, ref)
             if decision.pruned == "since" and self.dates.is_needed:
@@ -224,7 +230,7 @@ class Links:
         if index.depth < limit:
             return None
         message = f"{ref.loc} lies below {limit} indexes: not read"
-        return LinkDecision(False, "S14", message, incomplete=True, remedy=advice("max_index_depth"))
+        return LinkDecision(False, _TOO_DEEP, message, incomplete=True, remedy=advice("max_index_depth"))
 
     def _decide_by_place(self, index: Document, ref: SitemapRef) -> LinkDecision:
         reason = self._authorities.out_of_scope(ref, self._authorities.passed_on(index))
@@ -241,6 +247,9 @@ class Links:
             self._skip(index, ref, decision.pruned)
         elif decision.out_of_scope:
             self._verify(index, ref, decision)
+        elif decision.code == _TOO_DEEP and index.is_index and self._waiting_deep < self._plan.limits.max_documents:
+            self._waiting_deep += 1
+            self._deep.setdefault(index, []).append(ref)
         elif decision.code:
             incomplete, remedy = decision.incomplete, decision.remedy
             self._events.note(index, decision.code, decision.message, ref, incomplete=incomplete, remedy=remedy)
@@ -309,14 +318,60 @@ class Links:
 
     def _is_robots(self, index: Document, ref: SitemapRef) -> bool:
         """Whether an index lists a robots.txt in place of a sitemap; it is read as one then."""
-        robots = self.robots_at(ref.loc, index)
-        if robots is not None and self._documents.is_above(robots, index):
-            self._events.note(index, "S05", f"{ref.loc} lists itself, by way of this index: not followed", ref)
-        return robots is not None
+        return self.robots_at(ref.loc, index) is not None
 
     def _add_parent(self, known: Document, parent: Document) -> None:
         known.add_parent(parent.original_url)
         self._events.report_probe(known)
+        is_line = parent.is_robots and not known.is_robots
+        self._lower_depth(known, parent.depth + (not is_line))
+
+    def _lower_depth(self, document: Document, depth: int) -> None:
+        """A document is listed nearer to the seeds than it was, and so are those below it."""
+        lower = [(document, depth)] if depth < document.depth else []
+        while lower:
+            document, depth = lower.pop()
+            if depth < document.depth:
+                document.depth = depth
+                children = (self._documents.get(url) for url in document.children)
+                lower += [(child, depth + 1) for child in children if child is not None]
+
+    @property
+    def has_deep(self) -> bool:
+        return bool(self._deep)
+
+    def is_waiting(self, index: Document) -> bool:
+        """Whether children of an index wait, as it may yet be listed nearer to the seeds."""
+        return index in self._deep
+
+    def decide_deep(self) -> bool:
+        """Reads the children of indexes that are near enough by now; if there are none, those that wait are too deep.
+
+        Call it when nothing else is left to read. Returns whether any waited.
+        """
+        waiting, limit = bool(self._deep), self._plan.limits.max_index_depth
+        near = [index for index in self._deep if index.depth < limit]
+        for index in sorted(near, key=lambda each: each.original_url):
+            for ref in self._deep.pop(index):
+                known = self._documents.get(ref.loc)
+                if known is not None:
+                    self._add_listing(index, ref, known)
+                else:
+                    self._carry_out(index, ref, self._decide(index, ref))
+        if not near:
+            self.report_deep()
+        return waiting
+
+    def report_deep(self) -> None:
+        """Reports the children that wait as too deep, unless they were read as another document lists them."""
+        deep, self._deep, self._waiting_deep = self._deep, {}, 0
+        for index, refs in deep.items():
+            for ref in refs:
+                known, decision = self._documents.get(ref.loc), self._decide_by_depth(index, ref)
+                if known is not None:
+                    self._add_listing(index, ref, known)
+                elif decision is not None:
+                    self._events.note(index, _TOO_DEEP, decision.message, ref, incomplete=True, remedy=decision.remedy)
 
     def _is_within_limit(self, document: Document, ref: SitemapRef) -> bool:
         """Whether max_documents allows one more; the first that it excludes is reported, for all that follow."""
@@ -347,6 +402,7 @@ class WaitingDocuments:
         """Reports the end of a document, unless it waits: robots.txt verification, or its children, may change it."""
         outcome = document.outcome
         may_change = self._authorities.has_unverified(document) or (outcome and has_scope_drops(outcome))
+        may_change = may_change or self._links.is_waiting(document)
         if self._plan.descend and (may_change or self._links.may_list_pages(document)):
             self._waiting.append(document)
         else:

@@ -49,6 +49,14 @@ Kind = Literal[
     "bytes invalid in the charset",
     # S10
     "root, entry or location not in small letters",
+    # U16
+    "added parameter",
+    "index file",
+    "double slash",
+    "upper and lower case",
+    "order of parameters",
+    "trailing slash",
+    "repeated folder",
 ]
 
 # The same of pages, as crawls and checks of URLs find them.
@@ -125,6 +133,7 @@ class Problem:
     url: str | None = None
     kind: str | None = None  # a Kind or PageKind; later versions may have others
     remedy: str | None = attrs.field(default=None, eq=False)
+    listed: str | None = attrs.field(default=None, eq=False)  # where the document is listed, as the message says
 
     def __str__(self) -> str:
         return printable(f"{self.code} {self.place}: {self.message}")
@@ -148,8 +157,11 @@ def report(
     severity: Severity | None = None,
     kind: Kind | PageKind | str | None = None,
     remedy: str | None = None,
+    listed: str | None = None,
 ) -> Problem:
-    """A Problem; `severity` is by default that of the catalogue. The message ends with the remedy."""
+    """A Problem; `severity` is by default that of the catalogue. The message ends with `listed` and the remedy."""
+    if listed:
+        message += _listed_in(listed)
     if remedy:
         message = f"{message}; {remedy}"
     if raw is not None:
@@ -158,7 +170,19 @@ def report(
         half = MAX_MESSAGE_CHARACTERS // 2
         message = f"{message[: half - 1]}…{message[-half:]}"
     severity = severity or CATALOGUE[code].severity
-    return Problem(code, severity, message, sitemap, line, field, raw, url, kind, remedy)
+    return Problem(code, severity, message, sitemap, line, field, raw, url, kind, remedy, listed)
+
+
+def _listed_in(place: str) -> str:
+    return f" (listed in {place})"
+
+
+def relisted(problem: Problem, place: str) -> Problem:
+    """The problem, if its message says where the document is listed, with this place instead."""
+    if problem.listed in (None, place):
+        return problem
+    message = problem.message.replace(_listed_in(problem.listed or ""), _listed_in(place))
+    return attrs.evolve(problem, message=message, listed=place)
 
 
 def report_as(problem: Problem, code: str, message: str, kind: str | None = None) -> Problem:
@@ -176,7 +200,17 @@ def placed(problem: Problem, *, sitemap: str | None = None, line: int | None = N
     each = problem
     sitemap, line, url = sitemap or each.sitemap, line or each.line, url or each.url
     return Problem(
-        each.code, each.severity, each.message, sitemap, line, each.field, each.raw, url, each.kind, each.remedy
+        each.code,
+        each.severity,
+        each.message,
+        sitemap,
+        line,
+        each.field,
+        each.raw,
+        url,
+        each.kind,
+        each.remedy,
+        each.listed,
     )
 
 

@@ -41,7 +41,7 @@ TYPES: dict[str, Any] = {
 # Fields of a record that its line does not have; that of a change has the keys of its record.
 UNWRITTEN: dict[type, tuple[str, ...]] = {
     SitemapRef: ("authorities",),
-    Problem: ("remedy",),
+    Problem: ("remedy", "listed"),
     Outcome: ("samples", "authorities", "lastmod", "lastmod_precision", "skipped"),
     Change: ("record",),
     WatchedChange: ("record",),

@@ -72,7 +72,7 @@ def test_note_states_the_filter_and_the_rules_without_a_verdict() -> None:
     report = sr.audit(SHOP, include=["/product", "/kategorie"], no_follow="magazine")
     assert report.notes == (
         "filtered by include /product or /kategorie; no_follow magazine: only what matches was checked, and C13, D03, "
-        "D07, H03, L03, L08, L10, U06, U07, U11 compare only the URLs that match",
+        "D07, H03, L03, L08, L10, U06, U07, U11, U16, U18 compare only the URLs that match",
         "not checked, as a filter leaves out a part of the site: D08, L07",
     )
 
@@ -81,8 +81,8 @@ def test_note_of_a_filter_on_sitemaps_leaves_out_rules_on_single_sitemaps() -> N
     """What is read of a sitemap is all of it."""
     (first, _) = sr.audit(SHOP, follow=lambda ref: True).notes
     assert first == (
-        "filtered by follow a function: only what matches was checked, and C13, L03, L08, L10, U06, U07, U11 compare "
-        "only the URLs that match"
+        "filtered by follow a function: only what matches was checked, and C13, L03, L08, L10, U06, U07, U11, U16, U18 "
+        "compare only the URLs that match"
     )
 
 

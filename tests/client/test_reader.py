@@ -101,7 +101,7 @@ def test_varied_site_is_read_completely_with_one_request_each() -> None:
     assert sorted(site.requests) == sorted(site.urls())
     formats = {outcome.url: outcome.format for outcome in reading.stream.outcomes}
     assert formats == {f"{HOST}{path}": format_ for path, (format_, _) in VARIED.items()}
-    assert {"S05", "F12", "F06"} <= {*reading.codes}
+    assert {"F12", "F06"} <= {*reading.codes}
 
 
 async def test_the_first_record_comes_before_the_last_child_is_fetched() -> None:

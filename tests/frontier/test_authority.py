@@ -74,13 +74,13 @@ WALKS: dict[str, tuple[str, Pages, dict[str, Any], list[str], list[str], list[st
     "a sitemap that was redirected": (
         SITE, {**LATE, NARROW: index(SHARED, BETWEEN), BETWEEN: index(PROVEN), SHARED: (301, {"location": MOVED}),
                MOVED: urlset(*LOCS)}, {},
-        [*IN_ORDER[:4], BETWEEN, MOVED, PROVEN], [*LOCS[:4]],
-        [ABOVE[0], f"F03 {SHARED}", f"S13 {BETWEEN} {PROVEN}", f"S04 {BETWEEN}", f"S04 {PROVEN}"],
+        [*IN_ORDER[:4], BETWEEN, PROVEN, MOVED], [*LOCS[:4]],
+        [ABOVE[0], f"F03 {SHARED}", f"S13 {BETWEEN} {PROVEN}"],
         {SHARED: {"kept": 4}}),
     "an index with a page, and a child that is not verified": (
         SITE, {**LATE, SHARED: index(CHILD, f"<url><loc>{HOST}/3</loc></url>")}, {},
-        [*IN_ORDER, OTHER], [f"{HOST}/3"], [*ABOVE, f"S04 {SHARED}", f"S04 {PROVEN}", f"U04 {SHARED} {CHILD}"],
-        {SHARED: {"kept": 1, "dropped": {"host": 1}, "problems": {"S04": 1, "U04": 1}}}),
+        [*IN_ORDER, OTHER], [f"{HOST}/3"], [*ABOVE, f"U04 {SHARED} {CHILD}"],
+        {SHARED: {"kept": 1, "dropped": {"host": 1}, "problems": {"U04": 1}}}),
     "a robots.txt that verifies a child": (  # which is elsewhere, not above: no S13
         INDEX, {INDEX: index(CHILD), OTHER: SLOW, CHILD: urlset()}, {"is_recording": True},
         [ROBOTS, INDEX, OTHER, CHILD], [], [f"info F15 {OTHER}"],
