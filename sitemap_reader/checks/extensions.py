@@ -264,6 +264,7 @@ def _is_cut(problems: Iterable[Problem]) -> bool:
     return any(each.kind == "document cut off" for each in problems)
 
 
+_MOST_UNLISTED = 10_000  # alternates that L07 reports, or the rest of a block more
 _UNREACHABLE = 1_000_000  # counts as pages that are still missing: the set is never complete
 
 
@@ -542,11 +543,19 @@ class HreflangReturnTags(WholeSiteCheck):
         unlisted: dict[int, str | None] = {}  # key of an alternate -> the listed URL of which it is a variant
         misspelt: dict[tuple[int, int], str] = {}
         unknown = 0
+        unlinked: set[int] = set()  # blocks that name no page that is listed, when L07 has reported enough
 
         def is_wanted(set_key: int, page: int) -> bool:
             return set_key in incomplete or page in repeated
 
-        for each in _all_links(db, is_wanted):
+        def takes(block: int, arrays: _Arrays) -> bool:
+            _, pages, _, keys, own = arrays
+            names_others = sum(map(listed.__contains__, keys)) > own
+            if len(unlisted) > _MOST_UNLISTED and not names_others and repeated.isdisjoint(pages):
+                unlinked.add(block)
+            return block not in unlinked
+
+        for each in _all_links(db, is_wanted, takes):
             if each.page in repeated:
                 _report_contradiction(each, earlier.setdefault(each.page, each), findings)
             if each.page in each.keys:
@@ -571,8 +580,10 @@ class HreflangReturnTags(WholeSiteCheck):
             reasons = {INCOMPLETE: not self.has_all_sitemaps, "a filter left out URLs": self.is_filtered}
             why = next((why for why, holds in reasons.items() if holds), "these may not be all sitemaps of the site")
             self.leave_out(("L07",), f"{why}: L07 not checked for {count_of(unknown, 'alternate')}")
+        if unlinked:
+            self.notes.append(f"L07 has the first {len(unlisted):,} alternates; those of other pages were not counted")
         if findings.includes(("L08",)):
-            for each in _all_links(db, is_wanted):
+            for each in _all_links(db, is_wanted, lambda block, _: block not in unlinked):
                 _report_other_codes(each, own_codes, findings)
         return misspelt
 
@@ -692,10 +703,12 @@ def _blocks(db: sqlite3.Connection) -> Iterator[tuple[int, _Arrays]]:
         yield block, (array("q", sets), array("q", pages), array("I", ends), array("q", links), own)
 
 
-def _all_links(db: sqlite3.Connection, is_wanted: Callable[[int, int], bool]) -> Iterator[_Links]:
-    """The links of the entries of which set and page are wanted."""
+def _all_links(
+    db: sqlite3.Connection, is_wanted: Callable[[int, int], bool], takes: Callable[[int, _Arrays], bool]
+) -> Iterator[_Links]:
+    """The links of the entries of which set and page are wanted, in the blocks that are taken."""
     for block, arrays in _blocks(db):
-        if any(map(is_wanted, arrays[0], arrays[1])):
+        if any(map(is_wanted, arrays[0], arrays[1])) and takes(block, arrays):
             yield from _links_of(db, block, arrays, is_wanted)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections import Counter, defaultdict
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ..model.problems import report
@@ -172,14 +173,19 @@ class PrivateHosts(Check):
                 findings.report_urls("U14", batch, faults, _describe_private)
         for extension, field in _MEDIA_URLS:
             urls = batch.items(extension, field)
-            if urls and _MAY_BE_PRIVATE.search("\n".join(_texts(urls))):
-                self._check_media(batch, extension, field, findings)
+            found = {*_MAY_BE_PRIVATE.findall("\n".join(_texts(urls)))} if urls else ()
+            names = {host(f"http:{authority}/") for authority in found}
+            private = {name for name in names if development_host(name) and name not in self._allowed_hosts}
+            if private:
+                self._check_media(batch, extension, field, private, findings)
 
-    def _check_media(self, batch: UrlBatch, extension: str, field: str, findings: Findings) -> None:
+    def _check_media(
+        self, batch: UrlBatch, extension: str, field: str, private: Container[str], findings: Findings
+    ) -> None:
         for index, (urls,) in batch.lists(extension, field):
             for url in _texts(urls):
                 name = host(url)
-                if development_host(name) and name not in self._allowed_hosts:
+                if name in private:
                     fault = (name, f"{extension} {field}", url)
                     findings.report_urls("U14", batch, {index: fault}, _describe_private)
 
@@ -204,7 +210,7 @@ _STAGING = "staging stage stg dev develop development test testing preview prepr
 _STAGING_WORDS = frozenset(_STAGING.split())
 _LOCAL_SUFFIXES = (".local", ".lan", ".internal")
 # How hosts of developers begin, in many URLs at once; development_host() decides.
-_MAY_BE_PRIVATE = re.compile(rf"//(?:\d|\[|localhost|{_STAGING.replace(' ', '|')})")
+_MAY_BE_PRIVATE = re.compile(rf"//(?:\d|\[|localhost|{_STAGING.replace(' ', '|')})[^/?#\n]*")
 
 
 def _describe_private(loc: str, fault: tuple[str, str, str | None]) -> Description:
@@ -213,6 +219,7 @@ def _describe_private(loc: str, fault: tuple[str, str, str | None]) -> Descripti
     return f"{what}: {name} is {development_host(name)}", field, url or loc
 
 
+@lru_cache(1_000)
 def development_host(name: str) -> str | None:
     """What a host is that only its developers reach, or by its name may be; None for others.
 
