@@ -822,11 +822,14 @@ _HANDLERS: dict[type, Callable[[AuditRunner, Any], None]] = {
 }
 
 
+_ALL_THERE = ("wrong checksum or size", "compressed twice")  # F07 of data of which nothing is missing
+
+
 def _may_cut(problem: Problem) -> bool:
-    """Whether it is an error that the end of a document is missing. Data with a wrong CRC or size is all there."""
+    """Whether it is an error that the end of a document is missing."""
     if problem.severity != "error":
         return False
-    is_gzip_cut = problem.code == "F07" and problem.kind != "wrong checksum or size"
+    is_gzip_cut = problem.code == "F07" and problem.kind not in _ALL_THERE
     return problem.code == "F04" or is_gzip_cut or problem.kind == "document cut off"
 
 

@@ -43,6 +43,8 @@ Kind = Literal[
     "declaration or instruction skipped",
     # F07
     "wrong checksum or size",
+    "compressed twice",
+    "not compressed",
     # S02
     "namespace of the document",
     # S07

@@ -184,6 +184,7 @@ class BlockNormaliser:
             else:
                 normaliser.entries += stop - start
                 normaliser.kept += stop - start
+                normaliser.note_empty_lastmods(*block.empty_lastmods(start, stop))
                 if is_index:
                     yield from block.references(start, stop, sitemap, normaliser.child_prefixes)
                     continue

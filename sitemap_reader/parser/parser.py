@@ -6,6 +6,7 @@ Outcome; they do not depend on how the bytes were cut. Never opens or fetches an
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 
@@ -21,7 +22,7 @@ from .compiled import new_columns
 from .content.charset import declared_charset
 from .content.codings import EXTRA, INVALID_BYTES, needs_extra
 from .content.decoder import Decoder, ReadPrefix
-from .content.sniff import CONTENT_TYPES, Format, SniffResult, sniff
+from .content.sniff import CONTENT_TYPES, SITEMAP_FORMATS, Format, SniffResult, sniff
 from .dialects.feed_fallback import FallbackBuffer
 from .dialects.robots import RobotsBody, RobotsReader
 from .dialects.text import TextReader, lists_own_host
@@ -106,7 +107,8 @@ class SitemapParser:
         self._limits = checked_limits(limits)
         self._fallback = FallbackBuffer(feed_fallback, limits, self._base) if feed_fallback else None
         self._budget = Budget(limits)
-        self._decoder = Decoder(limits, charset, prefix, content_encoding=content_encoding or "")
+        self._content_encoding = (content_encoding or "").lower()
+        self._decoder = Decoder(limits, charset, prefix, content_encoding=self._content_encoding)
         self._head: bytes | None = b""  # for sniff(), which takes 64 KiB at most; None after the format is known
         self._reader: Reader | None = None
         self._markup: XmlReader | None = None  # the same reader, if the document is XML
@@ -474,11 +476,31 @@ class SitemapParser:
         entries = self._normaliser.entries
         if entries > PROTOCOL_MAX_ENTRIES:
             yield report("S03", f"{entries:,} entries; the protocol allows {PROTOCOL_MAX_ENTRIES:,}")
+        if empty := self._normaliser.empty_lastmods:
+            line, message = self._normaliser.empty_lastmod_line, f"empty <lastmod>: {count_of(empty, 'entry')}"
+            yield report("D01", message, line=line, field="lastmod", raw="", severity="info")
+        yield from self._compression_problems()
         allowed = CONTENT_TYPES.get(self.format) if self.format else None
         if allowed and self._media_type and self._media_type not in allowed:
             message = f"the Content-Type is {self._media_type}, the document is {self.format}"
             yield report("F06", message, raw=self._media_type)
 
+    def _compression_problems(self) -> Iterator[Problem]:
+        """F07 for gzip within gzip, and for a name that promises gzip where there is none.
+
+        One layer is the file's, and one the transfer's where the server names it.
+        """
+        if self.format not in SITEMAP_FORMATS:
+            return
+        layers = self._decoder.gzip_layers
+        if layers > 1 + self._content_encoding.count("gzip"):
+            yield report("F07", f"the file was compressed {layers} times", kind="compressed twice")
+        elif not (layers or self._content_encoding) and _GZIP_NAME.match(self._base or ""):
+            what = "the name ends in .gz, and the file is not compressed"
+            yield report("F07", what, severity="warning", kind="not compressed")
+
+
+_GZIP_NAME = re.compile(r"[^?#]*\.gz(?:[?#]|\Z)", re.IGNORECASE)
 
 # A limit, an HTML page and a refused DTD: found where they are, however few bytes follow.
 _ENDS = frozenset({"S16", "F05", "S09"})

@@ -62,6 +62,7 @@ cdef struct Entry:
     short priority_value
     unsigned char precision
     unsigned char changefreq_number
+    bint has_empty_lastmod
     State state
 
 # An element of an extension, or behind it an attribute that belongs to its value.
@@ -951,6 +952,7 @@ cdef Result read_field(
         return read_loc(s, settings, found, entry, text)
     if kind == LASTMOD:
         entry.lastmod = text[0]
+        entry.has_empty_lastmod = text.size == 0
         is_usual = text.size == 0 or read_w3c_date(p, end, &entry.moment, &entry.precision)
         if not is_usual:
             entry.precision = NO_DATE

@@ -91,12 +91,24 @@ cdef class ScannedEntries:
         return [TAGS[entry.lacking]] * entry.lacking_count
 
     def texts(self, Py_ssize_t at):
-        """loc, lastmod, changefreq and priority of an entry as in the document, empty where they are missing."""
+        """loc, lastmod, changefreq and priority of an entry as in the document, empty where they are missing.
+
+        A missing lastmod is None.
+        """
         cdef Entry* entry = self._entry(at)
-        return (
-            self._text(&entry.written_loc), self._text(&entry.lastmod), self._text(&entry.changefreq),
-            self._text(&entry.priority),
-        )
+        lastmod = self._text(&entry.lastmod) if entry.lastmod.size or entry.has_empty_lastmod else None
+        return self._text(&entry.written_loc), lastmod, self._text(&entry.changefreq), self._text(&entry.priority)
+
+    def empty_lastmods(self, Py_ssize_t start, Py_ssize_t stop):
+        """How many of these entries have a lastmod without text, and the line of the first."""
+        cdef Py_ssize_t at, count = 0
+        cdef int line = 0
+        self._check(start, stop)
+        for at in range(start, stop):
+            if self.found.entries[at].has_empty_lastmod:
+                line = line if count else self.found.entries[at].line
+                count += 1
+        return count, line
 
     # --- valid entries ---
 

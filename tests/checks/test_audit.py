@@ -390,7 +390,7 @@ def test_text_begins_with_the_summary() -> None:
         "error    S01   8  XML not well-formed",
         "error    F01   2  Sitemap not found (404 or 410)",
         "error    F05   1  HTML page instead of a sitemap or robots.txt",
-        "error    F07   1  Corrupt or truncated gzip data",
+        "error    F07   1  Faulty gzip data",
         "URLs that search engines ignore:",
         "warning  U04  10  URL of another host, scheme or port",
         "Notices:",

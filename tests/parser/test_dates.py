@@ -7,7 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kit import feed, index, parse, urlset
 
+import sitemap_reader as sr
 from sitemap_reader.parser import Date, parse_date, period_end
 from sitemap_reader.parser.normalise import dates
 from sitemap_reader.serialize import stamp
@@ -397,3 +399,24 @@ def test_periods_of_a_leap_year_are_without_gaps():
         moment = period_end(moment, "month")
     assert [month.month for month in months] == list(range(1, 13))
     assert moment - months[0] == timedelta(days=366)
+
+
+@pytest.mark.parametrize("scans", [True, False])
+@pytest.mark.parametrize(("body", "line", "message"), [
+    (urlset("<url><loc>https://a.example/1</loc><lastmod></lastmod></url>", "https://a.example/2"), 2, "1 entry"),
+    (
+        urlset("https://a.example/1", *["<url><loc>https://a.example/2</loc><lastmod/></url>"] * 2_000),
+        3,
+        "2,000 entries",
+    ),
+    (index("<sitemap><loc>https://a.example/1</loc><lastmod> \n </lastmod></sitemap>"), 2, "1 entry"),
+    (urlset("<url><loc>https://a.example/[1]</loc><lastmod/></url>"), 2, "1 entry"),  # which is read by itself
+    (urlset(("https://a.example/1", "2026-10-01"), "https://a.example/[2]"), None, None),
+    (urlset("<url><loc>https://b.example/1</loc><lastmod/></url>"), None, None),  # out of scope
+    (b"<urlset><url><loc>https://a.example/1</loc><lastmod>", None, None),  # cut
+    (feed("https://a.example/1").replace(b"</item>", b"<pubDate/></item>"), None, None),
+])
+def test_empty_dates_are_counted(body: bytes, line: int | None, message: str | None, scans: bool) -> None:
+    parsing = parse(body, url="https://a.example/s.xml", scope="host", scans=scans)
+    found = [(each.line, each.severity, each.message) for each in parsing.of(sr.Problem) if each.code == "D01"]
+    assert found == ([(line, "info", f"empty <lastmod>: {message}")] if message else [])

@@ -5,13 +5,16 @@ from __future__ import annotations
 import gzip
 import random
 import zlib
+from typing import Any
 
 import attrs
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from kit import gz, parse, urlset
 from tiers import examples
 
+import sitemap_reader as sr
 from sitemap_reader import Limits
 from sitemap_reader.model import over_limit
 from sitemap_reader.parser import IDLE_SLICES, SLICE_BYTES, STEP_BYTES, DecodeFault, GzipDecoder
@@ -304,3 +307,26 @@ def test_damaged_data_gives_all_that_inflating_byte_by_byte_does(
     assert unpack(data, size=size)[:2] == (out, faults)
     if harm in ("none", "padding"):
         assert gzip.decompress(data) == expected
+
+
+@pytest.mark.parametrize(("layers", "name", "encoding", "found"), [
+    (1, "a.xml.gz", None, []),
+    (2, "a.xml.gz", None, [("error", "compressed twice")]),
+    (2, "a.xml", None, [("error", "compressed twice")]),
+    (2, "a.xml.gz", "gzip", []),  # the file's, and the transfer's
+    (1, "a.xml.gz", "gzip", []),
+    (0, "a.xml.gz", None, [("warning", "not compressed")]),
+    (0, "a.XML.GZ?page=2", None, [("warning", "not compressed")]),
+    (0, "a.xml?file=b.gz", None, []),
+    (0, "a.xml.gz", "br", []),  # the transfer's own
+    (0, "a.xml", None, []),
+    (1, "a.xml", None, []),
+])
+def test_a_sitemap_is_compressed_once(layers: int, name: str, encoding: str | None, found: list[Any]) -> None:
+    body = urlset("https://a.example/1")
+    for _ in range(layers):
+        body = gz(body)
+    parsing = parse(body, url=f"https://a.example/{name}", content_encoding=encoding)
+    problems = [(each.severity, each.kind) for each in parsing.of(sr.Problem) if each.code == "F07"]
+    assert (parsing.locs, problems) == (["https://a.example/1"], found)
+    assert parsing.outcome().complete

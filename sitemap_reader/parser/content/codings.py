@@ -113,6 +113,16 @@ class Decompressor:
         """Whether the outermost layer was compressed as it should be."""
         return self._outermost.opened
 
+    @property
+    def gzip_layers(self) -> int:
+        """How many layers of gzip the data has, without those of a Content-Encoding that names others too."""
+        layer: GzipDecoder | None = self._outermost
+        layers = 0
+        while layer is not None:
+            layers += layer.opened and not isinstance(layer, DeclaredDecoder)
+            layer = layer.inner
+        return layers
+
     def feed(self, data: bytes) -> Iterator[bytes]:
         return self._outermost.feed(data)
 

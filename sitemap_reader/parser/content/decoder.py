@@ -80,6 +80,11 @@ class Decoder:
         return self._decompressor.unread_encoding
 
     @property
+    def gzip_layers(self) -> int:
+        """How many layers of gzip were undone."""
+        return self._decompressor.gzip_layers
+
+    @property
     def sha256(self) -> str:
         """Hex digest of the decoded bytes so far: after gzip, before the charset."""
         return self._hash.hexdigest()

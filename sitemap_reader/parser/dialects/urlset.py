@@ -117,9 +117,8 @@ def _location(entry: Entry, loc: Element, problems: list[Problem]) -> str:
     if not len(loc):
         return stripped(loc)
     text, strays = text_without(loc, _TAGS)
-    if strays:
-        what = f"<{strays[0]}> is inside <loc>"
-        problems.append(report("S10", what, line=entry.line, field=strays[0], raw=stripped(loc)))
+    inside = (strays[0] if strays else loc[0].tag)[:80]  # as <a>, of which the text is read
+    problems.append(report("S10", f"<{inside}> is inside <loc>", line=entry.line, field=inside, raw=stripped(loc)))
     return text
 
 

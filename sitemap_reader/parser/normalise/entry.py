@@ -99,6 +99,8 @@ class Normaliser:
         self.dropped: dict[str, int] = defaultdict(int)
         self.dropped_origins: dict[str, None] = {}
         self.unreported: dict[str, int] = defaultdict(int)
+        self.empty_lastmods = 0
+        self.empty_lastmod_line: int | None = None  # of the first
         self.sitemap = sitemap
         self._base = base
         self.scopes = {"url": scope, "sitemap": child_scope}
@@ -127,6 +129,12 @@ class Normaliser:
         found = problems.finish(loc)
         record.problems = tuple(found)
         return [*found, record]
+
+    def note_empty_lastmods(self, count: int, line: int | None) -> None:
+        """Counts entries with a `<lastmod>` without text; `line` is that of the first."""
+        if count and not self.empty_lastmods:
+            self.empty_lastmod_line = line
+        self.empty_lastmods += count
 
     def _dropped(
         self, raw: RawEntry, loc: str, base: str | None, reason: DropReason
@@ -169,6 +177,9 @@ class Normaliser:
 
     def _record(self, raw: RawEntry, loc: str, base: str | None, problems: _EntryProblems) -> UrlRecord | SitemapRef:
         date = read_date(raw.lastmod, "lastmod", raw.date_dialect, problems.add) if raw.lastmod else None
+        is_empty = raw.lastmod == "" and raw.date_dialect != "rss"  # feeds have pubDate
+        if is_empty and not any(each.kind == "document cut off" for each in raw.problems):
+            self.note_empty_lastmods(1, raw.line)
         lastmod, precision = (date.moment, date.precision) if date else (None, None)
         if raw.kind == "sitemap":
             return SitemapRef(loc, lastmod, precision, self.sitemap, raw.line, (), self.child_prefixes)
