@@ -28,7 +28,7 @@ ROOT = Path(__file__).parent.parent
 PAGES = (
     "README.md", "docs/index.md", "docs/tutorial-seo.md", "docs/tutorial-analyst.md", "docs/tutorial-crawler.md",
     "docs/tutorial-data.md", "docs/python.md", "docs/analysis.md", "docs/recipes.md", "docs/integrations.md",
-    "docs/scale.md", "docs/watch.md", "docs/sinks.md", "docs/frontier.md",
+    "docs/scale.md", "docs/watch.md", "docs/sinks.md", "docs/frontier.md", "docs/tasks.md",
 )  # fmt: skip
 RUNNABLE = ("console", "sh", "python")
 # Optional programs and packages; without one its examples are skipped. Packages are recognised by imports, or by this
@@ -55,6 +55,9 @@ NOT_RUN: dict[Key, str] = {
     ("docs/tutorial-data.md", "redis://"): "runs without end: tests/cli/test_cli_watch.py",
     ("docs/analysis.md", "pip install"): "installs: .ci/run does it, and executes the notebooks",
     ("docs/scale.md", "pip install"): "installs: see README.md",
+    ("docs/tasks.md", "public/ --base"): "is for files of the reader: docs/ci.md has it with an output",
+    ("docs/tasks.md", "--check-removed"): "is for sites of the reader: docs/recipes.md has it with an output",
+    ("docs/tasks.md", "internal_all.csv"): "is for a file of the reader: tests/checks/test_crawl_file.py",
     ("docs/watch.md", ">> changes.jsonl"): "runs without end: tests/cli/test_cli_watch.py",
     ("docs/integrations.md", "import dag, task"): "needs Airflow: tests/integrations/test_airflow.py",
     ("docs/integrations.md", "HttpCrawler("): "its network is not Python's: tests/integrations/test_crawlee_page.py",

@@ -15,7 +15,7 @@ from generated import DAMAGES
 from sitemap_reader.frontier import WELL_KNOWN
 
 # Languages of blocks that are not run.
-SHOWN = {"", "text", "json", "crontab", "ini", "nginx"}
+SHOWN = {"", "text", "json", "crontab", "ini", "nginx", "toml"}
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
 TRIED = [block for page in PAGES for block in tried(page)]
 
