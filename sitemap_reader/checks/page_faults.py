@@ -5,6 +5,7 @@ Requests nothing, and does not compare pages with each other.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import attrs
@@ -113,7 +114,17 @@ def _way(target: str, final: str, status: int | None) -> str:
 def _kind_of_redirect(url: str, final: str, status: int | None) -> PageKind:
     if status is not None and not is_page_status(status):
         return "redirect loop" if status < 400 else "redirect to an error"
-    return "redirect within the site" if _is_same_site(url, final) else "redirect to another site"
+    if not _is_same_site(url, final):
+        return "redirect to another site"
+    if url.startswith("https:") and final.startswith("http:"):
+        return "redirect to http"
+    is_replaced = _START_PAGE.fullmatch(final) and not _START_FILE.fullmatch(url)
+    return "redirect to the start page" if is_replaced else "redirect within the site"
+
+
+_START_PAGE = re.compile(r"https?://[^/?]+/?")
+# /index.html and the like lead to the start page as they should.
+_START_FILE = re.compile(r"https?://[^/?]+/?(?:(?:index|default|home)(?:\.\w+|/)?)?(?:\?.*)?", re.IGNORECASE)
 
 
 def _is_same_site(one: str, other: str) -> bool:
@@ -125,6 +136,11 @@ _Kinds = dict["PageKind", tuple["Severity | None", "str | None"]]
 _REDIRECTS: _Kinds = {
     "redirect within the site": (None, None),
     "redirect to an error": ("error", "remove the URL from the sitemap, or redirect it to a page that exists"),
+    "redirect to the start page": (
+        None, "remove the URL from the sitemap; if its page is gone, answer 404 or 410: search engines may take a "
+        "redirect to the start page for a soft 404",
+    ),
+    "redirect to http": (None, "redirect to https"),
     "redirect to another site": (
         "error", "remove the URL from the sitemap: its page is on another site, whose sitemap lists it",
     ),
@@ -165,7 +181,8 @@ def _refresh(page: CrawledPage, status_of: StatusOf) -> PageFault | None:
         is_error = status is not None and status >= 400
         severity: Severity | None = "error" if is_error else None
         answers = f", which answers {status}" if is_error else ""
-        return PageFault("C10", f"leads on to {target} at once{answers}", "meta refresh at once", severity)
+        remedy = "remove the URL from the sitemap, or lead on to a page that exists" if is_error else None
+        return PageFault("C10", f"leads on to {target} at once{answers}", "meta refresh at once", severity, remedy)
     text = f"leads on to {target} after {seconds} s"
     return PageFault(
         "C10", text, "meta refresh after a delay", "info", "remove the meta refresh if the page is to stay"
@@ -185,6 +202,7 @@ _CANONICAL_FAULTS: dict[str, str] = {
     "canonical outside of the head": "names its canonical URL outside of the head, where it is ignored",
     "canonical without its scheme": "names a canonical URL without https://, which is read as a path",
     "empty canonical": "has an empty canonical link",
+    "unreadable canonical": "has a canonical link that is no URL",
 }
 
 

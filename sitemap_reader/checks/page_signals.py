@@ -107,8 +107,9 @@ def read_signals(headers: Mapping[str, str], body: bytes, now: datetime | None =
     in_meta = charset and charset[1].decode("latin-1")
     tree = LexborHTMLParser(decode_body(body, declared_charset(headers.get("content-type", "")), in_meta))
     named = [(meta.attributes.get("name") or "", meta.attributes.get("content") or "") for meta in tree.css(_METAS)]
-    metas = [content for name, content in named if name.strip().lower() in AGENTS]
-    in_head = tuple(_canonicals(tree, "head link[rel][href]"))
+    metas = [(name.strip().lower(), content) for name, content in named if name.strip().lower() in AGENTS]
+    directives = ", ".join(content if name == "robots" else f"{name}: {content}" for name, content in metas)
+    in_head = tuple(_canonicals(tree, "head link[rel]"))
     base = tree.css_first("base[href]")  # others do not count
     head_base = base.attributes.get("href") if base else None
     title, heading, modified = _text(tree, "head title"), _text(tree, "h1"), _modified(tree)
@@ -118,9 +119,9 @@ def read_signals(headers: Mapping[str, str], body: bytes, now: datetime | None =
     return PageSignals(
         title=title,
         heading=heading,
-        directives=", ".join(metas)[:_MAX_TEXT] or None,
+        directives=directives[:_MAX_TEXT] or None,
         header_directives=header[:_MAX_TEXT] or None,
-        noindex=noindex or any(forbids_indexing(each, now) for each in metas),
+        noindex=noindex or any(forbids_indexing(content, now) for _, content in metas),
         canonical=canonical or next(filter(None, in_head), None),
         base=None if canonical else head_base,
         head_base=head_base,
@@ -128,7 +129,7 @@ def read_signals(headers: Mapping[str, str], body: bytes, now: datetime | None =
         words=words,
         header_canonicals=from_header,
         head_canonicals=in_head,
-        body_canonicals=tuple(_canonicals(tree, "body link[rel][href]")),
+        body_canonicals=tuple(_canonicals(tree, "body link[rel]")),
         refresh=refresh or next(filter(None, map(read_refresh, _refreshes(tree))), None),
         has_content=has_elements or bool(words),
         modified=modified,
@@ -214,31 +215,47 @@ def names_an_error(title: str | None) -> bool:
 
 # "Page not found", by language, as common systems write it. Other languages: see is_like().
 _PHRASES = (
-    "(?:sorry[, ]+)?(?:this |the |that )?(?:requested )?(?:page|url|product|item|article|content|document)"
+    "(?:this |the |that )?(?:requested )?(?:page|url|product|item|article|content|document|object)"
     "(?: you requested| you are looking for)? (?:(?:was |could |can)?not (?:be )?found|(?:does not|doesn.t) exist"
-    "|is not available|no longer exists|is no longer available)",
+    "|is not available|no longer exists|is no longer available|is gone)",
+    "we (?:can.t|cannot|can not|couldn.t|could not) find (?:the|this|that|your) page"
+    "(?: (?:you requested|you are looking for|you.re looking for|you were looking for))?",
+    "fout 404", "błąd 404", "ошибка 404", "помилка 404", "hata 404",
     "not found", "page missing", "file not found", "error 404", "404 error",
-    "(?:die )?(?:angeforderte )?(?:seite|datei|artikel|produkt) (?:(?:wurde )?(?:leider )?nicht gefunden"
-    "|existiert nicht)", "nicht gefunden", "fehler 404",
-    "(?:la )?page (?:non trouvée|introuvable|inexistante)", "erreur 404", "(?:la )?página no (?:encontrada|existe)",
-    "página não (?:encontrada|existe)", "páxina non atopada", "pagina non trovata", "errore 404",
-    "no s.ha pogut trobar la pàgina", "pagin[aă] (?:inexistentă|nu a fost găsită)", "pagina niet gevonden",
+    "(?:die |diese |der |das )?(?:angeforderte |gesuchte |gewünschte )?(?:seite|datei|artikel|produkt) "
+    "(?:(?:wurde |konnte )?(?:leider )?nicht gefunden(?: werden)?|existiert (?:leider )?nicht(?: mehr)?"
+    "|(?:ist )?(?:leider )?nicht (?:mehr )?(?:verfügbar|vorhanden))", "nicht gefunden", "fehler 404",
+    "(?:la |cette )?page (?:demandée |recherchée |que vous (?:re)?cherchez )?(?:(?:est )?(?:non trouvée|introuvable"
+    "|inexistante)|n.a pas été trouvée|n.existe (?:pas|plus)|n.est (?:pas|plus) disponible)", "erreur 404",
+    "(?:la )?página (?:solicitada |que buscas )?(?:no (?:encontrada|existe|disponible|se encuentra|se ha encontrado"
+    "|ha sido encontrada)|inexistente)", "(?:ha ocurrido un )?error 404", "erro 404",
+    "(?:a )?página (?:não (?:encontrada|existe|foi encontrada)|inexistente)", "páxina non atopada",
+    "(?:la )?pagina (?:richiesta )?(?:non (?:trovata|esiste|disponibile|è stata trovata)|inesistente)", "errore 404",
+    "no s.ha pogut trobar la pàgina", "pagin[aă] (?:inexistentă|nu a fost găsită)",
+    "pagina (?:is )?niet (?:gevonden|beschikbaar)",
     "bladsy nie gevind nie", "sid(?:en|a) ikke (?:fundet|funnet)", "side(?:n blev)? ikke fundet", "fant ikke siden",
     "sidan (?:kunde inte hittas|hittades inte|finns inte)", "sivua ei löydy", "síða fannst ekki", "lehte ei leitud",
-    "lapa nav atrasta", "puslapis nerastas", "nie znaleziono strony", "strona nie została znaleziona",
+    "lapa nav atrasta", "puslapis nerastas", "nie znaleziono (?:takiej )?strony", "strony nie znaleziono",
+    "strona nie (?:została znaleziona|istnieje)",
     "stránka (?:nenalezena|nebyla nalezena|nenájdená|sa nenašla|nebola nájdená)", "strani ni mogoče najti",
     "stranica nije pronađena", "страница није пронађена", "az? (?:keresett )?oldal nem található", "nincs ilyen oldal",
-    "страница не (?:найдена|е намерена)", "страницата не е (?:намерена|најдена)", "сторінк[ау] не знайден[ао]",
+    "(?:запрашиваемая )?страница не (?:найдена|существует|е намерена)",
+    "страницата не е (?:намерена|најдена)", "сторінк[ау] не знайден[ао]",
     "бет табылмады", "sayfa bulunamadı", "səhifə tapılmadı", "η σελίδα δε[ν]? βρέθηκε", "էջը գտնված չէ",
-    "გვერდი ვერ მოიძებნა", "ページが(?:見つかりません(?:でした)?|存在しません)",
-    "(?:页面没有找到|页面不存在|未找到页面|找不到页面)",
-    "(?:找不到[網网]?[頁页]面?|頁面不存在)", "페이지를 찾을 수 없습니다", "không tìm thấy trang(?: nào)?",
+    "გვერდი ვერ მოიძებნა", "(?:お探しの)?ページ[がは](?:見つかりません(?:でした)?|存在しません)",
+    "(?:(?:您访问的)?页面(?:没有找到|不存在|未找到)|未找到页面|找不到页面)",
+    "(?:找不到[網网]?[頁页]面?|頁面不存在)", "페이지를 찾을 수 없(?:습니다|어요|음)", "찾을 수 없는 페이지",
+    "không tìm thấy trang(?: nào)?",
     "(?:halaman|laman) tidak (?:ditemukan|dijumpai)", "ไม่พบหน้า(?:นี้|เว็บ)?", "تعذر العثور على الصفحة",
     "الصفحة غير موجودة", "صفحه یافت نشد", "(?:ה?דף|העמוד) לא (?:נמצא|קיים)", "पृष्ठ (?:नहीं मिला|लापता)", "পৃষ্ঠা পাওয়া যায়নি",
 )  # fmt: skip
+_REGRET = (
+    "(?:oops|ooops|whoops|uh.?oh|oh no|sorry|hoppla|ups|leider|désolée?|oups|lo sentimos|lo siento|spiacenti|ops"
+    "|desculpe|извините|przepraszamy|helaas|抱歉|很抱歉|对不起|申し訳ありません|죄송합니다)[\\s,.:!¡…，。-]+(?:but )?"
+)
 _ERROR_TITLE = re.compile(
-    rf"(?:(?:http |error |status )?(?:404|410)(?: error| fehler)?[\s.:,–-]*)?(?:{'|'.join(_PHRASES)})"
-    r"(?:[\s,:–-]*\(?(?:error )?404\)?)?|(?:http |error |status )*404(?: error)?",
+    rf"(?:(?:http |error |status )?(?:404|410)(?: error| fehler)?[\s.:,–-]*)?(?:{_REGRET})?(?:{'|'.join(_PHRASES)})"
+    r"(?:[\s,:–-]*\(?(?:error )?404\)?)?|(?:http |error |status )*(?:404(?: error)?|410(?:[\s:,–-]+gone| error))",
     re.IGNORECASE,
 )
 

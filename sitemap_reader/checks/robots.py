@@ -16,7 +16,7 @@ from ..frontier.responses import NO_ROBOTS
 from ..frontier.robots_agents import group_rules, joined, refusal_text, rules_text
 from ..model.problems import count_of, report
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
-from ..parser.normalise.urls import host, is_robots_txt, origin
+from ..parser.normalise.urls import host, is_robots_txt, origin, without_userinfo
 from .findings import Check
 from .urls import development_host
 
@@ -354,7 +354,8 @@ class UrlsElsewhere:
             return attrs.evolve(problem, severity="info")
         if problem.code != "U04":
             return problem
-        self._urls[host(url) if len(self._urls) < _MOST_ORIGINS else ""] += 1
+        authority = origin(without_userinfo(url)).partition("://")[2]
+        self._urls[authority if len(self._urls) < _MOST_ORIGINS else ""] += 1
         return None
 
     def notes(self) -> Iterator[str]:

@@ -112,6 +112,7 @@ def usual_spelling(loc: str, *, but: Kind | None = None) -> str:
 
 def differences(one: str, other: str) -> list[Kind]:
     """In what two spellings of a page differ; nothing if they may be two pages, as `/d/aB3` and `/d/Ab3` are."""
+    one, other = comparable(one), comparable(other)
     found = [kind for kind in _WORDS if usual_spelling(one, but=kind) != usual_spelling(other, but=kind)]
     if "upper and lower case" in found:
         names = (usual_spelling(each, but="upper and lower case").partition("?")[0].split("/") for each in (one, other))

@@ -422,6 +422,8 @@ def _canonical_fields(signals: PageSignals, url: str) -> dict[str, Any]:
         fault = "several canonical URLs"
     elif any(map(_lacks_scheme, (text for text, _ in stated), repeat(url))):
         fault = "canonical without its scheme"
+    elif stated and not canonicals:
+        fault = "unreadable canonical"
     elif not stated and signals.head_canonicals:
         fault = "empty canonical"
     elif not stated and any(signals.body_canonicals):

@@ -67,6 +67,8 @@ PageKind = Literal[
     "redirect within the site",
     "redirect to an error",
     "redirect to another site",
+    "redirect to the start page",
+    "redirect to http",
     "redirect loop",
     "redirect without a target",
     # C04
@@ -84,6 +86,7 @@ PageKind = Literal[
     "canonical outside of the head",
     "canonical without its scheme",
     "empty canonical",
+    "unreadable canonical",
     # C14
     "image with an error",
     "image that is none",

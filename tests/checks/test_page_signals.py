@@ -68,6 +68,7 @@ def test_the_robots_header(header: str, noindex: bool) -> None:
     (signals('<link rel="canonical" href="/a">'), "/a"),
     (signals('<link href=" /a " rel="shortlink CANONICAL">'), "/a"),
     (signals('<link rel="canonical" href="">'), None),
+    (signals('<link rel="canonical">'), None),
     (signals(body='<link rel="canonical" href="/a">'), None),  # in the body it is ignored
     (signals('<img src=x><link rel="canonical" href="/a">'), None),  # the image has ended the head
     (signals(link='</b>; rel="canonical"'), "/b"),
@@ -186,10 +187,17 @@ ERRORS = [
     "Product not found", "The page you are looking for could not be found", "Seite nicht gefunden", "Fehler 404",
     "Page introuvable - Boutique", "Página no encontrada", "Pagina non trovata", "Страница не найдена",
     "ページが見つかりません", "找不到页面", "Sayfa bulunamadı",
+    "Oops! Page not found", "Sorry, we can’t find that page",
+    "La page demandée est introuvable", "Die angeforderte Seite konnte nicht gefunden werden", "410 Gone",
+    "Lo sentimos, página no encontrada", "Ha ocurrido un error 404", "La pagina non esiste", "Página inexistente",
+    "Artikel nicht mehr verfügbar", "Object not found!", "Whoops, that page is gone.", "찾을 수 없는 페이지",
+    "お探しのページは見つかりませんでした", "Strona nie istnieje | Sklep", "Désolé, cette page n’existe plus",
+    "Ошибка 404",
 ]  # fmt: skip
 PAGES = [
     "", "Lamps", "How to fix a 404", "HTTP 404 errors explained", "What does Page not found mean", "Peugeot 404",
     "Room 404", "Lost and found", "Flat 404, Main Street", "Not found in nature", "1404", "Error handling",
+    "Gone", "410", "Sorry", "Oops! I did it again", "Page disponible", "We cannot find peace", "Gone | Films",
 ]  # fmt: skip
 
 

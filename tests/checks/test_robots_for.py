@@ -288,7 +288,7 @@ def test_the_www_host_is_not_another_one() -> None:
 
 
 def test_files_say_nothing_of_other_hosts(tmp_path: Path) -> None:
-    elsewhere = ["https://fr.a.example/1", "https://fr.a.example/2", "https://c.example/1"]
+    elsewhere = ["https://fr.a.example/1", "https://fr.a.example/2", "https://c.example:8080/1"]
     wrong = ["https://staging.a.example/1", "http://localhost:1313/1"]
     listed = urlset(f"{HOST}/private/", *elsewhere, *wrong)
     rules = robots(MAP, "https://cdn.example/s.xml", rules="User-agent: *\nDisallow: /private/\n")
@@ -297,7 +297,7 @@ def test_files_say_nothing_of_other_hosts(tmp_path: Path) -> None:
     assert {(each.code, each.severity): each.count for each in report.findings} == {
         ("U12", "error"): 1, ("U14", "error"): 2, ("F04", "info"): 1, ("F21", "info"): 1,
     }  # fmt: skip
-    hosts = "2 other hosts (c.example, fr.a.example)"
+    hosts = "2 other hosts (c.example:8080, fr.a.example)"
     assert f"U04 not checked for 3 URLs of {hosts}: their robots.txt is not among these files" in report.notes
 
 

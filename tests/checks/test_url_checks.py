@@ -80,16 +80,22 @@ FAULTS: dict[str, Page] = {
 ROBOTS = "Disallow: /private/"
 
 
+START = (
+    "; remove the URL from the sitemap; if its page is gone, answer 404 or 410: search engines may take a redirect to "
+    "the start page for a soft 404"
+)
+
+
 def test_each_fault_is_reported_where_the_url_is_listed(serve: Callable[..., SiteServer]) -> None:
     server = serve(FAULTS, ROBOTS)
     report = checked(server)
     assert found(report, server.url) == {
         "C01": ["3: /gone answers 410"],
         "C02": [
-            "4: /moved redirects (301) to /",
+            f"4: /moved redirects (301) to /{START}",
             "5: /lost redirects (302) to /nowhere, which answers 404; remove the URL from the sitemap, or redirect it "
             "to a page that exists",
-            "6: /far redirects (302) to /moved and on to /, which answers 200",
+            f"6: /far redirects (302) to /moved and on to /, which answers 200{START}",
         ],
         "C03": [
             "7: /hidden is noindex (robots meta: noindex)",
@@ -433,13 +439,18 @@ STATES: dict[str, tuple[Page, tuple[str, str, str] | None]] = {
     "/bad-target": (html("", 302, Location="javascript:x()"), ("C02", "error", "redirects (302) without a usable")),
     "/away": (html("", 301, Location="https://other.example/"), (
         "C02", "error", "redirects (301) to https://other.example/; remove the URL from the sitemap: its page is on")),
+    "/old": (html("", 301, Location="/"), (
+        "C02", "warning", "redirects (301) to /; remove the URL from the sitemap; if its page is gone, answer 404 or")),
+    "/index.php": (html("", 301, Location="/"), ("C02", "warning", "redirects (301) to /")),
+    "/for-google": (html("<meta name=Googlebot content=noindex>"), (
+        "C03", "error", "is noindex (robots meta: googlebot: noindex)")),
     "/expired": (html("<meta name=robots content='unavailable_after: 2020-01-01'>"), (
         "C03", "error", "is noindex (robots meta: unavailable_after: 2020-01-01)")),
     "/expires": (html("<meta name=robots content='unavailable_after: 2999-01-01'>"), None),
     "/refresh": (html("<meta http-equiv=refresh content='0;url=/fine'>"), (
         "C10", "warning", "leads on to /fine at once")),
     "/refresh-header": (html("", Refresh="0; url=/gone"), (
-        "C10", "error", "leads on to /gone at once, which answers 404")),
+        "C10", "error", "leads on to /gone at once, which answers 404; remove the URL from the")),
     "/refresh-late": (html("<meta http-equiv=Refresh content='5; URL=/fine'>"), (
         "C10", "info", "leads on to /fine after 5 s; remove the meta refresh")),
     "/reload": (html("<meta http-equiv=refresh content='300'>"), None),
@@ -453,6 +464,8 @@ STATES: dict[str, tuple[Page, tuple[str, str, str] | None]] = {
         "C11", "warning", "names its canonical URL outside of the head")),
     "/in-both": (html(f"{OWN.format('/in-both')}<p>text{OWN.format('/fine')}"), None),
     "/empty-canonical": (html(OWN.format("")), ("C11", "warning", "has an empty canonical link")),
+    "/no-canonical": (html("<link rel=canonical>"), ("C11", "warning", "has an empty canonical link")),
+    "/unreadable": (html(OWN.format("https://")), ("C11", "warning", "has a canonical link that is no URL")),
     "/no-scheme": (html("<link rel=canonical href='127.0.0.1/no-scheme'>"), (
         "C11", "warning", "names a canonical URL without https://")),
     "/copy": (html(OWN.format("/fine")), ("C04", "warning", "has the canonical /fine")),
@@ -482,13 +495,14 @@ STATES: dict[str, tuple[Page, tuple[str, str, str] | None]] = {
 # Kinds of images and dates, and of a page on https.
 OF_OTHER_TESTS = {
     *("image with an error", "image that is none", "image that does not respond", "canonical on http"),
+    "redirect to http",
     *("lastmod after the last change", "lastmod before the last change"),
 }
 
 
 def test_each_state_of_a_page_has_its_fault(serve: Callable[..., SiteServer]) -> None:
     server = serve({path: page for path, (page, _) in STATES.items()})
-    server.pages = {**server.pages, "/round2": html("", 302, Location="/round")}
+    server.pages = {**server.pages, "/": html(""), "/round2": html("", 302, Location="/round")}
     report = checked(server, samples=99)
     wanted = {path: fault for path, (_, fault) in STATES.items() if fault is not None}
     seen = {}
@@ -503,8 +517,8 @@ def test_each_state_of_a_page_has_its_fault(serve: Callable[..., SiteServer]) ->
     of_redirects = (each for finding in report.findings if finding.code == "C02" for each in finding.kinds)
     redirects = {each.kind: each.count for each in of_redirects}
     assert redirects == {
-        "redirect within the site": 1, "redirect to an error": 2, "redirect loop": 2, "redirect without a target": 2,
-        "redirect to another site": 1,
+        "redirect within the site": 2, "redirect to an error": 2, "redirect loop": 2, "redirect without a target": 2,
+        "redirect to another site": 1, "redirect to the start page": 1,
     }  # fmt: skip
 
 
