@@ -784,6 +784,7 @@ class AuditRunner:
         policy_notes = policy.notes(ignored) if policy is not None else ()
         is_known = self._outcomes and not any(map(has_filter_drops, self._outcomes))  # a filter hides dropped entries
         listing = [each for each in sitemaps_of(self._outcomes) if each.format != Format.INDEX]
+        undecided = 0 if self._elsewhere is None or not is_known else self._elsewhere.urls
         return Report(
             target=self.target,
             at=self._now,
@@ -801,7 +802,8 @@ class AuditRunner:
             ignored=ignored,
             rules={code: why or unchecked.get(code, "") for code, why in (rules or {}).items()},
             site=self.site,
-            dropped=sum(each.entries - each.kept for each in listing) if is_known else None,
+            dropped=sum(each.entries - each.kept for each in listing) - undecided if is_known else None,
+            undecided=undecided,
         )
 
     def _rows(self) -> Iterator[TreeRow]:

@@ -449,6 +449,7 @@ class AuditResult:
     url_checks: UrlCheckSummary | None = None
     site: str | None = None
     dropped: int | None = None
+    undecided: int = 0
     fixed: FixedFindings | None = None
 
     @property
@@ -462,8 +463,14 @@ class AuditResult:
         pages = f", {count_of(self.pages, 'page')}" if self.pages != self.urls else ""
         if self.dropped is None:
             return f"{count_of(self.urls, 'URL')}{pages}"
-        listed = count_of(self.urls + self.dropped, "URL")
-        return f"{listed} listed, {self.urls:,} valid, {self.dropped:,} ignored by search engines{pages}"
+        listed = count_of(self.listed, "URL")
+        undecided = f", {self.undecided:,} of other hosts not checked" if self.undecided else ""
+        return f"{listed} listed, {self.urls:,} valid, {self.dropped:,} ignored by search engines{undecided}{pages}"
+
+    @property
+    def listed(self) -> int:
+        """The number of entries of sitemaps, whatever became of them."""
+        return self.urls + (self.dropped or 0) + self.undecided
 
     @property
     def coverage(self) -> list[str]:
@@ -507,11 +514,12 @@ class AuditResult:
         """
         counts = {severity: self.count(severity) for severity in SEVERITY_NAMES}
         urls = count_of(self.urls, "URL")
-        if self.dropped:
-            urls += f" ({self.dropped:,} of {self.urls + self.dropped:,} ignored)"
+        left_out = ((self.dropped or 0, "ignored"), (self.undecided, "not checked"))
+        if words := ", ".join(f"{count:,} of {self.listed:,} {what}" for count, what in left_out if count):
+            urls += f" ({words})"
         checks = self.url_checks
         if checks is not None and checks.checked < checks.urls:
-            urls += f", of which {checks.checked:,} were checked"
+            urls += f", of which {checks.checked:,} {'was' if checks.checked == 1 else 'were'} checked"
         if not any(counts.values()):
             return f"no problems found in {urls}"
         has_known = any(finding.new is not None for finding in self.findings)

@@ -203,6 +203,13 @@ def is_like(page: PageSignals, missing: PageSignals) -> bool:
     return page.words.total() >= LEAST_SHELL_WORDS and (page.words - missing.words).total() <= _MOST_OWN_WORDS
 
 
+def is_same_shell(page: PageSignals, missing: PageSignals) -> bool:
+    """Whether a page has the title and the few words of the answer for a path that does not exist: it may be either."""
+    if page.words is None or page.title != missing.title or page.words.total() >= LEAST_SHELL_WORDS:
+        return False
+    return page.has_content and page.words == missing.words
+
+
 def names_an_error(title: str | None) -> bool:
     """Whether a part of a title or heading is the usual text of an error page.
 

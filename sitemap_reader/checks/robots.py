@@ -358,9 +358,14 @@ class UrlsElsewhere:
         self._urls[authority if len(self._urls) < _MOST_ORIGINS else ""] += 1
         return None
 
+    @property
+    def urls(self) -> int:
+        """The number of URLs that are left open."""
+        return self._urls.total()
+
     def notes(self) -> Iterator[str]:
         if self._urls:
-            urls, names = count_of(self._urls.total(), "URL"), sorted(self._urls)
+            urls, names = count_of(self.urls, "URL"), sorted(self._urls)
             hosts = f"{count_of(len(names), 'other host')} ({', '.join(names[:3])}{' …' * (len(names) > 3)})"
             yield f"U04 not checked for {urls} of {hosts}: their robots.txt is not among these files"
 

@@ -38,6 +38,7 @@ from .page_signals import (
     PageSignals,
     Refresh,
     is_like,
+    is_same_shell,
     names_an_error,
     read_signals,
     require_selectolax,
@@ -456,6 +457,7 @@ class _Soft404s:
         self._waiting: dict[str, list[tuple[UrlCheck, PageSignals]]] = {}
         self._alike: dict[str, list[UrlCheck]] = {}
         self._pages: Counter[str] = Counter()
+        self._bare: Counter[str] = Counter()  # pages of few words, which are those of the answer for a missing path
 
     def add_probes(self, urls: Iterable[str], seed: int) -> list[str]:
         """A URL for each origin that cannot exist there."""
@@ -488,6 +490,7 @@ class _Soft404s:
             if is_page and missing is not None and not is_home and is_like(signals, missing):
                 self._alike.setdefault(place, []).append(check)
             else:
+                self._bare[place] += is_page and missing is not None and is_same_shell(signals, missing)
                 yield check
 
     def decide(self) -> Iterator[UrlCheck]:
@@ -498,13 +501,15 @@ class _Soft404s:
         for place, checks in sorted(self._alike.items()):
             is_shell = len(checks) > self._pages[place] * _SHELL_SHARE
             if is_shell:
-                pages = f"{len(checks):,} of {count_of(self._pages[place], 'checked page')}"
-                self.notes.append(
-                    f"{place} sends the same HTML for a path that does not exist as for {pages}: C07 not checked there"
-                )
+                self._bare[place] += len(checks)
                 self.shells.update(check.url for check in checks)
             yield from (attrs.evolve(check, soft_404=not is_shell) for check in checks)
         self._alike.clear()
+        for place, count in sorted((+self._bare).items()):
+            pages = f"{count:,} of {count_of(self._pages[place], 'checked page')}"
+            self.notes.append(
+                f"{place} sends the same HTML for a path that does not exist as for {pages}: C07 not checked there"
+            )
 
 
 def _is_error_page(check: UrlCheck, signals: PageSignals) -> bool:

@@ -353,8 +353,8 @@ def test_json_has_all_that_the_report_has() -> None:
     report = sr.audit(SITES / "broken")
     form = json.loads(report.to_json())
     assert list(form) == [
-        "target", "site", "at", "version", "complete", "urls", "dropped", "pages", "problems", "places", "findings",
-        "sitemaps",
+        "target", "site", "at", "version", "complete", "urls", "dropped", "undecided", "pages", "problems", "places",
+        "findings", "sitemaps",
         "facts", "notes",
         "policy", "url_checks", "fixed",
     ]  # fmt: skip

@@ -83,7 +83,8 @@ def test_the_less_usual_spelling_is_reported_where_it_is_listed_first(name: str)
     ("", "?about"), ("news", "news?order=12"), ("news", "news?page=1"), ("a?x", "a/?x"), ("", "a"), ("a", "b/"),
     ("list", "list?sid=4"), ("web/https://b.example/", "web/https:/b.example/"), ("a?b=index.html", "a?b="),
     ("index.html",), ("About",), ("a?b=1&a=2",), ("a//b",), ("x?sort=price",), ("a/indexes.html", "a/"),
-    ("~user", "%7Euser"), ("2011/11/11/11/x",), ("a/a/a/a",), ("blog/blog/x",), ("blog/blog/blog",), ("x?y=/blog/blog/blog/blog/",),
+    ("~user", "%7Euser"), ("2011/11/11/11/x",), ("a/a/a/a",),
+    ("blog/blog/x",), ("blog/blog/blog",), ("x?y=/blog/blog/blog/blog/",),
 ])  # fmt: skip
 def test_what_may_be_two_pages_is_not_reported(pages: tuple[str, ...]) -> None:
     assert accused(*pages) == []

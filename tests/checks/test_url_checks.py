@@ -254,6 +254,15 @@ def test_pages_that_a_script_draws_are_no_soft_404s(serve: Callable[..., SiteSer
     assert any(each.startswith(note) for each in report.notes)
 
 
+def test_of_pages_with_few_words_the_note_says_so(serve: Callable[..., SiteServer]) -> None:
+    shell = html("<title>App</title><div id=app></div><script src=/app.js></script>")
+    server = serve({**{f"/{n}": shell for n in range(2)}, "/own": html("<title>Own</title>")})
+    assert not any("C07 not checked" in each for each in checked(server).notes)
+    server.pages = anything(server.pages, shell)
+    assert f"{server.url} sends the same HTML for a path that does not exist as for 2 of 3 checked pages: C07 not " \
+        "checked there" in checked(server).notes
+
+
 def test_a_site_that_refuses_the_client_is_noted(serve: Callable[..., SiteServer]) -> None:
     server = serve({f"/{n}": html("", 403 if n < 3 else 200) for n in range(5)})
     assert any(each.startswith("3 of 5 checked URLs answer 401 or 403") for each in checked(server).notes)

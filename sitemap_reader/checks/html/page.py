@@ -201,9 +201,10 @@ def _score(result: AuditResult) -> Html:
     known = result.complete is not None or result.sitemaps
     rest = [
         *([("New places", new)] if has_known else []),
-        ("URLs listed", None if result.dropped is None else result.urls + result.dropped),
+        ("URLs listed", None if result.dropped is None else result.listed),
         ("Valid", result.urls),
         ("Ignored by search engines", result.dropped),
+        *([("Of other hosts, not checked", result.undecided)] if result.undecided else []),
         ("Pages", result.pages),
         ("Sitemaps", sitemaps(result) if known else None),
     ]
