@@ -521,6 +521,8 @@ class AuditResult:
         if checks is not None and checks.checked < checks.urls:
             urls += f", of which {checks.checked:,} {'was' if checks.checked == 1 else 'were'} checked"
         if not any(counts.values()):
+            if self.complete is False and not self.listed:
+                return "nothing was checked: no URL could be read"
             return f"no problems found in {urls}"
         has_known = any(finding.new is not None for finding in self.findings)
         words = []

@@ -28,7 +28,7 @@ URLSET = (
 )
 # Codes that a dump does not contain, as it lacks what an index lists. F10: it does not tell a
 # file without recorded headers from a response that had none of both.
-NOT_IN_DUMPS = ("F02", "F09", "F19", "F20", "F21", "U12", "D04", "D05", "S04", "S05", "S10", "F10")
+NOT_IN_DUMPS = ("F02", "F09", "F19", "F20", "F21", "U12", "D04", "D05", "S04", "S05", "S10", "F10", "L07")
 
 
 def reported(report: sr.Report) -> dict[tuple[str, str], tuple[int, int]]:

@@ -170,6 +170,11 @@ def test_other_rules_that_are_selected_say_that_there_is_no_sitemap(tmp_path: Pa
     assert "no sitemap found for www.example.com" in " ".join(str(audited(tmp_path, select="D03")).split())
 
 
+def test_a_host_that_does_not_respond_has_no_clean_bill() -> None:
+    report = sr.audit("https://127.0.0.1:1/", allow_private=True, limits=sr.Limits(tries=1), select="D03")
+    assert (report.complete, report.headline) == (False, "nothing was checked: no URL could be read")
+
+
 def test_every_format_says_that_pages_are_a_sample(tmp_path: Path) -> None:
     folder = site(tmp_path, urlset(*(f"{WWW}/p{number}" for number in range(40))))
     report = audited(folder, check_urls=5, select="C")
