@@ -7,6 +7,7 @@ import re
 from collections import Counter, defaultdict
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from ..model.problems import report
 from ..parser.normalise.urls import host, registrable_domain
@@ -87,22 +88,27 @@ class SessionParameters(Check):
 
 
 # What programs write for a value that they do not have, as a whole part of a path or value of a parameter.
-_UNSET = ("undefined", "null", "NaN")
-_UNSET_PART = re.compile(rf"[a-z]+://[^/]+/(?:[^\n]*[/=])?({'|'.join(_UNSET)})(?=[/?&#]|\Z)")
+_UNSET = ("undefined", "null", "NaN", "None")
+# And the parts of paths as routers write them: `:id`, `{id}`, `[id]`, `[...id]`.
+_ROUTE = r":[A-Za-z_]\w*|%7B\w+%7D|(?:%5B){1,2}(?:\.{3})?\w+(?:%5D){1,2}"
+_HINTS = (*_UNSET, "/:", "/%7B", "/%5B")
+_UNSET_PART = re.compile(
+    rf"[a-z]+://[^/]+/(?:(?:[^\n]*[/=])?({'|'.join(_UNSET)})|(?:[^\n?]*/)?({_ROUTE}))(?=[/?&#]|\Z)", re.ASCII
+)
 
 
 class UnsetValues(Check):
-    """URLs with `undefined`, `null` or `NaN` as a part of the path or a value (U15, as a notice: they may be pages)."""
+    """URLs with `undefined` or the like, or the `:id` of a route, for a value (U15 as a notice: they may be pages)."""
 
     codes = ("U15",)
 
     def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
-        if not any(word in batch.text for word in _UNSET):
+        if not any(hint in batch.text for hint in _HINTS):
             return
         for index, match in enumerate(map(_UNSET_PART.match, batch.locs)):
             if match is not None:
                 loc = batch.locs[index]
-                message = f'"{match[1]}" stands in place of a value: {loc}; it may be a page'
+                message = f'"{match[1] or unquote(match[2])}" stands in place of a value: {loc}; it may be a page'
                 findings.add(report("U15", message, severity="info", **location_of(batch, index)))
 
 

@@ -316,6 +316,11 @@ def test_links_by_number(pages: list[str], lines: list[int]) -> None:
 @pytest.mark.parametrize(("page", "word"), [
     ("undefined", "undefined"), ("null/", "null"), ("a/NaN/b", "NaN"), ("a?id=undefined", "undefined"),
     ("a?id=null&b=1", "null"), ("undefined?x=1", "undefined"), ("nullable", None), ("Null", None), ("nan", None),
+    ("a/None/b", "None"), ("none", None), ("Nonesuch", None), ("p/:id", ":id"), (":lang/a", ":lang"), ("a/:id?", ":id"),
+    ("p/%7Bslug%7D", "{slug}"), ("%5Bslug%5D", "[slug]"),
+    ("a/%5B%5B...x%5D%5D/b", "[[...x]]"), ("wiki/Talk:a", None),
+    ("a?x%5B%5D=1", None), ("a?q=%7Bslug%7D", None), ("a?q=/:id", None),
+    ("a%5B1%5D", None), ("a/:", None), ("a/%7Ba,b%7D", None),
     ("a-undefined", None), ("undefined-a", None), ("a?null=1", None), ("a?q=not+null", None),
 ])
 def test_values_that_were_not_set(page: str, word: str | None) -> None:
