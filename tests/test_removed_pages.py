@@ -49,7 +49,7 @@ FATES = {
     "unlisted": ("elsewhere", 302, 200, False),
     "home": ("start page", 301, 200, True),
     "broken": ("broken", 301, 404, False),
-    "loop": ("broken", 301, None, False),
+    "loop": ("broken", 301, 301, False),
     "refused": ("unknown", 301, None, False),
     "still": ("found", 200, None, False),
     "gone": ("error", 410, None, False),

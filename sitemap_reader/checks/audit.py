@@ -778,13 +778,14 @@ class AuditRunner:
         self.findings.end()
         unchecked = {code: why for check in self._checks for code, why in check.unchecked.items()}
         if self._elsewhere is not None:
-            notes = [*notes, *self._elsewhere.notes()]
+            indexes = (each for each in self._outcomes if each.format == Format.INDEX)
+            notes = [*notes, *self._elsewhere.notes(indexes)]
         check_notes = [note for check in self._checks for note in getattr(check, "notes", ())]
         policy, ignored = self.findings.policy, self.findings.ignored
         policy_notes = policy.notes(ignored) if policy is not None else ()
         is_known = self._outcomes and not any(map(has_filter_drops, self._outcomes))  # a filter hides dropped entries
         listing = [each for each in sitemaps_of(self._outcomes) if each.format != Format.INDEX]
-        undecided = 0 if self._elsewhere is None or not is_known else self._elsewhere.urls
+        elsewhere = self._elsewhere.count(listing) if self._elsewhere is not None and is_known else 0
         return Report(
             target=self.target,
             at=self._now,
@@ -802,8 +803,8 @@ class AuditRunner:
             ignored=ignored,
             rules={code: why or unchecked.get(code, "") for code, why in (rules or {}).items()},
             site=self.site,
-            dropped=sum(each.entries - each.kept for each in listing) - undecided if is_known else None,
-            undecided=undecided,
+            dropped=sum(each.entries - each.kept for each in listing) - elsewhere if is_known else None,
+            not_checked=elsewhere,
         )
 
     def _rows(self) -> Iterator[TreeRow]:

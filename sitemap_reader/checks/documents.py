@@ -190,14 +190,17 @@ NO_LINE = -1
 
 @attrs.define
 class _SitemapKeys:
-    """Keys and lines of the URLs of a sitemap, in its order."""
+    """Keys and lines of the URLs of a sitemap, in its order, and the indexes of those with a fragment."""
 
     keys: array[int] = attrs.field(factory=lambda: array("q"))
     lines: array[int] = attrs.field(factory=lambda: array("q"))
+    fragments: set[int] = attrs.field(factory=set)
 
 
 class DuplicateUrls(Check):
-    """URLs listed twice in a sitemap (U06) or in several (U07). It runs before checks that need its sets.
+    """URLs listed twice in a sitemap (U06) or in several (U07), but for those of U08, each of which is to be removed.
+
+    It runs before checks that need its sets.
 
     Keeps 16 bytes of each listing and the key of each URL, so that they are compared in the order of the sitemaps' URLs
     when all have been read.
@@ -218,6 +221,9 @@ class DuplicateUrls(Check):
         sitemap, keys = batch.sitemap or "", url_keys(batch.locs)
         self.listings += len(keys)
         here = self._sitemaps.setdefault(sitemap, _SitemapKeys())
+        for index, problems in batch.problems.items():
+            if any(each.code == "U08" and each.field == "loc" for each in problems):
+                here.fragments.add(len(here.keys) + index)
         here.keys.extend(keys)
         here.lines.extend([NO_LINE if line is None else line for line in batch.lines])
         known = len(self.listed)
@@ -253,8 +259,8 @@ class DuplicateUrls(Check):
         first: dict[int, str] = {}
         here: dict[int, int] = {}
         last: str | None = None
-        for sitemap, line, key in self.places_of(self.repeated):
-            if sitemap == self.unnamed:
+        for sitemap, line, key, has_fragment in self._places(self.repeated):
+            if sitemap == self.unnamed or has_fragment:
                 continue
             if sitemap != last:
                 here, last = {}, sitemap
@@ -273,11 +279,15 @@ class DuplicateUrls(Check):
 
     def places_of(self, keys: Set[int]) -> Iterator[tuple[str, int, int]]:
         """Sitemap, line and key of each listing of these, by the sitemaps' URLs; the line is -1 if it is unknown."""
+        return ((sitemap, line, key) for sitemap, line, key, _ in self._places(keys))
+
+    def _places(self, keys: Set[int]) -> Iterator[tuple[str, int, int, bool]]:
+        """The same, and whether it has a fragment."""
         for sitemap, there in sorted(self._sitemaps.items()) if keys else ():
             if not keys.isdisjoint(there.keys):
-                for key, line in zip(there.keys, there.lines, strict=True):
+                for index, (key, line) in enumerate(zip(there.keys, there.lines, strict=True)):
                     if key in keys:
-                        yield sitemap, line, key
+                        yield sitemap, line, key, index in there.fragments
 
 
 class PageResults(Protocol):

@@ -449,7 +449,7 @@ class AuditResult:
     url_checks: UrlCheckSummary | None = None
     site: str | None = None
     dropped: int | None = None
-    undecided: int = 0
+    not_checked: int = 0
     fixed: FixedFindings | None = None
 
     @property
@@ -464,13 +464,13 @@ class AuditResult:
         if self.dropped is None:
             return f"{count_of(self.urls, 'URL')}{pages}"
         listed = count_of(self.listed, "URL")
-        undecided = f", {self.undecided:,} of other hosts not checked" if self.undecided else ""
-        return f"{listed} listed, {self.urls:,} valid, {self.dropped:,} ignored by search engines{undecided}{pages}"
+        elsewhere = f", {self.not_checked:,} of other hosts not checked" if self.not_checked else ""
+        return f"{listed} listed, {self.urls:,} valid, {self.dropped:,} ignored by search engines{elsewhere}{pages}"
 
     @property
     def listed(self) -> int:
         """The number of entries of sitemaps, whatever became of them."""
-        return self.urls + (self.dropped or 0) + self.undecided
+        return self.urls + (self.dropped or 0) + self.not_checked
 
     @property
     def coverage(self) -> list[str]:
@@ -510,13 +510,14 @@ class AuditResult:
     def headline(self) -> str:
         """`2 errors, 4 warnings and 3 notices (1,204 places) in 640 URLs`; with known findings `2 errors (1 new), …`.
 
-        If URLs were dropped it ends with `(10 of 650 ignored)`.
+        If URLs were dropped it ends with `(10 of 650 ignored)`; if hosts were not looked at, with `(10 of 650 of other
+        hosts, not checked)`.
         """
         counts = {severity: self.count(severity) for severity in SEVERITY_NAMES}
         urls = count_of(self.urls, "URL")
-        left_out = ((self.dropped or 0, "ignored"), (self.undecided, "not checked"))
-        if words := ", ".join(f"{count:,} of {self.listed:,} {what}" for count, what in left_out if count):
-            urls += f" ({words})"
+        counted = ((self.dropped, "ignored"), (self.not_checked, "of other hosts, not checked"))
+        if left_out := "; ".join(f"{count:,} of {self.listed:,} {what}" for count, what in counted if count):
+            urls += f" ({left_out})"
         checks = self.url_checks
         if checks is not None and checks.checked < checks.urls:
             urls += f", of which {checks.checked:,} {'was' if checks.checked == 1 else 'were'} checked"

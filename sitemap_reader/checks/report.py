@@ -44,10 +44,11 @@ class Report(AuditResult):
 
     `at` is the time that ages are computed from: of a recording, when it was made. `urls` counts the URLs that were
     kept, `pages` unique ones, and `dropped` entries of sitemaps that were not kept, as they are invalid or out of
-    scope; None if the source does not state it. `undecided` counts those of hosts whose robots.txt is not among the
-    files that were read. `site` is the host of a recording or of local files, which is the title
-    of the report; None for others, whose title is the target. `complete` is False if a sitemap or a part of one could
-    not be read, so that findings may be missing; None if the source, such as a dump of URLs alone, does not state it.
+    scope; None if the source does not state it. `not_checked` are those of other hosts, of which only local files were
+    read: nothing says whether search engines take them. `site` is the host of a recording or of local files, which is
+    the title of the report; None for others, whose title is the target. `complete` is False if a sitemap or a part of
+    one could not be read, so that findings may be missing; None if the source, such as a dump of URLs alone, does not
+    state it.
     `findings`: by what they cost with search engines (see IMPACTS), then by severity, then the most frequent first.
     `sitemaps` are the rows of the sitemap tree; their `problems` count those of all findings. `facts` are counts in the
     groups `lastmod month` (name: `2026-11`), `lastmod none`, `sections` (as in stats), `formats`, and `lastmod` and
@@ -85,7 +86,7 @@ class Report(AuditResult):
             "complete": self.complete,
             "urls": self.urls,
             "dropped": self.dropped,
-            "undecided": self.undecided,
+            "not_checked": self.not_checked,
             "pages": self.pages,
             "problems": {name: self.count(severity) for severity, name in SEVERITY_NAMES.items()},
             "places": self.places,
@@ -277,8 +278,8 @@ class ReportSet:
         findings = tuple(chain.from_iterable(each.findings for each in self.reports))
         urls = sum(each.urls for each in self.reports)
         dropped = sum(each.dropped or 0 for each in self.reports)
-        undecided = sum(each.undecided for each in self.reports)
-        return attrs.evolve(self.reports[0], urls=urls, dropped=dropped, undecided=undecided, findings=findings)
+        elsewhere = sum(each.not_checked for each in self.reports)
+        return attrs.evolve(self.reports[0], urls=urls, dropped=dropped, not_checked=elsewhere, findings=findings)
 
     def failing(self, severities: Collection[Severity]) -> tuple[Finding, ...]:
         return tuple(chain.from_iterable(each.failing(severities) for each in self.reports))

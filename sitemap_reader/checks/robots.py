@@ -21,7 +21,7 @@ from .findings import Check
 from .urls import development_host
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ..frontier.plan import Seed
     from ..frontier.robots_agents import AgentRules, GroupRules, RobotsRule
@@ -344,6 +344,7 @@ class UrlsElsewhere:
     def __init__(self, knows: Callable[[str], bool]) -> None:
         self._knows = knows
         self._urls: Counter[str] = Counter()  # by host
+        self._documents: Counter[str] = Counter()  # by the document that lists them
 
     def judged(self, problem: Problem) -> Problem | None:
         """The problem, another in its place, or None."""
@@ -356,18 +357,20 @@ class UrlsElsewhere:
             return problem
         authority = origin(without_userinfo(url)).partition("://")[2]
         self._urls[authority if len(self._urls) < _MOST_ORIGINS else ""] += 1
+        self._documents[problem.sitemap or ""] += 1
         return None
 
-    @property
-    def urls(self) -> int:
-        """The number of URLs that are left open."""
-        return self._urls.total()
+    def count(self, documents: Iterable[Outcome]) -> int:
+        """The number of URLs of other hosts that these documents list."""
+        return sum(self._documents[each.url or ""] for each in documents)
 
-    def notes(self) -> Iterator[str]:
+    def notes(self, indexes: Iterable[Outcome]) -> Iterator[str]:
         if self._urls:
-            urls, names = count_of(self.urls, "URL"), sorted(self._urls)
+            names, children = sorted(self._urls), self.count(indexes)
+            counted = ((self._urls.total() - children, "URL"), (children, "sitemap"))
+            listed = " and ".join(count_of(count, what) for count, what in counted if count)
             hosts = f"{count_of(len(names), 'other host')} ({', '.join(names[:3])}{' …' * (len(names) > 3)})"
-            yield f"U04 not checked for {urls} of {hosts}: their robots.txt is not among these files"
+            yield f"U04 not checked for {listed} of {hosts}: their robots.txt is not among these files"
 
 
 def _bare(url: str) -> str:

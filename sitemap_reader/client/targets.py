@@ -101,10 +101,11 @@ class Target:
         return self.replay.file_of(url) if isinstance(self.replay, StaticFilesFetcher) else None
 
     def unlisted(self, known: Container[str | None]) -> list[str]:
-        """The URLs of sitemaps in a folder that is read as a site, without those that are known."""
+        """The URLs of sitemaps in a folder that is read as a site, without those that are known, and their .gz."""
         if not isinstance(self.replay, StaticFilesFetcher) or self.seeds[0].document is not None:
             return []
-        return [url for url in self.replay.sitemaps() if url not in known]
+        unknown = [url for url in self.replay.sitemaps() if url not in known]
+        return [url for url in unknown if (copy := self.replay.copy_of(url)) is None or copy not in known]
 
     @property
     def pages(self) -> Fetcher | None:

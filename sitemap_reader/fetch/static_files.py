@@ -8,6 +8,7 @@ files of the folder are read, never what a symbolic link outside of it leads to.
 
 from __future__ import annotations
 
+import gzip
 import os
 import re
 import zlib
@@ -28,6 +29,7 @@ _INDEX = "index.html"
 _SITEMAP_ENDINGS = (".xml", ".xml.gz")
 _ROOT = re.compile(rb"<(?:\w+:)?(?:urlset|sitemapindex)[\s>]")
 _HEAD_BYTES = 4_096
+_CHUNK_BYTES = 65_536
 
 
 class StaticFilesFetcher:
@@ -78,6 +80,15 @@ class StaticFilesFetcher:
                 if name.endswith(_SITEMAP_ENDINGS) and path.is_file() and _begins_as_sitemap(path):
                     yield f"{self.base}{quote(path.relative_to(self.folder).as_posix())}"
 
+    def copy_of(self, url: str) -> str | None:
+        """The URL of the other of two files with the same content, X and X.gz; None if there is no such file."""
+        plain = url.removesuffix(".gz")
+        packed = f"{plain}.gz"
+        unpacked_file, packed_file = self.file_of(plain), self.file_of(packed)
+        if unpacked_file is None or packed_file is None or not _is_compressed(packed_file, unpacked_file):
+            return None
+        return plain if url == packed else packed
+
     def _find(self, url: str) -> Path | str | None:
         """What is served; None for a 404. FetchError for what is not of the folder's site."""
         path, mark, query = url.partition("?")
@@ -112,6 +123,18 @@ class StaticFilesFetcher:
                 names = frozenset()
             self._names[place] = names
         return name in names
+
+
+def _is_compressed(packed: Path, plain: Path) -> bool:
+    """Whether the one file is the other, compressed."""
+    try:
+        with gzip.open(packed) as one, plain.open("rb") as other:
+            while (chunk := one.read(_CHUNK_BYTES)) == other.read(_CHUNK_BYTES):
+                if not chunk:
+                    return True
+    except (OSError, EOFError, zlib.error):
+        pass
+    return False
 
 
 def _begins_as_sitemap(path: Path) -> bool:

@@ -299,6 +299,25 @@ def test_files_say_nothing_of_other_hosts(tmp_path: Path) -> None:
     }  # fmt: skip
     hosts = "2 other hosts (c.example:8080, fr.a.example)"
     assert f"U04 not checked for 3 URLs of {hosts}: their robots.txt is not among these files" in report.notes
+    assert (report.urls, report.dropped, report.not_checked) == (1, 2, 3)
+    assert report.url_counts == "6 URLs listed, 1 valid, 2 ignored by search engines, 3 of other hosts not checked"
+    assert report.headline.endswith("in 1 URL (2 of 6 ignored; 3 of 6 of other hosts, not checked)")
+    assert json.loads(report.to_json())["not_checked"] == 3
+    page = report.to_html()
+    assert "Of other hosts, not checked" in page
+    assert "Of other hosts, not checked" not in audited("", pages={}).to_html()
+
+
+def test_sitemaps_of_other_hosts_are_counted_apart_from_urls(tmp_path: Path) -> None:
+    pages = {
+        "robots.txt": robots(MAP, f"{HOST}/urls.xml"),
+        "sitemap.xml": index("https://b.example/1.xml", "https://b.example/2.xml"),
+        "urls.xml": urlset(f"{HOST}/", "https://b.example/"),
+    }
+    report = sr.audit(files(tmp_path, pages), base=HOST, select="U04")
+    counted = "U04 not checked for 1 URL and 2 sitemaps of 1 other host (b.example)"
+    assert f"{counted}: their robots.txt is not among these files" in report.notes
+    assert (report.urls, report.dropped, report.not_checked) == (1, 0, 1)
 
 
 def test_an_index_of_many_hosts_exceeds_no_limit_of_requests(tmp_path: Path) -> None:

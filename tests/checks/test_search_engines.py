@@ -99,9 +99,9 @@ DAMAGED: dict[str, tuple[bytes, set[tuple[str, str, str]]]] = {
         {("S10", "warning", SIGNAL)},
     ),
     "a date of no form": (urlset((PAGES[0], "gestern")), {("D01", "error", SIGNAL)}),
-    "localhost": (urlset("http://localhost:1313/a", PAGES[0]), {("U14", "error", SIGNAL)}),
-    "a private address": (urlset("http://192.168.1.20/a", PAGES[0]), {("U14", "error", SIGNAL)}),
-    "a staging host": (urlset("https://staging.example.com/a", PAGES[0]), {("U14", "error", SIGNAL)}),
+    "localhost": (urlset("http://localhost:1313/a", PAGES[0]), {("U14", "error", "lost")}),
+    "a private address": (urlset("http://192.168.1.20/a", PAGES[0]), {("U14", "error", "lost")}),
+    "a staging host": (urlset("https://staging.example.com/a", PAGES[0]), {("U14", "error", "lost")}),
     "nothing wrong": (DECLARED, set()),
 }  # fmt: skip
 
@@ -190,7 +190,7 @@ def test_hosts_that_are_not_in_the_folder_are_a_note(tmp_path: Path) -> None:
     report = audited(site(tmp_path, body), select="U,S")
     assert report.findings == ()
     assert any("2 URLs of 1 other host (fr.example.com)" in note for note in report.notes)
-    assert (report.urls, report.dropped, report.undecided) == (0, 0, 2)
+    assert (report.urls, report.dropped, report.not_checked) == (0, 0, 2)
     assert "(2 of 2 not checked)" in report.headline
     assert "2 URLs listed, 0 valid, 0 ignored by search engines, 2 of other hosts not checked" in report.url_counts
     assert "Of other hosts, not checked</dt><dd>2" in report.to_html()
@@ -209,6 +209,35 @@ def test_sitemaps_of_a_build_that_nothing_lists(tmp_path: Path) -> None:
     report = sr.audit(folder, base=WWW, select="S18")
     assert [each.sitemap for finding in report.findings for each in finding.samples] == [
         f"{WWW}/fr.xml", f"{WWW}/maps/de.xml.gz"
+    ]  # fmt: skip
+
+
+def test_a_url_with_a_fragment_is_not_reported_as_a_second_listing_too(tmp_path: Path) -> None:
+    one_line = urlset(*(f"{WWW}{path}" for path in ("/#about", "/", "/#team", "/a", "/a", "/b#x", "/b#y")))
+    folder = site(tmp_path, one_line.replace(b"\n", b""), more=urlset(f"{WWW}/#jobs", f"{WWW}/c", f"{WWW}/a"))
+    (folder / "robots.txt").write_bytes(robots(f"{WWW}/sitemap.xml", f"{WWW}/more.xml"))
+    report = sr.audit(folder, base=WWW, select="U06,U07,U08", samples=10)
+    assert {finding.code: [each.url for each in finding.samples] for finding in report.findings} == {
+        "U08": [*[f"{WWW}/"] * 3, *[f"{WWW}/b"] * 2],
+        "U06": [f"{WWW}/a"],
+        "U07": [f"{WWW}/a"],
+    }
+
+
+def test_a_compressed_copy_of_a_named_sitemap_needs_no_listing(tmp_path: Path) -> None:
+    folder = site(tmp_path, GOOD)
+    for name in ("named.xml", "named.xml.gz", "old.xml", "old.xml.gz", "cut.xml", "cut.xml.gz", "packed.xml"):
+        (folder / name).write_bytes(urlset(f"{WWW}/{name[:3]}"))
+    for name in ("named.xml", "packed.xml"):
+        (folder / f"{name}.gz").write_bytes(gz(urlset(f"{WWW}/{name[:3]}")))
+    (folder / "old.xml.gz").write_bytes(gz(urlset(f"{WWW}/old", f"{WWW}/older")))
+    (folder / "cut.xml.gz").write_bytes(gz(urlset(f"{WWW}/cut"))[:-9])
+    named = ("sitemap", "named", "old", "cut")
+    lines = [*(f"{WWW}/{name}.xml" for name in named), f"{WWW}/packed.xml.gz"]
+    (folder / "robots.txt").write_bytes(robots(*lines))
+    report = sr.audit(folder, base=WWW, select="S18")
+    assert [each.sitemap for finding in report.findings for each in finding.samples] == [
+        f"{WWW}/cut.xml.gz", f"{WWW}/old.xml.gz"
     ]  # fmt: skip
 
 

@@ -121,7 +121,7 @@ def test_every_record_comes_back_as_it_was(record: Any) -> None:
 def test_the_strategies_fill_every_field() -> None:
     """Otherwise a new field that is missing here, or in the JSON object, would pass the test above."""
     not_written = {"samples", "authorities", "lastmod", "lastmod_precision", "skipped"}
-    left_out = {sr.SitemapRef: {"authorities"}, sr.Problem: {"remedy"}, sr.Outcome: not_written}
+    left_out = {sr.SitemapRef: {"authorities"}, sr.Problem: {"remedy", "listed"}, sr.Outcome: not_written}
     record = attrs.evolve(
         record_of_everything(), extras=(sr.Extra("urn:x", "a"),), problems=(report("U08", "fragment dropped"),)
     )

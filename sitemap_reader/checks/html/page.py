@@ -201,10 +201,10 @@ def _score(result: AuditResult) -> Html:
     known = result.complete is not None or result.sitemaps
     rest = [
         *([("New places", new)] if has_known else []),
-        ("URLs listed", None if result.dropped is None else result.listed),
+        ("URLs listed", None if result.dropped is None else result.urls + result.dropped + result.not_checked),
         ("Valid", result.urls),
         ("Ignored by search engines", result.dropped),
-        *([("Of other hosts, not checked", result.undecided)] if result.undecided else []),
+        *([("Of other hosts, not checked", result.not_checked)] if result.not_checked else []),
         ("Pages", result.pages),
         ("Sitemaps", sitemaps(result) if known else None),
     ]
