@@ -28,10 +28,10 @@ def read(path: Path) -> tuple[str | None, dict[str, str]]:
     found = _LOCATION.search(body)
     host = found[1].decode("utf-8", "replace") if found else "https://example.com"
     document = sr.parse(body, url=f"{host}/sitemap.xml")
-    rank = ("info", "warning", "error")
+    rank = ("notice", "warning", "error")
     severities: dict[str, str] = {}
     for problem in document.problems:
-        severities[problem.code] = max(severities.get(problem.code, "info"), problem.severity, key=rank.index)
+        severities[problem.code] = max(severities.get(problem.code, "notice"), problem.severity, key=rank.index)
     return document.format, severities
 
 
@@ -40,7 +40,7 @@ def main(folder: Path) -> None:
     chosen = [codes for format_, codes in results if format_ in _FORMATS]
     if not chosen:
         sys.exit(f"{folder}: no urlset and no index among {len(results)} files")
-    counts = Counter(code for codes in chosen for code, severity in codes.items() if severity != "info")
+    counts = Counter(code for codes in chosen for code, severity in codes.items() if severity != "notice")
     rows = {
         "any error or warning": sum("error" in codes.values() or "warning" in codes.values() for codes in chosen),
         "any error": sum("error" in codes.values() for codes in chosen),

@@ -161,7 +161,7 @@ def test_audit_of_a_blocked_host_is_never_complete(
     assert found[code_of(kind, verdict)] == ("warning" if verdict is COMPLETE else "error")
     # An empty robots.txt of a host that has a sitemap is believed: it names none.
     assert ("X02" in found) is (kind == "empty with 200" and verdict is COMPLETE)
-    assert found.get("X01", "info") == "info"
+    assert found.get("X01", "notice") == "notice"
     text = run("audit", sites[kind, place]).stdout
     assert ("partial: " in text) is (verdict is not COMPLETE)
 

@@ -293,7 +293,7 @@ class BaselineCheck(WholeSiteCheck):
             others = {key: number for key, number in self._missing.items() if number not in numbers}
             of_emptied = f"{of_all}, {len(emptied):,} of them as their sitemaps list nothing now"
             self._report_missing(findings, emptied, "warning", of_emptied if others else of_all)
-            self._report_missing(findings, others, "info", of_all)
+            self._report_missing(findings, others, "notice", of_all)
 
     def _emptied(self) -> set[int]:
         """The parts whose sitemap lists nothing now, or whose index does."""

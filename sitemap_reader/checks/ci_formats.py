@@ -18,7 +18,7 @@ from ..model.errors import markup_without_commands, masked, printable, without_c
 from ..model.problems import CATALOGUE, count_of
 from ..serialize.jsonl import stamp
 from ..version import __version__
-from .findings import SEVERITIES, SEVERITY_NAMES
+from .findings import SEVERITIES
 from .fixed import fixed_lines
 from .occurrences import Occurrence, most_severe
 from .rule_docs import TOOL, explain, plain
@@ -118,7 +118,7 @@ def _annotation(found: Occurrence, finding: Finding | None, file_of: FileOf) -> 
     given = ",".join(f"{key}={_encoded(value, _IN_PROPERTIES)}" for key, value in properties.items() if value)
     message = _message_at(found, file)
     text = _encoded(f"{without_commands(message)}\nHow to fix: {plain(explain(found.code).fix)}", _IN_DATA)
-    return f"::{SEVERITY_NAMES[found.severity]} {given}::{text}"
+    return f"::{found.severity} {given}::{text}"
 
 
 def _message_at(found: Occurrence, file: str | None) -> str:
@@ -133,11 +133,11 @@ def _encoded(text: str, codes: Mapping[str, str]) -> str:
 def _left_out(result: AuditResult, annotated: list[Occurrence]) -> str:
     """`; annotated: 10 of 1,284 places of errors` where GitHub would not show all."""
     parts = []
-    for severity, name in SEVERITY_NAMES.items():
+    for severity in SEVERITIES:
         places = sum(finding.counted for finding in result.findings if finding.severity == severity)
         marked = sum(each.count for each in annotated if each.severity == severity)
         if marked < places:
-            parts.append(f"{marked:,} of {count_of(places, 'place')} of {name}s")
+            parts.append(f"{marked:,} of {count_of(places, 'place')} of {severity}s")
     return f"; annotated: {', '.join(parts)}" if parts else ""
 
 
@@ -197,8 +197,8 @@ def _test_case(
     text = _lines([*_lines_of(occurrences[:MAX_IN_TEST_CASE], count, file_of), *texts])
     if not failed:
         return _element("testcase", attributes, "\n", _element("system-out", {}, text))
-    message = "; ".join(f"{SEVERITY_NAMES[each.severity]}: {each.occurrences}" for each in failed)
-    failure = {"type": SEVERITY_NAMES[failed[0].severity], "message": message}
+    message = "; ".join(f"{each.severity}: {each.occurrences}" for each in failed)
+    failure = {"type": failed[0].severity, "message": message}
     return _element("testcase", attributes, "\n", _element("failure", failure, text))
 
 
@@ -279,7 +279,7 @@ def _table(result: AuditResult) -> Iterator[str]:
     yield f"|---|---|---|---:|{'---:|' * has_known}"
     for finding in result.findings:
         new = "" if finding.new is None else f" {finding.new:,} |"
-        yield f"| {SEVERITY_NAMES[finding.severity]} | {finding.code} | {finding.title} | {finding.count:,} |{new}"
+        yield f"| {finding.severity} | {finding.code} | {finding.title} | {finding.count:,} |{new}"
 
 
 def _details(finding: Finding, listed: list[Occurrence], file_of: FileOf) -> str:
@@ -287,7 +287,7 @@ def _details(finding: Finding, listed: list[Occurrence], file_of: FileOf) -> str
     lines = _lines_of(listed, finding.count, file_of, _MAX_SAMPLE_CHARS)
     text = "\n".join(map(without_commands, lines))  # each begins with its place, so that none can end the block
     return (
-        f"\n<details><summary><b>{finding.code}</b> {SEVERITY_NAMES[finding.severity]}: {escape(finding.title)} "
+        f"\n<details><summary><b>{finding.code}</b> {finding.severity}: {escape(finding.title)} "
         f"({finding.occurrences})</summary>\n\n"
         f"Expected: {explanation.rule}\n\n```text\n{text}\n```\n\nHow to fix: {explanation.fix}\n\n</details>\n"
     )
@@ -306,8 +306,8 @@ def _code(text: str) -> str:
 # GitHub refuses a run with more results.
 MAX_RESULTS = 25_000
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-_LEVELS: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "note"}
-_GITHUB_SEVERITIES: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "recommendation"}
+_LEVELS: dict[Severity, str] = {"error": "error", "warning": "warning", "notice": "note"}
+_GITHUB_SEVERITIES: dict[Severity, str] = {"error": "error", "warning": "warning", "notice": "recommendation"}
 # The root of the repository.
 _ROOT = "%SRCROOT%"
 _NO_WORD = re.compile(r"'s|-")

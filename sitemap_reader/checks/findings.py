@@ -35,9 +35,8 @@ if TYPE_CHECKING:
     from .url_sample import UrlCheckSummary
 
 
-# In the order of a report. Problems of severity `info` are shown as notices.
-SEVERITY_NAMES: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "notice"}
-SEVERITIES = tuple(SEVERITY_NAMES)
+# In the order of a report.
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "notice")
 # What problems cost with search engines, the gravest first.
 IMPACTS = {
     "unread": "Sitemaps that search engines cannot read",
@@ -95,7 +94,7 @@ class Finding:
     @property
     def impact(self) -> str:
         """What it costs: a key of IMPACTS. A warning, as of robots.txt, keeps no sitemap from being read."""
-        if self.severity == "info":
+        if self.severity == "notice":
             return "notice"
         impact = explain(self.code).impact
         return "signal" if impact == "unread" and self.severity == "warning" else impact
@@ -513,7 +512,7 @@ class AuditResult:
         If URLs were dropped it ends with `(10 of 650 ignored)`; if hosts were not looked at, with `(10 of 650 of other
         hosts, not checked)`.
         """
-        counts = {severity: self.count(severity) for severity in SEVERITY_NAMES}
+        counts = {severity: self.count(severity) for severity in SEVERITIES}
         urls = count_of(self.urls, "URL")
         counted = ((self.dropped, "ignored"), (self.not_checked, "of other hosts, not checked"))
         if left_out := "; ".join(f"{count:,} of {self.listed:,} {what}" for count, what in counted if count):
@@ -529,7 +528,7 @@ class AuditResult:
         words = []
         for severity, count in counts.items():
             new = f" ({self.count_new(severity):,} new)" if has_known and count else ""
-            words.append(count_of(count, SEVERITY_NAMES[severity]) + new)
+            words.append(count_of(count, severity) + new)
         return f"{words[0]}, {words[1]} and {words[2]} ({count_of(self.places, 'place')}) in {urls}"
 
     @property

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import attrs
 
 from ..parser.content.sniff import SITEMAP_FORMATS
-from .findings import SEVERITIES, SEVERITY_NAMES, url_key
+from .findings import SEVERITIES, url_key
 from .occurrences import Fixed, FixedFindings, with_url
 from .rule_docs import explain
 
@@ -109,7 +109,7 @@ def fixed_lines(fixed: FixedFindings | None) -> Iterator[str]:
         return
     yield fixed.headline + (f"; {fixed.not_checked}" if fixed.not_checked else "")
     for each in fixed.findings:
-        yield f"  {SEVERITY_NAMES[each.severity]}  {each.code}  {each.count:,}  {each.title}"
+        yield f"  {each.severity}  {each.code}  {each.count:,}  {each.title}"
         yield from (f"    - {with_url(sample.message, sample.url)}" for sample in each.samples)
         if more := each.count - sum(sample.count for sample in each.samples):
             yield f"    - and {more:,} more"

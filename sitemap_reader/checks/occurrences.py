@@ -31,7 +31,7 @@ class Occurrence:
     """One place in which an audit found a problem.
 
     `url` is the listed URL that has the problem, else the sitemap; None if neither is known. `value` is the text at
-    fault, cut at 500 characters. `title` is that of the code. A `severity` of `info` is called a notice in reports.
+    fault, cut at 500 characters. `title` is that of the code.
     `count` is 1, but for U11 and U18, where one row stands for all URLs of an origin. `new` is False if the
     file of known findings has it, None without such a file.
     """
@@ -222,7 +222,7 @@ class FixedFindings:
 
 
 # The most severe first.
-_RANKS: dict[Severity, int] = {"error": 0, "warning": 1, "info": 2}
+_RANKS: dict[Severity, int] = {"error": 0, "warning": 1, "notice": 2}
 _SPARE = 1_000
 
 

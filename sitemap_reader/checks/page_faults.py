@@ -185,7 +185,7 @@ def _refresh(page: CrawledPage, status_of: StatusOf) -> PageFault | None:
         return PageFault("C10", f"leads on to {target} at once{answers}", "meta refresh at once", severity, remedy)
     text = f"leads on to {target} after {seconds} s"
     return PageFault(
-        "C10", text, "meta refresh after a delay", "info", "remove the meta refresh if the page is to stay"
+        "C10", text, "meta refresh after a delay", "notice", "remove the meta refresh if the page is to stay"
     )
 
 

@@ -37,11 +37,11 @@ POLICY_TABLES = ("severity", "thresholds")  # of codes, beside [[audit.ignore]]
 SEVERITY_VALUES: dict[str, Severity | None] = {
     "error": "error",
     "warning": "warning",
-    "notice": "info",
-    "info": "info",
+    "notice": "notice",
+    "info": "notice",  # its name in versions before 0.3
     "off": None,
 }
-_WORDS: dict[Severity | None, str] = {"error": "an error", "warning": "a warning", "info": "a notice", None: "off"}
+_WORDS: dict[Severity | None, str] = {"error": "an error", "warning": "a warning", "notice": "a notice", None: "off"}
 _MAX_KEYS = 8  # in an error
 _SHARE = re.compile(r"(\d{1,3}(?:\.\d{1,6})?) ?%")
 

@@ -19,7 +19,7 @@ from ..serialize.jsonl import stamp, to_dict
 from ..version import __version__
 from . import ci_formats
 from .ci_formats import no_file
-from .findings import IMPACTS, SEVERITIES, SEVERITY_NAMES, AuditResult
+from .findings import IMPACTS, SEVERITIES, AuditResult
 from .fixed import fixed_lines
 from .html.elements import shorten
 from .html.page import render_fragment, render_page, render_several
@@ -88,7 +88,7 @@ class Report(AuditResult):
             "dropped": self.dropped,
             "not_checked": self.not_checked,
             "pages": self.pages,
-            "problems": {name: self.count(severity) for severity, name in SEVERITY_NAMES.items()},
+            "problems": {each: self.count(each) for each in SEVERITIES},
             "places": self.places,
             "findings": [_finding_json(each) for each in self.findings],
             "sitemaps": [attrs.asdict(row, filter=lambda field, _: field.name != "branch") for row in self.sitemaps],
@@ -182,14 +182,14 @@ def _overview(findings: tuple[Finding, ...], screen: Screen) -> Iterator[str]:
     for impact, found in groupby(findings, lambda finding: finding.impact):
         yield screen.styled(f"{IMPACTS[impact]}:", "heading")
         for finding in found:
-            severity = screen.styled(f"{SEVERITY_NAMES[finding.severity]:7}", finding.severity)
+            severity = screen.styled(f"{finding.severity:7}", finding.severity)
             new = "" if finding.new is None else f" ({finding.new:,} new)"
             yield f"{severity}  {finding.code}  {finding.count:>{width},}  {finding.title}{new}"
 
 
 def _text_of(finding: Finding, screen: Screen) -> Iterator[str]:
     explanation = explain(finding.code)
-    name = f"{finding.code} {SEVERITY_NAMES[finding.severity]}: {finding.title}"
+    name = f"{finding.code} {finding.severity}: {finding.title}"
     first, *rest = _wrapped(f"{name} ({finding.occurrences})", "", screen)
     yield screen.styled(first, finding.severity)
     yield from rest
@@ -306,7 +306,7 @@ class ReportSet:
 
     def to_dict(self) -> dict[str, Any]:
         """The object that to_json() writes: `version`, `problems` of all, and `targets`, the reports."""
-        problems = {name: self._total.count(severity) for severity, name in SEVERITY_NAMES.items()}
+        problems = {each: self._total.count(each) for each in SEVERITIES}
         return {"version": __version__, "problems": problems, "targets": [each.to_dict() for each in self.reports]}
 
     def to_json(self) -> str:

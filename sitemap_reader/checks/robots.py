@@ -178,7 +178,7 @@ class DisallowedUrls(Check):
         message = f'robots.txt:{rule.line} "{rule.text}" disallows the whole site for {agents}'
         message += f": sitemaps list {count_of(pages, 'page')} of it" if pages else ""
         place: dict[str, Any] = {"sitemap": f"{origin(f'{start}/')}/robots.txt", "line": rule.line, "raw": rule.text}
-        severity: Severity | None = "info" if self._is_mapped else None
+        severity: Severity | None = "notice" if self._is_mapped else None
         return report("F20", message, field=rule.text.partition(":")[0].strip(), severity=severity, **place)
 
     def _starts(self) -> set[str]:
@@ -239,7 +239,7 @@ class DisallowedSitemaps(Check):
         parts = [f"{joined(permitted)} may fetch it"] if permitted else []
         parts += [f"and {refusal_text(forbidding, url)}"] if forbidding else []
         parts += [f"{NO_ROBOTS} reads it"]
-        severity = problem.severity if self._forbidding(url, findings) else "info"
+        severity = problem.severity if self._forbidding(url, findings) else "notice"
         return attrs.evolve(problem, message="; ".join([message, *parts]), severity=severity)
 
 
@@ -326,9 +326,9 @@ class ForeignSitemaps(Check):
         if what := development_host(name):
             return "error", f"{name} is {what}"
         if outcome is None or not self._knows(loc):
-            return "info", "it was not looked at"
+            return "notice", "it was not looked at"
         if loc in self._listing:
-            return "info", "it lists pages of this site"
+            return "notice", "it lists pages of this site"
         if not (outcome.complete or outcome.entries):
             return "error", "it cannot be read"
         return "warning", "it lists no page of this site"
@@ -352,7 +352,7 @@ class UrlsElsewhere:
         if url is None or self._knows(url):
             return problem
         if problem.code == "F04":
-            return attrs.evolve(problem, severity="info")
+            return attrs.evolve(problem, severity="notice")
         if problem.code != "U04":
             return problem
         authority = origin(without_userinfo(url)).partition("://")[2]

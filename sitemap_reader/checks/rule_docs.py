@@ -96,7 +96,7 @@ def explain(code: str) -> Explanation:
     """The explanation of a code, in upper or lower case; UsageError for an unknown code.
 
     >>> print(explain("h01"))
-    info H01: Unknown changefreq
+    notice H01: Unknown changefreq
     <BLANKLINE>
     Expected: changefreq is one of seven words.
     <BLANKLINE>

@@ -109,7 +109,7 @@ class UnsetValues(Check):
             if match is not None:
                 loc = batch.locs[index]
                 message = f'"{match[1] or unquote(match[2])}" stands in place of a value: {loc}; it may be a page'
-                findings.add(report("U15", message, severity="info", **location_of(batch, index)))
+                findings.add(report("U15", message, severity="notice", **location_of(batch, index)))
 
 
 # The entity of an ampersand, and the same percent-encoded.

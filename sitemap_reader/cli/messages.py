@@ -149,7 +149,7 @@ class Console:
     def show(self, item: Item) -> None:
         """Prints problems, five of a code and severity; with `verbose` also finished documents."""
         if isinstance(item, Problem):
-            if not self._quiet and (item.severity != "info" or self._verbose):
+            if not self._quiet and (item.severity != "notice" or self._verbose):
                 self._show_problem(item)
         elif isinstance(item, Outcome):
             self.show_document(item)
@@ -212,7 +212,8 @@ class Console:
 
 # First word of a line -> its style.
 _STYLES = {
-    "error": "error", "error:": "error", "partial:": "error", "warning": "warning", "info": "info", "note": "info",
+    "error": "error", "error:": "error", "partial:": "error",
+    "warning": "warning", "notice": "notice", "note": "notice",
 }  # fmt: skip
 
 

@@ -332,6 +332,10 @@ def first_reason(failed: Iterable[Outcome]) -> str | None:
     return None if found is None else str(found)
 
 
+# Severity -> the level of logging, in whose numbers 20 is INFO.
+_LEVELS: dict[Severity, int] = {"error": 40, "warning": 30, "notice": 20}
+
+
 class CrawlLog:
     """Logs the problems and the summary of a crawl to the logger of the surrounding crawler, whose levels apply.
 
@@ -349,12 +353,12 @@ class CrawlLog:
     def end(self, summary: Summary, verdict: ReadError | None) -> None:
         for code, document, count in self._problems.unsampled():
             self._log(CATALOGUE[code].severity, f"{code} {document}: {count:,} more")
-        self._log("info", str(summary))
+        self._log("notice", str(summary))
         if verdict is not None:
             self._log("error", str(verdict))
         elif partial := summary.partial_line():
             self._log("warning", partial)
 
     def _log(self, severity: Severity, text: str) -> None:
-        # Severities have the names of the logger's methods. A log may be shown in a terminal.
-        getattr(self._logger, severity)("%s", printable(text))
+        # A log may be shown in a terminal.
+        self._logger.log(_LEVELS[severity], "%s", printable(text))

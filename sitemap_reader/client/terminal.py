@@ -27,7 +27,7 @@ STYLES = {
     "heading": "1",
     "error": "38;5;160",
     "warning": "38;5;166",
-    "info": "38;5;31",
+    "notice": "38;5;31",
     "new": "38;5;28",
     "updated": "38;5;166",
     "removed": "38;5;160",

@@ -364,7 +364,7 @@ class Frontier:
     def _failed(self, document: Document, failed: Failed, now: float) -> None:
         request = document.request
         if failed.of_proxy:
-            is_first, skipped = self.hosts.skips_all is None, attrs.evolve(failed, severity="info")
+            is_first, skipped = self.hosts.skips_all is None, attrs.evolve(failed, severity="notice")
             if is_first:  # the reason is reported once, whatever it was that was requested
                 self._events.report_probe(document)
             self.hosts.skip_all(skipped)
@@ -399,7 +399,7 @@ class Frontier:
         host.rules = host.rules or disallow_all(failed.text)
         if not document.is_robots:
             self._events.report_probe(document)
-        self.hosts.skip(host, attrs.evolve(failed, severity="info"))  # the reason is reported once
+        self.hosts.skip(host, attrs.evolve(failed, severity="notice"))  # the reason is reported once
         self._fail(document, failed)
 
     def _redirect(self, document: Document, step: Follow) -> None:

@@ -193,11 +193,11 @@ class RobotsPolicy:
     def refusal(self, host: HostQueue, document: Document) -> Failed | None:
         if host.delay_error and not document.is_robots:
             # The error is that of robots.txt.
-            return Failed("F15", f"not read: {host.delay_error}", transient=False, severity="info")
+            return Failed("F15", f"not read: {host.delay_error}", transient=False, severity="notice")
         if document.is_robots or host.rules is None or (why := host.rules.refusal(document.url)) is None:
             return None
         # That a robots.txt cannot be read has been reported, with the reason.
-        severity: Severity | None = "info" if host.rules.why else None
+        severity: Severity | None = "notice" if host.rules.why else None
         message = f"forbidden by {host.origin}/robots.txt" + (f" ({why})" if why else "")
         return Failed("F02", message, transient=False, severity=severity)
 
@@ -244,7 +244,7 @@ class RobotsPolicy:
             return None
         error = f"Crawl-delay of {_number(delay)} s is over {_number(limit)} s"
         if self._plan.is_recording:
-            self._events.note(robots, "F15", f"{error}: read only because this is a recording", severity="info")
+            self._events.note(robots, "F15", f"{error}: read only because this is a recording", severity="notice")
             return None
         remedy = advice("max_crawl_delay_seconds", "wait for it")
         if delay > MOST_CRAWL_DELAY_SECONDS:
@@ -268,7 +268,7 @@ class RobotsPolicy:
             self._events.note(robots, final.code, final.message, remedy=final.remedy)
         elif step.message:
             message = f"robots.txt is treated as missing, everything is allowed: {step.message}"
-            self._events.note(robots, "F14", message, severity="info" if step.refusal else None)
+            self._events.note(robots, "F14", message, severity="notice" if step.refusal else None)
         self.set_rules(robots, step.rules)
         return Outcome(format=Format.ROBOTS.value, complete=not is_blocked)
 
@@ -325,7 +325,7 @@ class RobotsPolicy:
             self._events.note(robots, "F05", what, severity="warning")
         elif body == "other":
             message = f"robots.txt is treated as missing, everything is allowed: {what}"
-            self._events.note(robots, "F14", message, severity=None if robots.sites else "info")
+            self._events.note(robots, "F14", message, severity=None if robots.sites else "notice")
         elif robots.sites and not robots.sitemap_lines:
             rules = self._hosts.for_url(robots.original_url).rules
             forbids = rules is not None and not rules.allows(f"{robots.sites[0].origin}{WELL_KNOWN[0]}")

@@ -17,7 +17,7 @@ from .messages import printable
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-Severity = Literal["error", "warning", "info"]
+Severity = Literal["error", "warning", "notice"]
 
 # What happened, of codes that cover many cases; reports count problems by it.
 Kind = Literal[

@@ -478,7 +478,7 @@ class SitemapParser:
             yield report("S03", f"{entries:,} entries; the protocol allows {PROTOCOL_MAX_ENTRIES:,}")
         if empty := self._normaliser.empty_lastmods:
             line, message = self._normaliser.empty_lastmod_line, f"empty <lastmod>: {count_of(empty, 'entry')}"
-            yield report("D01", message, line=line, field="lastmod", raw="", severity="info")
+            yield report("D01", message, line=line, field="lastmod", raw="", severity="notice")
         yield from self._compression_problems()
         allowed = CONTENT_TYPES.get(self.format) if self.format else None
         if allowed and self._media_type and self._media_type not in allowed:

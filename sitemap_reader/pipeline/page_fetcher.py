@@ -230,7 +230,7 @@ class PageFetcher:
             return attrs.evolve(failed, code="F04")  # no page of any host can be seen
         if skipped is not None:
             return attrs.evolve(failed, code="F01")  # the host answers, but the page was not seen
-        is_unknown = failed.code == "F02" and problem is not None and problem.severity == "info"
+        is_unknown = failed.code == "F02" and problem is not None and problem.severity == "notice"
         # A robots.txt that could not be read forbids for now, and states nothing about the page.
         return attrs.evolve(failed, code="F14") if is_unknown else failed
 

@@ -248,6 +248,8 @@ def from_json(line: bytes | str | Mapping[str, Any]) -> Line:
 def _record(kind: Any, json_object: dict[str, Any]) -> Any:
     if kind is Change and json_object.get("seq") is not None:
         kind = WatchedChange
+    if kind is Problem and json_object.get("severity") == "info":  # its name in versions before 0.3
+        json_object = {**json_object, "severity": "notice"}
     keys, values_of, make_fields = _reader(kind)
     fields = make_fields(zip(keys, values_of(json_object), strict=True))
     if issubclass(kind, Change):

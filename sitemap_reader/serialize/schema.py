@@ -27,7 +27,7 @@ Language = Literal["json", "duckdb", "polars", "arrow"]
 LineKind = Literal["urls", "changes"]
 
 # The version of the lines: raised if a key is removed, becomes optional or changes its type (docs/versions.md).
-JSONL_VERSION = 1
+JSONL_VERSION = 2
 
 Line = UrlRecord | SitemapRef | Problem | Outcome | Candidate | Change
 # Value of "type" -> record class. The line of a UrlRecord has no "type".

@@ -212,7 +212,7 @@ class Visit:
         self.findings[document.url] = Finding(document, was_requested, changes.count, moments, changes.has_news)
 
     def _note_fault(self, item: Item) -> None:
-        if isinstance(item, Problem) and item.severity != "info" and len(self.faults) < _MAX_FAULTS:
+        if isinstance(item, Problem) and item.severity != "notice" and len(self.faults) < _MAX_FAULTS:
             self.faults.append(item)
 
 

@@ -101,7 +101,7 @@ def test_stale_site_and_vanished_urls_are_not_reported_of_a_part(tmp_path: Path)
     old = dump(tmp_path / "dump.jsonl", *(url(f"/{number}", **stale) for number in range(40)))
     baseline = tmp_path / "baseline.jsonl"
     baseline.write_text(old.read_text())
-    assert ("D08", "info") in counts(sr.audit(old))
+    assert ("D08", "notice") in counts(sr.audit(old))
     codes = {code for code, _ in counts(sr.audit(old, include="/1$", baseline=baseline))}
     assert codes.isdisjoint({"D08", "X01"})
 

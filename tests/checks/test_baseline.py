@@ -86,14 +86,14 @@ def test_mass_removal_is_reported_once_at_the_first_baseline_line() -> None:
     (40, 21, "error"),
     (21, 11, "error"),
     (22, 11, "warning"),
-    (11, 10, "info"),  # few
+    (11, 10, "notice"),  # few
     (11, 11, "error"),  # all
-    (5, 3, "info"),
+    (5, 3, "notice"),
     (5, 5, "error"),
     (1, 1, "error"),
-    (110, 11, "info"),  # exactly 10 %
+    (110, 11, "notice"),  # exactly 10 %
     (109, 11, "warning"),
-    (100, 10, "info"),
+    (100, 10, "notice"),
     (1000, 0, None),
 ])
 def test_severity_is_that_of_the_share_that_is_gone(total: int, gone: int, severity: str | None) -> None:
@@ -107,7 +107,7 @@ def test_severity_is_that_of_the_share_that_is_gone(total: int, gone: int, sever
 
 
 @pytest.mark.parametrize(("most", "severity"), [
-    ("44%", "warning"), ("45%", "info"), ("100%", "info"), (44, "warning"), (45, "info"), ("44", "warning"),
+    ("44%", "warning"), ("45%", "notice"), ("100%", "notice"), (44, "warning"), (45, "notice"), ("44", "warning"),
 ])  # fmt: skip
 def test_the_threshold_is_given_as_a_share_or_a_number(most: int | str, severity: str) -> None:
     found = removed_of(locs(0, 100), locs(45, 100), max_removed=most)
@@ -134,7 +134,7 @@ def test_a_section_that_vanished_is_a_warning_of_any_share() -> None:
     assert [(each.code, each.severity, each.count) for each in report.findings] == [("X01", "warning", 20)]
     assert "20 of 1,028 URLs of monday.jsonl are no longer listed; by section: /blog/ 20 of 20" in report.notes
     for left in ([*others, *blog], [*others, *news, *blog[10:]]):
-        assert [each.severity for each in removed_of([*others, *blog, *news], left).findings] == ["info"]
+        assert [each.severity for each in removed_of([*others, *blog, *news], left).findings] == ["notice"]
 
 
 def test_the_sections_that_lost_most_are_named() -> None:
@@ -155,10 +155,10 @@ def test_urls_of_a_sitemap_that_is_empty_now_are_reported() -> None:
     problems = audit(now, some(locs(2, 91)), *read)
     assert [(each.severity, str(each)) for each in problems] == [
         ("warning", f"X01 monday.jsonl:92: {of_all}, 4 of them as their sitemaps list nothing now, such as {SITE}/91"),
-        ("info", f"X01 monday.jsonl:1: {of_all}, such as {SITE}/0"),
+        ("notice", f"X01 monday.jsonl:2: {of_all}, such as {SITE}/0"),
     ]
     (problem,) = audit(BaselineCheck.read(open_baseline(path)), some(locs(2, 91)), some(locs(200, 201), POSTS), *read)
-    assert (problem.severity, problem.line) == ("info", 1)
+    assert (problem.severity, problem.line) == ("notice", 1)
 
 
 def test_urls_below_an_index_that_is_empty_now_are_reported() -> None:
@@ -173,7 +173,7 @@ def test_urls_below_an_index_that_is_empty_now_are_reported() -> None:
     now += [sr.Outcome(url, why="robots", format="sitemapindex") for url in (INDEX, other)]
     assert [each[:3] for each in against(path, *now)] == ["X01", "X02"]
     left = audit(BaselineCheck.read(open_baseline(path)), *now, sr.SitemapRef(f"{SITE}/c.xml", sitemap=INDEX))
-    assert [(each.code, each.severity) for each in left] == [("X02", "warning"), ("X01", "info")]
+    assert [(each.code, each.severity) for each in left] == [("X02", "warning"), ("X01", "notice")]
 
 
 def test_urls_that_are_left_in_feeds_do_not_count() -> None:
@@ -185,7 +185,7 @@ def test_urls_that_are_left_in_feeds_do_not_count() -> None:
 def test_a_url_counts_once_however_often_it_is_listed() -> None:
     path = monday(*lines_of(locs(0, 30)), *lines_of(locs(0, 30), POSTS))
     (problem,) = against(path, some(locs(90, 95)), some(locs(90, 95), POSTS))
-    assert problem == f"X01 monday.jsonl:1: 30 of 30 URLs of monday.jsonl are no longer listed, such as {SITE}/0"
+    assert problem == f"X01 monday.jsonl:2: 30 of 30 URLs of monday.jsonl are no longer listed, such as {SITE}/0"
 
 
 def test_equivalent_escapes_are_the_same_url() -> None:
@@ -217,7 +217,7 @@ def test_urls_removed_from_news_and_feeds_do_not_count() -> None:
 def test_dump_with_some_fields_is_a_baseline() -> None:
     path = monday(*({"loc": loc} for loc in locs(0, 30)))
     assert against(path, some(locs(28, 30))) == [
-        f"X01 monday.jsonl:1: 28 of 30 URLs of monday.jsonl are no longer listed, such as {SITE}/0"
+        f"X01 monday.jsonl:2: 28 of 30 URLs of monday.jsonl are no longer listed, such as {SITE}/0"
     ]
 
 

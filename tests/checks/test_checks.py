@@ -326,7 +326,7 @@ def test_links_by_number(pages: list[str], lines: list[int]) -> None:
 def test_values_that_were_not_set(page: str, word: str | None) -> None:
     reported = [(each.code, each.severity, each.message) for each in problems(UnsetValues(), entries("x", page))]
     message = f'"{word}" stands in place of a value: {A}/{page}; it may be a page'
-    assert reported == ([("U15", "info", message)] if word else [])
+    assert reported == ([("U15", "notice", message)] if word else [])
 
 
 @pytest.mark.parametrize(("page", "escape"), [

@@ -144,7 +144,7 @@ def test_urls_are_compared_as_they_are_normalised() -> None:
      "C04 {0} has the canonical http://shop.example/old in crawl.jsonl; correct the canonical URL of the page: write"),
     ({"Meta Refresh 1": f"0;url={LAMP}"}, "warning", "C10 {0} leads on to {1} at once in crawl.jsonl"),
     ({"Meta Refresh 1": f"0;url={LAMP}", "canonical": LAMP}, "warning", "C10 {0} leads on to {1} at once in crawl"),
-    ({"Meta Refresh 1": f"9;url={LAMP}"}, "info", "C10 {0} leads on to {1} after 9 s in crawl.jsonl; remove the meta"),
+    ({"Meta Refresh 1": f"9;url={LAMP}"}, "notice", "C10 {0} leads on to {1} after 9 s in crawl.jsonl; remove the"),
     ({"canonical": OLD, "Canonical Link Element 2": LAMP}, "warning",
      "C11 {0} names several canonical URLs: {0}, {1} in crawl.jsonl"),
     ({"status": None, "Indexability Status": "Redirected"}, "warning", "C02 {0} redirects in crawl.jsonl"),
@@ -264,7 +264,7 @@ def test_unlisted_indexable_page_is_reported_at_its_crawl_line() -> None:
         f"C06 crawl.csv:6: {CART} is indexable, and no sitemap lists it",
     ]
     assert {(problem.severity, problem.field, problem.url) for problem in problems} == {
-        ("info", "url", LAMP), ("info", "url", CART)
+        ("notice", "url", LAMP), ("notice", "url", CART)
     }  # fmt: skip
 
 
@@ -395,7 +395,7 @@ def test_changed_lastmod_of_unchanged_content_is_reported() -> None:
     assert str(problem) == (
         f"X03 {SITEMAP}:3: {OLD}: the lastmod was 2026-02-01, and the content is the same in before.jsonl and now.jsonl"
     )
-    assert (problem.severity, problem.field, problem.raw) == ("info", "lastmod", "2026-03-01T00:00:00Z")
+    assert (problem.severity, problem.field, problem.raw) == ("notice", "lastmod", "2026-03-01T00:00:00Z")
     assert check.notes == []
 
 

@@ -97,14 +97,14 @@ def by_place(faults: Iterable[Fault]) -> Counter[Any]:
 def in_overview(text: str) -> Counter[Any]:
     """`error    F01  4  HTTP error`."""
     lines = re.findall(r"^(error|warning|notice) +([A-Z]\d\d) +([\d,]+)  ", text, re.MULTILINE)
-    return Counter({(code, severity.replace("notice", "info")): int(count) for severity, code, count in lines})
+    return Counter({(code, severity): int(count) for severity, code, count in lines})
 
 
 def in_headings(text: str) -> Counter[Any]:
     """`F01 error: HTTP error (4 places in 4 documents)`, on one line or two."""
     heading = r"^([A-Z]\d\d) (error|warning|notice): [^\n]*\n?[^\n]*?\((\d+)\s+places?\s+in"
     lines = re.findall(heading, text, re.MULTILINE)
-    return Counter({(code, severity.replace("notice", "info")): int(count) for code, severity, count in lines})
+    return Counter({(code, severity): int(count) for code, severity, count in lines})
 
 
 def in_json(text: str) -> Counter[Any]:
@@ -124,7 +124,7 @@ def in_rows(rows: Iterable[dict[str, Any]]) -> Counter[Any]:
 
 def in_sarif(text: str) -> Counter[Any]:
     results = json.loads(text)["runs"][0]["results"]
-    return Counter((each["ruleId"], each["level"].replace("note", "info")) for each in results)
+    return Counter((each["ruleId"], each["level"].replace("note", "notice")) for each in results)
 
 
 def in_junit(text: str) -> Counter[Any]:
@@ -136,7 +136,7 @@ def in_junit(text: str) -> Counter[Any]:
 def in_markdown(text: str) -> Counter[Any]:
     """`| error | F01 | Sitemap not found | 2 |`."""
     lines = re.findall(r"^\| (error|warning|notice) \| (\w+) \|.*\| ([\d,]+) \|$", text, re.MULTILINE)
-    return Counter({(code, severity.replace("notice", "info")): int(count) for severity, code, count in lines})
+    return Counter({(code, severity): int(count) for severity, code, count in lines})
 
 
 def in_annotations(text: str) -> Counter[Any]:
@@ -145,7 +145,7 @@ def in_annotations(text: str) -> Counter[Any]:
 
 
 def ten_of_each(faults: Iterable[Fault]) -> Counter[Any]:
-    counts = Counter(each.severity.replace("info", "notice") for each in faults)
+    counts = Counter(each.severity for each in faults)
     return Counter({severity: min(count, 10) for severity, count in counts.items()})
 
 
@@ -184,7 +184,7 @@ def test_every_format_has_all(audited: Audited, tmp_path: Path, format: str, rea
     ([], 1),
     (["--fail-on", "never"], 3),  # documents could not be read
     (["--select", "L04", "--fail-on", "warning"], 3),
-    (["--select", "L04", "--fail-on", "info"], 1),
+    (["--select", "L04", "--fail-on", "notice"], 1),
 ])
 def test_the_exit_code_is_that_of_what_was_found(audited: Audited, options: list[str], exit_code: int) -> None:
     assert audited.exit_code == 1

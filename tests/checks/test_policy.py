@@ -55,14 +55,14 @@ def ignore(*codes: str, url: str | None = None, sitemap: str | None = None) -> I
 
 
 def test_the_longest_beginning_of_a_code_counts() -> None:
-    policy = Policy(severities={"L": "info", "L03": "error", "L0": "warning"})
+    policy = Policy(severities={"L": "notice", "L03": "error", "L0": "warning"})
     assert [policy.severity_of(code, "error") for code in ("L03", "L02", "D01")] == ["error", "warning", "error"]
 
 
 def test_notice_is_a_severity_of_its_name(tmp_path: Path) -> None:
     text = '[audit.severity]\nl = "notice"\nD01 = "info"\nF10 = "off"\nF03 = "warning"\nH = "error"\n'
     policy = policy_of(tmp_path, text)
-    assert dict(policy.severities) == {"L": "info", "D01": "info", "F10": None, "F03": "warning", "H": "error"}
+    assert dict(policy.severities) == {"L": "notice", "D01": "notice", "F10": None, "F03": "warning", "H": "error"}
 
 
 def test_a_code_that_is_off_is_not_checked() -> None:
@@ -75,12 +75,12 @@ def test_a_code_that_is_off_is_not_checked() -> None:
 
 
 def test_findings_and_samples_have_the_severity_of_the_policy() -> None:
-    findings = Findings(policy=Policy(severities={"U": "info"}))
+    findings = Findings(policy=Policy(severities={"U": "notice"}))
     findings.report("U01", "message", sitemap=None)
     findings.add(report("U01", "message"))
     (finding,) = findings.ranked()
-    assert (finding.severity, finding.count) == ("info", 2)
-    assert [sample.severity for sample in finding.samples] == ["info", "info"]
+    assert (finding.severity, finding.count) == ("notice", 2)
+    assert [sample.severity for sample in finding.samples] == ["notice", "notice"]
 
 
 # --- ignores ---
@@ -192,7 +192,7 @@ def test_a_threshold_counts_places(limit: int, fails: bool) -> None:
 
 def test_without_a_policy_all_findings_of_the_severities_fail() -> None:
     report = sr.audit(BROKEN)
-    assert {finding.code for finding in report.failing(["info"])} == {"F10"}
+    assert {finding.code for finding in report.failing(["notice"])} == {"F10"}
     assert report.failing([]) == ()
 
 
@@ -228,10 +228,10 @@ expires = 2020-01-01
         "no longer ignored, as it expired on 2020-01-01: all codes in URLs matching /never/: moved",
     )
     severities = {finding.code: finding.severity for finding in report.findings}
-    assert severities == {"F01": "error", "F05": "error", "F07": "error", "U04": "info"}
+    assert severities == {"F01": "error", "F05": "error", "F07": "error", "U04": "notice"}
     assert json.loads(report.to_json())["policy"] == {
         "file": str(file),
-        "severities": {"F10": "off", "U04": "info"},
+        "severities": {"F10": "off", "U04": "notice"},
         "thresholds": {"F01": 2, "S": "0.5%"},
         "ignored": [
             {

@@ -29,7 +29,7 @@ def audited(rules: str, *paths: str, pages: dict[str, Any] | None = None, **opti
 
 
 def messages(report: sr.Report) -> list[str]:
-    severities = {"error": "", "warning": "warning ", "info": "notice "}
+    severities = {"error": "", "warning": "warning ", "notice": "notice "}
     return sorted(
         f"{severities[each.severity]}{each.code} {each.message.replace(HOST, '')}"
         for finding in report.findings
@@ -295,7 +295,7 @@ def test_files_say_nothing_of_other_hosts(tmp_path: Path) -> None:
     folder = files(tmp_path, {"robots.txt": rules, "sitemap.xml": listed})
     report = sr.audit(folder, base=HOST, select="F,U04,U12,U14", ignore="F10")
     assert {(each.code, each.severity): each.count for each in report.findings} == {
-        ("U12", "error"): 1, ("U14", "error"): 2, ("F04", "info"): 1, ("F21", "info"): 1,
+        ("U12", "error"): 1, ("U14", "error"): 2, ("F04", "notice"): 1, ("F21", "notice"): 1,
     }  # fmt: skip
     hosts = "2 other hosts (c.example:8080, fr.a.example)"
     assert f"U04 not checked for 3 URLs of {hosts}: their robots.txt is not among these files" in report.notes

@@ -191,7 +191,7 @@ def test_hosts_that_are_not_in_the_folder_are_a_note(tmp_path: Path) -> None:
     assert report.findings == ()
     assert any("2 URLs of 1 other host (fr.example.com)" in note for note in report.notes)
     assert (report.urls, report.dropped, report.not_checked) == (0, 0, 2)
-    assert "(2 of 2 not checked)" in report.headline
+    assert "(2 of 2 of other hosts, not checked)" in report.headline
     assert "2 URLs listed, 0 valid, 0 ignored by search engines, 2 of other hosts not checked" in report.url_counts
     assert "Of other hosts, not checked</dt><dd>2" in report.to_html()
 

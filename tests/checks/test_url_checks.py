@@ -461,7 +461,7 @@ STATES: dict[str, tuple[Page, tuple[str, str, str] | None]] = {
     "/refresh-header": (html("", Refresh="0; url=/gone"), (
         "C10", "error", "leads on to /gone at once, which answers 404; remove the URL from the")),
     "/refresh-late": (html("<meta http-equiv=Refresh content='5; URL=/fine'>"), (
-        "C10", "info", "leads on to /fine after 5 s; remove the meta refresh")),
+        "C10", "notice", "leads on to /fine after 5 s; remove the meta refresh")),
     "/reload": (html("<meta http-equiv=refresh content='300'>"), None),
     "/reload-itself": (html("<meta http-equiv=refresh content='300; url=/reload-itself'>"), None),
     "/two": (html(OWN.format("/two") + OWN.format("/fine")), (

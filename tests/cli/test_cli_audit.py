@@ -89,7 +89,7 @@ def test_verbose_adds_a_line_for_each_document() -> None:
     ((AUDITED / "D03", "--fail-on", "warning", "--ignore", "D03"), 0),
     ((AUDITED / "D03", "--fail-on", "warning", "--ignore", "D,U"), 0),
     ((AUDITED / "F10", "--fail-on", "warning"), 0),
-    ((AUDITED / "F10", "--fail-on", "info"), 1),
+    ((AUDITED / "F10", "--fail-on", "notice"), 1),
     ((AUDITED / "U12",), 1),
     ((AUDITED / "U12", "--fail-on", "never"), 0),
 ])
@@ -154,7 +154,7 @@ def test_every_code_is_explained() -> None:
 def test_families_and_all_codes_are_explained_sorted(wanted: str, meant: str | tuple[str, ...]) -> None:
     result = run("audit", "--explain", wanted)
     assert (result.exit_code, result.stderr) == (0, "")
-    reported = re.findall(r"^(?:error|warning|info) ([A-Z]\d\d): ", result.stdout, re.MULTILINE)
+    reported = re.findall(r"^(?:error|warning|notice) ([A-Z]\d\d): ", result.stdout, re.MULTILINE)
     assert reported == sorted(code for code in CATALOGUE if code.startswith(meant))
 
 

@@ -149,7 +149,7 @@ def test_known_findings_are_neither_annotated_nor_failures(tmp_path: Path) -> No
     assert len(list(ElementTree.parse(junit).iter("failure"))) == 1
 
 
-@pytest.mark.parametrize(("fail_on", "failures"), [("never", 0), ("error", 1), ("warning", 2), ("info", 3)])
+@pytest.mark.parametrize(("fail_on", "failures"), [("never", 0), ("error", 1), ("warning", 2), ("notice", 3)])
 def test_junit_fails_as_the_command_does(tmp_path: Path, fail_on: str, failures: int) -> None:
     audited = site(tmp_path / "site", "gestern", "2026-01-01T10:00:00")
     [sitemap] = audited.rglob("sitemap.xml")

@@ -112,7 +112,7 @@ def test_version_and_verbose_say_what_reads_xml(
 ) -> None:
     for module in ("parser.compiled", "cli.messages"):
         monkeypatch.setattr(f"sitemap_reader.{module}.HAS_SCANNER", has_scanner)
-    versions = f"JSONL 1, state {state_version()}"
+    versions = f"JSONL 2, state {state_version()}"
     assert run("--version").stdout == f"sitemap-reader {sitemap_reader.__version__} ({version}; {versions})\n"
     assert run("dump", SHOP, "-v").stderr.endswith(f" s{summary}\n")
     assert run("dump", SHOP).stderr.endswith(" s\n")

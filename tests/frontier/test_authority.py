@@ -70,7 +70,7 @@ WALKS: dict[str, tuple[str, Pages, dict[str, Any], list[str], list[str], list[st
     "the robots.txt of a host is reported once it verifies": (
         SITE, {ROBOTS: names(INDEX), INDEX: index(MAP, MOVED), MAP: index(), OURS: (301, {"location": TEXT}),
                TEXT: names(INDEX, rules="Crawl-delay: 999"), MOVED: urlset(f"{HOST}/x")}, {"is_recording": True},
-        [ROBOTS, INDEX, OURS, MAP, TEXT, MOVED], [f"{HOST}/x"], [f"F03 {OURS}", f"info F15 {OURS}"], {OURS: {}}),
+        [ROBOTS, INDEX, OURS, MAP, TEXT, MOVED], [f"{HOST}/x"], [f"F03 {OURS}", f"notice F15 {OURS}"], {OURS: {}}),
     "a sitemap that was redirected": (
         SITE, {**LATE, NARROW: index(SHARED, BETWEEN), BETWEEN: index(PROVEN), SHARED: (301, {"location": MOVED}),
                MOVED: urlset(*LOCS)}, {},
@@ -83,7 +83,7 @@ WALKS: dict[str, tuple[str, Pages, dict[str, Any], list[str], list[str], list[st
         {SHARED: {"kept": 1, "dropped": {"host": 1}, "problems": {"U04": 1}}}),
     "a robots.txt that verifies a child": (  # which is elsewhere, not above: no S13
         INDEX, {INDEX: index(CHILD), OTHER: SLOW, CHILD: urlset()}, {"is_recording": True},
-        [ROBOTS, INDEX, OTHER, CHILD], [], [f"info F15 {OTHER}"],
+        [ROBOTS, INDEX, OTHER, CHILD], [], [f"notice F15 {OTHER}"],
         {OTHER: {}, CHILD: {"parents": [INDEX], "why": "index"}}),
     "a verified child that the rules of its host forbid": (
         INDEX, {INDEX: index(CHILD), OTHER: FORBIDS, CHILD: urlset()}, {},

@@ -34,7 +34,7 @@ def ledger_of(targets: str | list[str], pages: Pages, **plan: object) -> tuple[S
     ledger = SummaryBuilder()
     ledger.record([*chain.from_iterable(in_batches(seen.records)), *seen.reported])
     ledger.progress.urls = len(seen.records)
-    reported = [each for each in seen.reported if isinstance(each, Problem) and each.severity != "info"]
+    reported = [each for each in seen.reported if isinstance(each, Problem) and each.severity != "notice"]
     return ledger, [f"{each.severity} {each.code} {each.sitemap}" for each in reported]
 
 
@@ -113,7 +113,7 @@ def test_refusal_of_the_proxy_ends_all_requests_and_is_reported_once(place: str)
 def errors_and_notes(seen: Walk) -> list[int]:
     """How many problems are errors, and how many notices."""
     severities = [each.severity for each in seen.reported if isinstance(each, Problem)]
-    return [severities.count("error"), severities.count("info")]
+    return [severities.count("error"), severities.count("notice")]
 
 
 @pytest.mark.parametrize("concurrency", [1, 2, 16])
@@ -174,7 +174,7 @@ def test_refused_robots_txt_of_a_document_target_is_a_notice() -> None:
     """No requested document is missing."""
     seen = walk(MAP, {ROBOTS: 403, MAP: GOOD})
     problem = seen.problem("F14")
-    assert (problem.severity, "403 Forbidden" in problem.message) == ("info", True)
+    assert (problem.severity, "403 Forbidden" in problem.message) == ("notice", True)
     assert seen.outcomes[ROBOTS].complete
     ledger, reported = ledger_of(MAP, {ROBOTS: 403, MAP: 403})
     assert reported == [f"error F17 {MAP}"]

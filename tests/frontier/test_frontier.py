@@ -85,7 +85,7 @@ WALKS: dict[str, tuple[str | list[str], Pages, dict[str, object], list[str], str
                                 ["F18 robots.txt", "partial robots.txt"]),
     "there at the second try": (SITE, {ROBOTS: [503, names(MAP)], MAP: ONE}, {}, [ROBOTS, MAP], "1", []),
     "redirected to a document": (MAP, {ROBOTS: to(MAP), MAP: ONE}, {}, [MAP, MAP], "1",
-                                 ["F03 robots.txt", "info F14 robots.txt"]),
+                                 ["F03 robots.txt", "notice F14 robots.txt"]),
     "redirected to another domain, does not apply there": (
         SITE, {ROBOTS: to(f"{OTHER}/robots.txt"), f"{OTHER}/robots.txt": names(f"{OTHER}/a.xml"),
                f"{OTHER}/a.xml": urlset(f"{OTHER}/1")}, {},
@@ -110,13 +110,13 @@ WALKS: dict[str, tuple[str | list[str], Pages, dict[str, object], list[str], str
                                      ["F03 index.xml", "F01 index.xml", "partial index.xml"]),
     # hosts that are skipped: a well-known path represents one without a named sitemap
     "a long delay": (SITE, SLOW, {}, [], "",
-                     ["F15 robots.txt", "F09 robots.txt", "info F15 sitemap.xml", "partial sitemap.xml"]),
+                     ["F15 robots.txt", "F09 robots.txt", "notice F15 sitemap.xml", "partial sitemap.xml"]),
     "a long delay that is not obeyed": (SITE, SLOW, {"obey_robots": False}, [MAP], "1", ["F09 robots.txt"]),
     "a long delay of another host": (
         SITE, {ROBOTS: names(MAP), MAP: index(A, f"{OTHER}/a.xml"), A: ONE,
                f"{OTHER}/robots.txt": names(rules="Crawl-delay: 60")}, {"scope": "any"},
         [MAP, A, f"{OTHER}/robots.txt"], "1",
-        [f"F15 {OTHER}/robots.txt", f"info F15 {OTHER}/a.xml", f"partial {OTHER}/a.xml"]),
+        [f"F15 {OTHER}/robots.txt", f"notice F15 {OTHER}/a.xml", f"partial {OTHER}/a.xml"]),
     "a long Retry-After": (SITE, {ROBOTS: BUSY}, {}, [], "", ["F18 robots.txt", "partial robots.txt"]),
     "a long Retry-After of a path": (SITE, {MAP: BUSY}, {}, [MAP], "", ["F18 sitemap.xml", "partial sitemap.xml"]),
     # targets
@@ -238,14 +238,14 @@ def test_robots_txt_that_is_unreachable_forbids_all_after_the_tries(reply: Reply
     assert seen.requested == [ROBOTS] * 3
     assert seen.codes == ["F04" if reply is REFUSED else "F18", "F02"]
     forbidden = seen.problem("F02")
-    assert (forbidden.sitemap, forbidden.severity) == (MAP, "info"), "the reason was reported"
+    assert (forbidden.sitemap, forbidden.severity) == (MAP, "notice"), "the reason was reported"
     assert not seen.outcomes[ROBOTS].complete
 
 
 def failure(targets: list[str], pages: Pages, **plan: object) -> str:
     """The problem of the first target's robots.txt; all other problems are notices."""
     reported = [each for each in walk(targets, pages, **plan).reported if isinstance(each, Problem)]
-    (error,) = [each for each in reported if each.severity != "info"]
+    (error,) = [each for each in reported if each.severity != "notice"]
     assert error.sitemap == ROBOTS
     return error.message
 
@@ -774,7 +774,7 @@ def test_a_host_with_a_longer_crawl_delay_is_skipped(delay: str, limit: float, r
     assert (error.severity, error.sitemap) == ("error", ROBOTS)
     assert error.message.startswith(f"Crawl-delay of {delay} s is over {limit:g} s: nothing on this host is fetched; ")
     assert error.message.endswith(remedy)
-    assert (reported.severity, reported.sitemap) == ("info", MAP)
+    assert (reported.severity, reported.sitemap) == ("notice", MAP)
     assert reported.message.startswith(f"not read: {SITE}: Crawl-delay of {delay} s is over ")
     assert seen.outcomes[ROBOTS].complete
     assert not seen.outcomes[MAP].complete

@@ -419,4 +419,4 @@ def test_periods_of_a_leap_year_are_without_gaps():
 def test_empty_dates_are_counted(body: bytes, line: int | None, message: str | None, scans: bool) -> None:
     parsing = parse(body, url="https://a.example/s.xml", scope="host", scans=scans)
     found = [(each.line, each.severity, each.message) for each in parsing.of(sr.Problem) if each.code == "D01"]
-    assert found == ([(line, "info", f"empty <lastmod>: {message}")] if message else [])
+    assert found == ([(line, "notice", f"empty <lastmod>: {message}")] if message else [])

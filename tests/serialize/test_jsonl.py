@@ -57,7 +57,7 @@ def values(hint: Any) -> st.SearchStrategy[Any]:
 
 lines = st.none() | st.integers(1, 10**9)
 problems = st.builds(
-    sr.Problem, codes, st.sampled_from(["error", "warning", "info"]), texts, maybe_texts, lines, maybe_texts,
+    sr.Problem, codes, st.sampled_from(["error", "warning", "notice"]), texts, maybe_texts, lines, maybe_texts,
     maybe_texts, maybe_texts,
 )
 
@@ -157,10 +157,16 @@ def test_every_line_of_the_corpus_is_written_as_it_was_read() -> None:
 # --- values that a line lacks ---
 
 
+def test_a_problem_of_an_earlier_version_is_read_with_its_severity_of_today() -> None:
+    line = sr.to_dict(report("F10", "neither", sitemap="https://a.example/"))
+    assert line["severity"] == "notice"
+    assert sr.from_json({**line, "severity": "info"}) == sr.from_json(line)
+
+
 def test_problems_of_a_record_come_back_with_the_words_of_the_catalogue() -> None:
     problem = report(
         "D06", 'lastmod "2024-1-2": one-digit month or day', sitemap="https://example.com/s.xml", line=3,
-        field="lastmod", raw="2024-1-2", url="https://example.com/", severity="info",
+        field="lastmod", raw="2024-1-2", url="https://example.com/", severity="notice",
     )
     record = sr.UrlRecord("https://example.com/", sitemap="https://example.com/s.xml", line=3, problems=(problem,))
     (read,) = sr.from_json(sr.json_line(record)).problems  # type: ignore[union-attr, misc]

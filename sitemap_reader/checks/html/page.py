@@ -235,7 +235,7 @@ def _item(finding: Finding) -> Html:
 WORDS: dict[Severity, tuple[str, str]] = {
     "error": ("Error", "Errors"),
     "warning": ("Warning", "Warnings"),
-    "info": ("Notice", "Notices"),
+    "notice": ("Notice", "Notices"),
 }
 _UNREAD = {
     True: None,
@@ -244,7 +244,7 @@ _UNREAD = {
 }
 OVERVIEW_LINES = 10
 # So that severities differ without colours, too.
-_SHAPES: dict[Severity, str] = {"error": "◆", "warning": "▲", "info": "●"}
+_SHAPES: dict[Severity, str] = {"error": "◆", "warning": "▲", "notice": "●"}
 
 
 def findings_part(result: AuditResult, occurrences: int = 0, file: str | None = None) -> Html:
