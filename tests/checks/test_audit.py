@@ -442,7 +442,7 @@ def test_times_at_the_ends_of_the_calendar(as_of: Any) -> None:
 
 def test_list_of_changes_is_refused_as_a_dump(tmp_path: Path) -> None:
     line = {"type": "change", "change": "new", "loc": "https://a.example/"}
-    with pytest.raises(sr.UsageError, match=r"urls\.jsonl:2: that is a list of changes, not a dump: `sitemap-reader"):
+    with pytest.raises(sr.UsageError, match=r"urls\.jsonl:1: that is a list of changes, not a dump: `sitemap-reader"):
         sr.audit(dump(tmp_path / "urls.jsonl", line))
 
 

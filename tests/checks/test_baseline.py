@@ -155,7 +155,7 @@ def test_urls_of_a_sitemap_that_is_empty_now_are_reported() -> None:
     problems = audit(now, some(locs(2, 91)), *read)
     assert [(each.severity, str(each)) for each in problems] == [
         ("warning", f"X01 monday.jsonl:92: {of_all}, 4 of them as their sitemaps list nothing now, such as {SITE}/91"),
-        ("notice", f"X01 monday.jsonl:2: {of_all}, such as {SITE}/0"),
+        ("notice", f"X01 monday.jsonl:1: {of_all}, such as {SITE}/0"),
     ]
     (problem,) = audit(BaselineCheck.read(open_baseline(path)), some(locs(2, 91)), some(locs(200, 201), POSTS), *read)
     assert (problem.severity, problem.line) == ("notice", 1)
@@ -185,7 +185,7 @@ def test_urls_that_are_left_in_feeds_do_not_count() -> None:
 def test_a_url_counts_once_however_often_it_is_listed() -> None:
     path = monday(*lines_of(locs(0, 30)), *lines_of(locs(0, 30), POSTS))
     (problem,) = against(path, some(locs(90, 95)), some(locs(90, 95), POSTS))
-    assert problem == f"X01 monday.jsonl:2: 30 of 30 URLs of monday.jsonl are no longer listed, such as {SITE}/0"
+    assert problem == f"X01 monday.jsonl:1: 30 of 30 URLs of monday.jsonl are no longer listed, such as {SITE}/0"
 
 
 def test_equivalent_escapes_are_the_same_url() -> None:
@@ -217,7 +217,7 @@ def test_urls_removed_from_news_and_feeds_do_not_count() -> None:
 def test_dump_with_some_fields_is_a_baseline() -> None:
     path = monday(*({"loc": loc} for loc in locs(0, 30)))
     assert against(path, some(locs(28, 30))) == [
-        f"X01 monday.jsonl:2: 28 of 30 URLs of monday.jsonl are no longer listed, such as {SITE}/0"
+        f"X01 monday.jsonl:1: 28 of 30 URLs of monday.jsonl are no longer listed, such as {SITE}/0"
     ]
 
 

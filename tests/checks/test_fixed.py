@@ -221,8 +221,8 @@ def test_known_findings_may_come_through_a_pipe() -> None:
 @pytest.mark.parametrize(("name", "body", "reported"), [
     ("k.csv", "code,severity,url\nD01,error,a\n", "k.csv:1: no JSON object: 'code,severity,url'; "),
     ("k.html", "<!doctype html>", "k.html:1: no JSON object: '<!doctype html>'; "),
-    ("k.jsonl", '{"loc":"https://e.com/"}\n', "k.jsonl:2: that is no finding of an audit; "),
-    ("k.jsonl", '{"type":"problem"}\n', "k.jsonl:2: that is no finding of an audit; "),
+    ("k.jsonl", '{"loc":"https://e.com/"}\n', "k.jsonl:1: that is no finding of an audit; "),
+    ("k.jsonl", '{"type":"problem"}\n', "k.jsonl:1: that is no finding of an audit; "),
 ])  # fmt: skip
 def test_another_file_is_refused_with_what_writes_one(name: str, body: str, reported: str) -> None:
     Path(name).write_text(body)

@@ -166,7 +166,7 @@ def test_what_makes_a_finding_known(tmp_path: Path, code: str, raw: str, is_know
 def test_another_file_is_refused_with_its_line(tmp_path: Path, line: str) -> None:
     path = tmp_path / "known.jsonl"
     path.write_text(f"{line}\n")
-    with pytest.raises(sr.UsageError, match=r"known\.jsonl:2: that is no finding of an audit; give the file that"):
+    with pytest.raises(sr.UsageError, match=r"known\.jsonl:1: that is no finding of an audit; give the file that"):
         sr.audit(CORPUS / "sites" / "shop", known=path)
 
 
