@@ -321,7 +321,7 @@ def compare(**arguments: Any) -> Exit:
 @options.check_removed
 @options.page_network
 def diff(**arguments: Any) -> Exit:
-    """Compare dumps, states, sitemaps or lists of URLs: what is new, updated and removed.
+    """Compare dumps, states, sitemaps or lists of URLs.
 
     OLD and NEW are dumps (JSONL or Parquet), state files of `sync`, sitemap files (XML, text, RSS or Atom, also
     .gz), lists of URLs, or tables (CSV) with a column loc, url or Address; one of them may be -, stdin. A URL that

@@ -199,7 +199,7 @@ def test_a_card_has_pages_of_all_occurrences(show):
     assert shown.inner_text() == "1–25 of 60 places"
     assert messages(tab) == [f"lastmod no. {number}" for number in range(25)]
     assert tab.locator("#D01 li").nth(1).inner_text().split("\n") == [
-        f"{SHOP}/1.xml:1", f"{SHOP}/1: lastmod no. 1", "lastmod: day 1"
+        f"{SHOP}/1", "lastmod no. 1", "lastmod: day 1", f"listed in {SHOP}/1.xml:1"
     ]  # fmt: skip
     previous, following = (tab.get_by_role("button", name=name) for name in ("Previous", "Next"))
     assert previous.is_disabled()
