@@ -224,8 +224,8 @@ class DuplicateUrls(Check):
         for index, problems in batch.problems.items():
             if any(each.code == "U08" and each.field == "loc" for each in problems):
                 here.fragments.add(len(here.keys) + index)
-        here.keys.extend(keys)
-        here.lines.extend([NO_LINE if line is None else line for line in batch.lines])
+        here.keys.extend(array("q", keys))  # in one piece: an array takes a list number by number
+        here.lines.extend(array("q", [NO_LINE if line is None else line for line in batch.lines]))
         known = len(self.listed)
         if self.listed.isdisjoint(keys):
             self.listed.update(keys)

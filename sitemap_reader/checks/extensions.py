@@ -883,8 +883,10 @@ class Images(Check):
     codes = ("I01",)
 
     def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
-        counts = enumerate(batch.counts("images"))
-        faults = {index: number for index, number in counts if number > MAX_IMAGES}
+        counts = batch.counts("images")
+        if max(counts) <= MAX_IMAGES:
+            return
+        faults = {index: number for index, number in enumerate(counts) if number > MAX_IMAGES}
         words = f"images; Google reads {MAX_IMAGES:,}"
         findings.report_urls("I01", batch, faults, lambda loc, each: (f"{loc}: {each:,} {words}", "image:image", None))
 

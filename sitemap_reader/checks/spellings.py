@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from itertools import repeat
+from itertools import pairwise
 from typing import TYPE_CHECKING
 from zlib import compress, decompress
 
@@ -40,8 +40,9 @@ _ADDED = (
     r"view=(?:grid|list)|[^=&?\n]*="
 )
 _IS_ADDED = re.compile(rf"(?:{_ADDED})?", re.IGNORECASE)
-_NAMES = re.compile(r"[?&]([^=&\n]*)")
-_VALUED = re.compile(rf"(?:{'|'.join((_CAMPAIGN + ' ' + _SORT).split())}|ac|order|dir|direction|view|)", re.IGNORECASE)
+_VALUED = re.compile(
+    rf"[?&](?:{'|'.join((_CAMPAIGN + ' ' + _SORT).split())}|ac|order|dir|direction|view|)=?", re.IGNORECASE
+)
 _INDEX = re.compile(r"/(?:index|default)\.(?:[xs]?html?|php[0-9]?|aspx?|jsp|cfm)\Z", re.IGNORECASE)
 _SLASHES = re.compile("/{2,}")
 # A capital that is no hex digit of an escape.
@@ -130,8 +131,6 @@ def _is_one_name(one: str, other: str) -> bool:
     return not _DIGIT.search(one) and all(each in (each.lower(), each.upper(), each.capitalize()) for each in words)
 
 
-# A URL of fewer slashes cannot have a folder three times and a page in it.
-_LEAST_SLASHES = 6
 # Days and letters, as in /11/11/11/ and /a/a/a/, are none.
 _REPEATED = re.compile(r"/([^/?\n]{3,}+)/\1/\1/")
 
@@ -153,34 +152,22 @@ class Spellings(Check):
         self._with_slash = self._urls = 0
 
     def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
-        text, locs = batch.text, batch.locs
-        self._find_slashes(text, locs)
-        low = text.lower()
-        if text.count("//") == len(locs) and "?" not in text and "/index." not in low and "/default." not in low:
-            if low != text and ("%" not in text or _CAPITAL.search(text)):
-                lower = zip(locs, low[1:].split("\n"), strict=True)
-                self._keep([(loc, _without_slash(usual)) for loc, usual in lower if loc != usual])
+        paths, locs = batch.paths, batch.locs
+        self._find_slashes(paths, locs)
+        low = paths.lower()
+        has_capitals = low != paths and ("%" not in paths or _CAPITAL.search(paths) is not None)
+        if "//" in paths or ("." in paths and ("/index." in low or "/default." in low)):
+            odd: Iterable[str] = locs
+        elif "?" in paths:
+            odd = locs if has_capitals else _with_odd_query(batch)
         else:
-            self._keep([(loc, usual_spelling(loc)) for loc in self._odd(text, low, locs)])
-        if max(map(str.count, locs, repeat("/"))) >= _LEAST_SLASHES and _REPEATED.search(text):
+            odd = ()
+            if has_capitals:
+                lower = zip(locs, batch.text.lower()[1:].split("\n"), strict=True)
+                self._keep([(loc, _without_slash(usual)) for loc, usual in lower if loc != usual])
+        self._keep([(loc, usual_spelling(loc)) for loc in odd])
+        if _REPEATED.search(paths):
             self._report_repeated(batch, findings)
-
-    def _odd(self, text: str, low: str, locs: Sequence[str]) -> Iterable[str]:
-        """The URLs of a batch that may have another spelling than the usual one."""
-        if (
-            "/index." in low
-            or "/default." in low
-            or text.count("//") > len(locs)
-            or (low != text and _CAPITAL.search(text))
-        ):
-            return locs
-        names = {*_NAMES.findall(text)}
-        if any(map(_VALUED.fullmatch, names)) or "=\n" in text or "=&" in text or text[-1] in "=?":
-            return (loc for loc in locs if "?" in loc)
-        if "&" not in text:
-            return ()
-        queries = ((loc, loc.partition("?")[2].split("&")) for loc in locs if "&" in loc)
-        return (loc for loc, parameters in queries if parameters != sorted(parameters))
 
     def _keep(self, odd: list[tuple[str, str]]) -> None:
         """Keeps the URLs that do not have their usual spelling, except for the trailing slash."""
@@ -199,8 +186,8 @@ class Spellings(Check):
                 message = f"{loc} has the folder {found[1]} three times in a row"
                 findings.report("U16", message, **location_of(batch, index), kind="repeated folder")
 
-    def _find_slashes(self, text: str, locs: Sequence[str]) -> None:
-        with_slash = text.count("/\n") + text.endswith("/")
+    def _find_slashes(self, paths: str, locs: Sequence[str]) -> None:
+        with_slash = paths.count("/\n") + paths.endswith("/")
         self._urls += len(locs)
         self._with_slash += with_slash
         if self._rarer_has_slash is None:
@@ -270,6 +257,18 @@ class Spellings(Check):
             (path[-1] == "/") is not (self._with_slash * 2 > self._urls),
             loc,
         )
+
+
+def _with_odd_query(batch: UrlBatch) -> Iterable[str]:
+    """The URLs whose queries may have another spelling than the usual one."""
+    paths, locs, parameters = batch.paths, batch.locs, batch.parameters
+    if any(map(_VALUED.fullmatch, {*parameters})) or "=\n" in paths or "=&" in paths or paths[-1] in "=?":
+        return (loc for loc in locs if "?" in loc)
+    # Mostly the names are in their order in all URLs: few pairs of neighbours occur.
+    if "&" not in paths or all(one[1:] < next[1:] for one, next in {*pairwise(parameters)} if next[0] == "&"):
+        return ()
+    queries = ((loc, loc.partition("?")[2].split("&")) for loc in locs if "&" in loc)
+    return (loc for loc, parameters in queries if parameters != sorted(parameters))
 
 
 def _may_lose_slash(loc: str) -> bool:

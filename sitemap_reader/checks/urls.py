@@ -14,7 +14,7 @@ from ..parser.normalise.urls import host, registrable_domain
 from .findings import Check, location_of
 
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Container, Sequence
 
     from ..model.url_batch import UrlBatch
     from .documents import CheckFactories
@@ -34,8 +34,8 @@ _FORMS = "replytocom preview preview_id preview_nonce"
 _NAMES = "|".join(f"{_SESSIONS} {_TRACKING} {_FORMS}".replace(".", r"\.").split())
 # jsessionid follows a semicolon in the path; `preview` may be the name of a page's property.
 PARAMETER = re.compile(rf"(?:[?&;])(?!preview(?!=true(?:[&#;\n]|\Z)|_))({_NAMES})(?:=|(?=[&#;?\n])|\Z)", re.IGNORECASE)
-# The names in many URLs at once, and those of sessions and tracking.
-_ANY_NAME, _NAME = re.compile(r"[?&;]([^=&#;?\n]+)"), re.compile(_NAMES, re.IGNORECASE)
+# What follows a semicolon in many URLs at once; the names of sessions and tracking.
+_BEHIND_SEMICOLON, _NAME = re.compile(r";([^=&#;?\n]+)"), re.compile(_NAMES, re.IGNORECASE)
 # The permanent link of WordPress by number, which redirects to the page's own URL where the site has such.
 _SHORTLINK = re.compile(r"[a-z]+://[^?#]*/\?((?:p|page_id)=\d+)", re.IGNORECASE)
 _MAX_SHORTLINKS = 10_000  # more are no exceptions
@@ -63,10 +63,13 @@ class SessionParameters(Check):
 
     def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
         self._urls.update({origin: len(places) for origin, places in batch.origins})
-        if "p=" in batch.text or "page_id=" in batch.text:
+        parameters = {*batch.parameters}
+        if not parameters.isdisjoint(("?p=", "?page_id=")):
             self._collect_shortlinks(batch)
-        names = _ANY_NAME.findall(batch.text) if "?" in batch.text or ";" in batch.text else ()
-        if not any(map(_NAME.fullmatch, {*names})):
+        names = {each[1:].partition(";")[0].rstrip("=") for each in parameters}
+        if ";" in batch.paths:
+            names.update(_BEHIND_SEMICOLON.findall(batch.paths))
+        if not any(map(_NAME.fullmatch, names)):
             return
         faults = {index: match[1] for index, match in enumerate(map(PARAMETER.search, batch.locs)) if match}
         findings.report_urls("U09", batch, faults, lambda loc, name: (f"{loc} has the parameter {name}", "loc", loc))
@@ -91,7 +94,8 @@ class SessionParameters(Check):
 _UNSET = ("undefined", "null", "NaN", "None")
 # And the parts of paths as routers write them: `:id`, `{id}`, `[id]`, `[...id]`.
 _ROUTE = r":[A-Za-z_]\w*|%7B\w+%7D|(?:%5B){1,2}(?:\.{3})?\w+(?:%5D){1,2}"
-_HINTS = (*_UNSET, "/:", "/%7B", "/%5B")
+# A single character that few paths have -> texts that begin with it or end in it.
+_HINTS = {"u": ("undefined", "null"), "N": ("NaN", "None"), ":": ("/:",), "%": ("/%7B", "/%5B")}
 _UNSET_PART = re.compile(
     rf"[a-z]+://[^/]+/(?:(?:[^\n]*[/=])?({'|'.join(_UNSET)})|(?:[^\n?]*/)?({_ROUTE}))(?=[/?&#]|\Z)", re.ASCII
 )
@@ -103,7 +107,8 @@ class UnsetValues(Check):
     codes = ("U15",)
 
     def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
-        if not any(hint in batch.text for hint in _HINTS):
+        paths = batch.paths
+        if not any(text in paths for character, texts in _HINTS.items() if character in paths for text in texts):
             return
         for index, match in enumerate(map(_UNSET_PART.match, batch.locs)):
             if match is not None:
@@ -127,9 +132,9 @@ class DoubleEscapes(Check):
     codes = ("U17",)
 
     def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
-        text, locs = batch.text, batch.locs
+        paths, locs = batch.paths, batch.locs
         faults: dict[int, str] = {}
-        if "%25" in text or "amp" in text or "%26%23" in text:
+        if ("%" in paths and ("%25" in paths or "%26" in paths)) or ("&" in paths and "amp;" in paths.lower()):
             faults = {index: fault for index, loc in enumerate(locs) if (fault := _double_escape(loc))}
         for index, problems in batch.problems.items():  # the `#` of the entity began a fragment
             for each in problems:
@@ -157,7 +162,7 @@ class NonPageFiles(Check):
     codes = ("U13",)
 
     def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
-        if ASSETS.isdisjoint(map(str.lower, {*_ENDINGS.findall(batch.text)})):
+        if "." not in batch.paths or ASSETS.isdisjoint(map(str.lower, {*_ENDINGS.findall(batch.paths)})):
             return
         faults = {index: match[1] for index, match in enumerate(map(_ASSET.match, batch.locs)) if match}
         findings.report_urls("U13", batch, faults, lambda loc, name: (f"{loc} ends in .{name}: not a page", "loc", loc))
@@ -178,9 +183,7 @@ class PrivateHosts(Check):
                 faults = dict.fromkeys(places, (name, "loc", None))
                 findings.report_urls("U14", batch, faults, _describe_private)
         for extension, field in _MEDIA_URLS:
-            urls = batch.items(extension, field)
-            found = {*_MAY_BE_PRIVATE.findall("\n".join(_texts(urls)))} if urls else ()
-            names = {host(f"http:{authority}/") for authority in found}
+            names = _possible_hosts(_texts(batch.items(extension, field)))
             private = {name for name in names if development_host(name) and name not in self._allowed_hosts}
             if private:
                 self._check_media(batch, extension, field, private, findings)
@@ -217,6 +220,16 @@ _STAGING_WORDS = frozenset(_STAGING.split())
 _LOCAL_SUFFIXES = (".local", ".lan", ".internal")
 # How hosts of developers begin, in many URLs at once; development_host() decides.
 _MAY_BE_PRIVATE = re.compile(rf"//(?:\d|\[|localhost|{_STAGING.replace(' ', '|')})[^/?#\n]*")
+_ORIGIN = re.compile(r"[a-z]+://[^/?#\n]+/")
+
+
+def _possible_hosts(urls: Sequence[str]) -> set[str]:
+    """The hosts of these URLs of which development_host() may be true."""
+    text = "\n".join(urls)
+    origin = _ORIGIN.match(text)
+    if origin and 1 + text.count(f"\n{origin[0]}") == len(urls):  # nearly all media of a sitemap are on one host
+        return {host(origin[0])}
+    return {host(f"http:{authority}/") for authority in {*_MAY_BE_PRIVATE.findall(text)}}
 
 
 def _describe_private(loc: str, fault: tuple[str, str, str | None]) -> Description:

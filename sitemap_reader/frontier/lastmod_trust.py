@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from datetime import datetime, timedelta
 from itertools import compress, repeat
-from math import inf, prod
-from operator import eq
+from math import ceil, inf, prod
+from operator import eq, sub
 from typing import TYPE_CHECKING, Literal
 
 import attrs
@@ -228,8 +228,11 @@ class LastmodEvidence:
         found = []
         for code, numbers in known.items():
             last = limit * _scale(code)
-            if earlier := [each for each in numbers if each <= last]:
-                found.append(_lastmod(max(earlier), code))
+            newest = max(numbers, default=None)
+            if newest is not None and newest > last:
+                newest = max((each for each in numbers if each <= last), default=None)
+            if newest is not None:
+                found.append(_lastmod(newest, code))
         return max(found, key=lambda lastmod: (lastmod[0], period_end(*lastmod)), default=None)
 
     def summary(self) -> LastmodSummary:
@@ -257,7 +260,8 @@ class LastmodEvidence:
         late = 0
         for code, counts in self._counts.items() if now > -inf else ():
             latest = (now + tolerance(precision_of(code)).total_seconds()) * _scale(code) / self._unit(code)
-            late += sum([count for number, count in counts.items() if number > latest])
+            if max(counts, default=0) > latest:
+                late += sum([count for number, count in counts.items() if number > latest])
         return late
 
     def _at_fetch(self) -> int:
@@ -267,44 +271,54 @@ class LastmodEvidence:
             per_second = _scale(code) / self._unit(code)
             first = (self._began - _FETCH_MARGIN_SECONDS) * per_second
             last = (self._ended + _FETCH_MARGIN_SECONDS) * per_second
-            if states_time(code):
+            if states_time(code) and max(counts, default=0) >= first:
                 read += sum([count for number, count in counts.items() if first <= number <= last])
         return read
 
     def _batches(self) -> tuple[Batch, ...]:
         """The batches that are large enough, found one after the other, each among the dates that are left."""
-        moments: Counter[int] = Counter()  # lastmod in microseconds -> number of entries
+        scale = max(map(_scale, self._counts), default=1)  # of the moments
+        moments: Counter[int] = Counter()  # lastmod -> number of entries
         for code, counts in self._counts.items():
-            length = self._unit(code) * _SECOND // _scale(code)
-            moments.update({number * length: count for number, count in counts.items()})
+            length = self._unit(code) * scale // _scale(code)
+            moments.update(counts if length == 1 else {number * length: count for number, count in counts.items()})
         batches: list[Batch] = []
         while len(batches) < _MAX_BATCHES:
-            first, last, count = self._densest(moments)
             least_share = _MIN_BATCH_SHARE if batches else 0
-            if count < max(_MIN_ENTRIES["dense"], least_share * self.dated):
+            least = ceil(max(_MIN_ENTRIES["dense"], least_share * self.dated))
+            found = _densest(moments, max(_DENSE_SECONDS, _UNIT_SECONDS[self._level]) * scale, least)
+            if found is None:
                 break
-            end = last // _SECOND + max(_UNIT_SECONDS[self._level] - 1, 0)
+            first, last, count = found
+            end = last // scale + max(_UNIT_SECONDS[self._level] - 1, 0)
             # The date that all have, as it was stated; of several the day of the first.
             is_exact = first == last and _UNIT_SECONDS[self._level] <= 1
-            date = format_date(EPOCH + timedelta(microseconds=first), self.precision or "day")
+            date = format_date(EPOCH + timedelta(microseconds=first * _SECOND // scale), self.precision or "day")
             date = date if is_exact else date[: PRECISION_CHARACTERS["day"]]
-            batches.append(Batch(date, first // _SECOND, end, count))
+            batches.append(Batch(date, first // scale, end, count))
             moments = Counter({number: count for number, count in moments.items() if not first <= number <= last})
         return _largest(batches)
 
-    def _densest(self, moments: dict[int, int]) -> tuple[int, int, int]:
-        """First and last date of the ten minutes that hold most entries, and their number; of equals the shortest."""
-        length = max(_DENSE_SECONDS, _UNIT_SECONDS[self._level]) * _SECOND
-        numbers = sorted(moments)
-        first, last, most, start, held = 0, 0, 0, 0, 0
-        for number in numbers:
-            held += moments[number]
-            while number - numbers[start] >= length:
-                held -= moments[numbers[start]]
-                start += 1
-            if held > most or (held == most and number - numbers[start] < last - first):
-                first, last, most = numbers[start], number, held
-        return first, last, most
+
+def _densest(moments: Counter[int], length: int, least: int) -> tuple[int, int, int] | None:
+    """The moments within this length that most entries have: first, last and the number of entries.
+
+    Of equals the shortest; None if the number is less than `least`.
+    """
+    numbers = sorted(moments)
+    # As many entries have at least so many moments: mostly these are nowhere within this length, which takes no loop.
+    distinct = -(-least // max(moments.values(), default=1))
+    if min(map(sub, numbers[distinct - 1 :], numbers), default=length) >= length:
+        return None
+    first, last, most, start, held = 0, 0, 0, 0, 0
+    for number in numbers:
+        held += moments[number]
+        while number - numbers[start] >= length:
+            held -= moments[numbers[start]]
+            start += 1
+        if held > most or (held == most and number - numbers[start] < last - first):
+            first, last, most = numbers[start], number, held
+    return (first, last, most) if most >= least else None
 
 
 def _scale(code: int | None) -> int:

@@ -5,6 +5,7 @@ Its values are columns, in a store of model/columns.py; records are made for cal
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timedelta
 from functools import cached_property
 from itertools import chain, groupby
@@ -49,6 +50,9 @@ def states_time(code: int | None) -> bool:
     return code is not None and code >= _MINUTE
 
 
+_PARAMETER = re.compile(r"[?&][^?&=\n]*=?")
+
+
 def _column(name: str) -> cached_property[Any]:
     return cached_property(lambda batch: batch.store.values(name, batch.start, batch.stop))
 
@@ -74,6 +78,7 @@ class UrlBatch:
         self.start = start
         self.stop = len(store) if stop is None else stop
         self._items: dict[tuple[str, str], list[Any]] = {}
+        self._counts: dict[str, list[int]] = {}
 
     def __len__(self) -> int:
         return self.stop - self.start
@@ -105,6 +110,18 @@ class UrlBatch:
         return [*indexes.items()]
 
     @cached_property
+    def paths(self) -> str:
+        """What all locs have behind their origins, each behind a line feed; of clean URLs only."""
+        if len(self.origins) == 1:
+            return self.text.replace(f"\n{self.origins[0][0]}/", "\n/")
+        return "\n" + "\n".join([loc[len(_origin(loc)) :] for loc in self.locs])
+
+    @cached_property
+    def parameters(self) -> list[str]:
+        """The parameters of all locs without their values, as `?page=`, `&all`."""
+        return _PARAMETER.findall(self.paths) if "?" in self.paths else []
+
+    @cached_property
     def dates(self) -> dict[int | None, Sequence[int]]:
         """Code of a precision -> the lastmods that have it."""
         codes = {*self.precisions}
@@ -129,7 +146,9 @@ class UrlBatch:
 
     def counts(self, name: str) -> list[int]:
         """The number of items that each URL has in a nested column; of `news` and `mobile` 0 or 1."""
-        return self.store.counts(name, self.start, self.stop)
+        if name not in self._counts:
+            self._counts[name] = self.store.counts(name, self.start, self.stop)
+        return self._counts[name]
 
     def items(self, name: str, key: str) -> list[Any]:
         """The values of a key of all items in a nested column; objects and moments as in records."""
