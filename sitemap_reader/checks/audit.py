@@ -58,9 +58,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence, Set
 
     from ..client.sitemap_tree import TreeRow
+    from ..client.streams import Stream
     from ..frontier.plan import Seed
     from ..frontier.robots_rules import Rules
     from ..model.url_batch import BatchItem
+    from ..pipeline.document_parser import Batch
     from ..pipeline.page_fetcher import PageResponse
     from ..serialize.dumps import JsonObject
     from .baseline import Source
@@ -313,7 +315,7 @@ def audit(source: str | os.PathLike[str] | Dump | Target, **options: Unpack[Audi
         not isinstance(source, Dump) and (base is not None or not is_dump_name(os.fspath(source)))
     ):
         target = find_target(Path(source) if isinstance(source, os.PathLike) else source, base)
-        return _audit_site(target, request, options)
+        return SiteAudit(target, request, options).run()
     if not isinstance(source, Dump):
         reject_sitemap_file(os.fspath(source))
     dump = source if isinstance(source, Dump) else DumpFile(Path(source))
@@ -430,39 +432,69 @@ _STAGING_ROBOTS = (
 _STOPPED = "stopped before the end: the report covers what was read by then"
 
 
-def _audit_site(target: Target, request: AuditRequest, options: AuditOptions) -> Report:
-    from ..client.sync_api import batches  # a dump needs no network library
+@attrs.define
+class SiteAudit:
+    """The audit of a site: reads its sitemaps, then requests a sample of its pages if that is wanted."""
 
-    def fetched() -> datetime:
-        return target.recorded or datetime.now(UTC)
+    _target: Target
+    _request: AuditRequest
+    _options: AuditOptions
+    _notes: list[str] = attrs.field(factory=list)
+    _unchecked: dict[str, str] = attrs.field(factory=dict)  # code -> why it was not checked
 
-    def check() -> None:
-        if request.stop():
-            raise _Stopped
+    def run(self) -> Report:
+        from ..client.sync_api import batches  # a dump needs no network library
 
-    findings, compared_with, chosen = request.findings, request.compared_with, request.chosen
-    notes = [*_files_notes(target, findings), *request.apply_filters()]
-    extra_checks = [*compared_with.checks(findings, target.name, seeds=site_name(target.seeds))]
-    url_checks = compared_with.url_checks(findings, extra_checks)
-    extra_checks += [] if url_checks is None else [url_checks]
-    # With private addresses allowed, U14 does not report those that the caller named.
-    named = [each for seed in target.seeds for each in seed.origins] if options.get("allow_private") else []
-    reading: dict[str, Any] = {**part_of(ProgressOptions, options), **part_of(ReaderOptions, options)}
-    if target.local is not None:  # other hosts are not in the files: to ask for their robots.txt costs nothing
-        reading["limits"] = attrs.evolve(reading.get("limits") or Limits(), max_proof_hosts=sys.maxsize)
-    unchecked: dict[str, str] = {}
-    with batches(target, on_wait=check, **reading, **chosen.keywords) as stream:
+        target, request = self._target, self._request
+        self._notes += [*_files_notes(target, request.findings), *request.apply_filters()]
+        extra_checks = [*request.compared_with.checks(request.findings, target.name, seeds=site_name(target.seeds))]
+        url_checks = request.compared_with.url_checks(request.findings, extra_checks)
+        extra_checks += [] if url_checks is None else [url_checks]
+        with batches(target, on_wait=self._check_stop, **self._reading(), **request.chosen.keywords) as stream:
+            runner = self._runner(stream, extra_checks)
+            try:
+                self._read(stream, runner)
+            except _Stopped:
+                runner.abort()
+                unrequested = "stopped before pages were requested"
+                self._unchecked |= {} if url_checks is None else dict.fromkeys(url_checks.codes, unrequested)
+                self._notes.append(_STOPPED)
+                return self._report(runner, extra_checks, complete=False)
+        self._notes += _unrecorded_notes(target, stream.outcomes)
+        for url in target.unlisted({each.url for each in stream.outcomes}):
+            message = f"{url} is a sitemap that neither robots.txt nor an index names"
+            request.findings.report("S18", message, sitemap=url)
+        complete = None if self._unchecked else stream.complete
+        checked = None
+        if url_checks is not None:
+            url_checks.folder = target.local
+            self._check_pages(url_checks, stream.rules)
+            checked = url_checks.summary()
+        return attrs.evolve(self._report(runner, extra_checks, complete=complete), url_checks=checked)
+
+    def _reading(self) -> dict[str, Any]:
+        """The keywords of the crawl, but for the filters."""
+        reading: dict[str, Any] = {**part_of(ProgressOptions, self._options), **part_of(ReaderOptions, self._options)}
+        if (
+            self._target.local is not None
+        ):  # other hosts are not in the files: to ask for their robots.txt costs nothing
+            reading["limits"] = attrs.evolve(reading.get("limits") or Limits(), max_proof_hosts=sys.maxsize)
+        return reading
+
+    def _runner(self, stream: Stream[Batch], extra_checks: Sequence[Check]) -> AuditRunner:
+        target, options = self._target, self._options
         for crawl in (each for each in extra_checks if isinstance(each, CrawlCheck)):
             crawl.rules_of = stream.rules
-        runner = AuditRunner(
+        # With private addresses allowed, U14 does not report those that the caller named.
+        named = [each for seed in target.seeds for each in seed.origins] if options.get("allow_private") else []
+        agents = agent_names(options.get("robots_for") or SEARCH_ENGINES)
+        return AuditRunner(
             target.name,
-            findings,
-            as_of=request.as_of,
-            fetched=fetched,
+            self._request.findings,
+            as_of=self._request.as_of,
+            fetched=lambda: target.recorded or datetime.now(UTC),
             extra_checks=extra_checks,
-            robots=AgentRules(
-                target.known_rules(stream.rules), agent_names(options.get("robots_for") or SEARCH_ENGINES)
-            ),
+            robots=AgentRules(target.known_rules(stream.rules), agents),
             knows=target.knows,
             is_local=target.local is not None,
             is_mapped=bool(options.get("host_map")),
@@ -471,75 +503,63 @@ def _audit_site(target: Target, request: AuditRequest, options: AuditOptions) ->
             allowed_hosts={host(f"{each}/") for each in named},
             site=target.site,
         )
+
+    def _read(self, stream: Stream[Batch], runner: AuditRunner) -> None:
+        """Passes all items to the runner; _Stopped if that is to end before."""
+        target, findings = self._target, self._request.findings
         try:
             for batch in stream:
-                runner.add(filter(chosen.takes, batch))
-                check()
+                runner.add(filter(self._request.chosen.takes, batch))
+                self._check_stop()
             if stream.summary.stopped:
                 raise _Stopped
         except NothingFound:
-            is_probed = options.get("probe") != "never"
+            is_probed = self._options.get("probe") != "never"
             message = _no_sitemap(target.site or target.name, stream.outcomes, is_probed=is_probed)
             findings.report(NO_SITEMAP, message, sitemap=f"{target.seeds[0].origins[0]}/")
-            notes += [] if findings.includes([NO_SITEMAP]) else [message]
-            unchecked = {code: "there is no sitemap" for code in CATALOGUE if code[0] != "F"}
+            self._notes += [] if findings.includes([NO_SITEMAP]) else [message]
+            self._unchecked = {code: "there is no sitemap" for code in CATALOGUE if code[0] != "F"}
         except NothingReadable as exc:
-            notes += [] if findings.includes(_unread_codes()) else [str(exc)]  # else the findings have the reason
-        except _Stopped:
-            runner.abort()
-            unrequested = "stopped before pages were requested"
-            unchecked = {} if url_checks is None else dict.fromkeys(url_checks.codes, unrequested)
-            rules = compared_with.rules(findings, unchecked)
-            result = runner.report(complete=False, notes=[*notes, _STOPPED], rules=rules)
-            return request.compare_known(runner, result, extra_checks)
-    notes += _unrecorded_notes(target, stream.outcomes)
-    for url in target.unlisted({each.url for each in stream.outcomes}):
-        findings.report("S18", f"{url} is a sitemap that neither robots.txt nor an index names", sitemap=url)
-    checked = None
-    if url_checks is not None:
-        url_checks.folder = target.local
-        notes += _check_pages(url_checks, target, stream.rules, check, options)
-        checked = url_checks.summary()
-    complete = None if unchecked else stream.complete
-    result = runner.report(complete=complete, notes=notes, rules=compared_with.rules(findings, unchecked))
-    if options.get("host_map") and any(finding.code in ("F02", "F20", "U12") for finding in result.findings):
-        result = attrs.evolve(result, notes=(*result.notes, _STAGING_ROBOTS))
-    return request.compare_known(runner, attrs.evolve(result, url_checks=checked), extra_checks)
+            self._notes += [] if findings.includes(_unread_codes()) else [str(exc)]  # else the findings have the reason
 
+    def _check_pages(self, url_checks: UrlChecks, rules_of: Callable[[str], Rules | None]) -> None:
+        """Requests the sample."""
+        from ..client.sync_api import page_responses
 
-def _check_pages(
-    url_checks: UrlChecks,
-    target: Target,
-    rules_of: Callable[[str], Rules | None],
-    check: Callable[[], None],
-    options: AuditOptions,
-) -> Iterator[str]:
-    """Fetches the sample; a note if it was stopped."""
-    from ..client.sync_api import page_responses
+        bar = check_bar() if self._options.get("show_progress") else None
 
-    bar = check_bar() if options.get("show_progress") else None
+        def fetch(urls: Sequence[str], report_progress: Callable[[], None]) -> Iterator[PageResponse]:
+            def wait() -> None:
+                self._check_stop()
+                report_progress()
 
-    def fetch(urls: Sequence[str], report_progress: Callable[[], None]) -> Iterator[PageResponse]:
-        def wait() -> None:
-            check()
-            report_progress()
+            reading = part_of(ReaderOptions, self._options)
+            with closing(page_responses(self._target, urls, rules_of, on_wait=wait, **reading)) as responses:
+                for response in responses:
+                    yield response
+                    self._check_stop()
 
-        reading = part_of(ReaderOptions, options)
-        with closing(page_responses(target, urls, rules_of, on_wait=wait, **reading)) as responses:
-            for response in responses:
-                yield response
-                check()
+        def report_progress(progress: CheckProgress) -> None:
+            for callback in (bar, self._options.get("on_checked")):
+                if callback is not None:
+                    callback(progress)
 
-    def report_progress(progress: CheckProgress) -> None:
-        for callback in (bar, options.get("on_checked")):
-            if callback is not None:
-                callback(progress)
+        with bar or nullcontext():
+            try:
+                url_checks.run(fetch, report_progress)
+            except _Stopped:
+                self._notes.append("the check of URLs was stopped: shares are estimated from those checked by then")
 
-    with bar or nullcontext():
-        try:
-            url_checks.run(fetch, report_progress)
-        except _Stopped:
-            yield "the check of URLs was stopped: shares are estimated from those checked by then"
+    def _check_stop(self) -> None:
+        if self._request.stop():
+            raise _Stopped
+
+    def _report(self, runner: AuditRunner, extra_checks: Iterable[Check], *, complete: bool | None) -> Report:
+        rules = self._request.compared_with.rules(self._request.findings, self._unchecked)
+        result = runner.report(complete=complete, notes=self._notes, rules=rules)
+        if self._options.get("host_map") and any(finding.code in ("F02", "F20", "U12") for finding in result.findings):
+            result = attrs.evolve(result, notes=(*result.notes, _STAGING_ROBOTS))
+        return self._request.compare_known(runner, result, extra_checks)
 
 
 def audit_lines(numbered: Iterable[tuple[int, JsonObject]], name: str, request: AuditRequest) -> Report:
