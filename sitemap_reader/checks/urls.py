@@ -94,7 +94,7 @@ class SessionParameters(Check):
 _UNSET = ("undefined", "null", "NaN", "None")
 # And the parts of paths as routers write them: `:id`, `{id}`, `[id]`, `[...id]`.
 _ROUTE = r":[A-Za-z_]\w*|%7B\w+%7D|(?:%5B){1,2}(?:\.{3})?\w+(?:%5D){1,2}"
-# A single character that few paths have -> texts that begin with it or end in it.
+# Character -> texts that have it: to look for one character takes a tenth of the time of a text.
 _HINTS = {"u": ("undefined", "null"), "N": ("NaN", "None"), ":": ("/:",), "%": ("/%7B", "/%5B")}
 _UNSET_PART = re.compile(
     rf"[a-z]+://[^/]+/(?:(?:[^\n]*[/=])?({'|'.join(_UNSET)})|(?:[^\n?]*/)?({_ROUTE}))(?=[/?&#]|\Z)", re.ASCII
