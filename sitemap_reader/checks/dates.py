@@ -12,16 +12,17 @@ from ..frontier.lastmod_trust import LastmodEvidence, is_behind, is_future, need
 from ..model.columns import SUBSECOND, lastmod_number
 from ..model.url_batch import lastmod_of, precision_of
 from ..parser.content.sniff import Format
-from ..parser.normalise.dates import format_date, period_end, tolerance
+from ..parser.normalise.dates import PRECISION_CHARACTERS, format_date, has_local_time, period_end, tolerance
 from ..serialize.jsonl import stamp
 from ..statistics.facts import trust_facts
 from .documents import INCOMPLETE, PerSitemapCheck, WholeSiteCheck
 from .findings import Check, place_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from ..frontier.lastmod_trust import History, Lastmod
+    from ..model.problems import Problem
     from ..model.records import Outcome, Precision, SitemapRef
     from ..model.url_batch import UrlBatch
     from ..statistics.facts import Fact
@@ -30,6 +31,14 @@ if TYPE_CHECKING:
 
 _YEAR = timedelta(days=365)
 _MIN_PRIORITIES = 10
+# How far the zones of the world are from UTC: a time without a zone, which is read as UTC, may be so much earlier.
+_MOST_OFF = timedelta(hours=14)
+
+
+def zone_doubt(problems: Iterable[Problem], field: str) -> timedelta:
+    """How much earlier or later a date may be than it was read: its text has a time, but no zone (D06)."""
+    has_none = any(each.code == "D06" and each.field == field and has_local_time(each.raw or "") for each in problems)
+    return _MOST_OFF if has_none else timedelta()
 
 
 class FutureDates(Check):
@@ -46,11 +55,18 @@ class FutureDates(Check):
             return
         latest = {code: _latest(now, code) for code in batch.dates}
         stated = enumerate(zip(batch.lastmods, batch.precisions, strict=True))
-        future = {index: each for index, each in stated if each[0] is not None and each[0] > latest[each[1]]}
+        late = {index: each for index, each in stated if each[0] is not None and each[0] > latest[each[1]]}
+        future = {index: each for index, each in late.items() if self._is_certain(batch, index, *lastmod_of(*each))}
         findings.report_urls("D02", batch, future, lambda loc, each: _describe_future(loc, *lastmod_of(*each)))
 
+    def _is_certain(self, batch: UrlBatch, index: int, lastmod: datetime | None, precision: Precision | None) -> bool:
+        doubt = zone_doubt(batch.problems.get(index, ()), "lastmod")
+        return not doubt or (lastmod is not None and is_future(lastmod - doubt, precision, self._clock()))
+
     def on_ref(self, ref: SitemapRef, findings: Findings) -> None:
-        if ref.lastmod is not None and is_future(ref.lastmod, ref.lastmod_precision, self._clock()):
+        if ref.lastmod is None or not is_future(ref.lastmod, ref.lastmod_precision, self._clock()):
+            return
+        if is_future(ref.lastmod - zone_doubt(ref.problems, "lastmod"), ref.lastmod_precision, self._clock()):
             message, field, date = _describe_future(ref.loc, ref.lastmod, ref.lastmod_precision)
             findings.report("D02", message, sitemap=ref.sitemap, line=ref.line, url=ref.loc, field=field, raw=date)
 
@@ -107,6 +123,8 @@ class SitemapLastmods(PerSitemapCheck[_LastmodStats]):
         # News have a publication date, and are all of the last days. A text sitemap cannot state dates; a dump may not
         # state the format.
         exempt = {"dense", "undated"} if stats.has_news else set[str]()
+        if _is_of_one_day(sitemap, history):
+            exempt.add("dense")
         if outcome.format == Format.TEXT if outcome else not history.dated:
             exempt.add("undated")
         for kind in needs_finding(history) - exempt:
@@ -134,6 +152,14 @@ class SitemapLastmods(PerSitemapCheck[_LastmodStats]):
                 findings.report(
                     "D05", message, sitemap=ref.sitemap, line=ref.line, field="lastmod", raw=date, url=ref.loc
                 )
+
+
+def _is_of_one_day(sitemap: str, history: History) -> bool:
+    """Whether it is the archive of one day: all lastmods are that day, which its URL names."""
+    first = history.batches[0] if history.batches else None
+    day = first.date if first and first.first == first.last else ""
+    is_day = len(day) == PRECISION_CHARACTERS["day"]
+    return is_day and day.replace("-", "") in "".join(filter(str.isdecimal, sitemap))
 
 
 # Kind of evidence -> the code that reports it, and the message; the second argument is the time of the request.

@@ -5,6 +5,7 @@ Also what other checks build on. Keeps the hash of each URL and each of its list
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections import defaultdict
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from ..client.sitemap_tree import SitemapTree
     from ..frontier.plan import Seed
     from ..frontier.robots_agents import AgentRules
+    from ..model.problems import Severity
     from ..model.records import Outcome, SitemapRef
     from ..model.url_batch import UrlBatch
     from .findings import Findings, Location
@@ -120,7 +122,14 @@ class EmptySitemaps(Check):
         if is_sitemap and is_known and is_judged and not is_filtered and not outcome.kept:
             entries = outcome.entries
             message = f"search engines can use none of its {entries:,} entries" if entries else "it has no entry"
-            findings.report("S06", message, sitemap=outcome.url)
+            may_be_empty = not entries and _NEWS_NAME.search(outcome.url or "")
+            note = ": there may be no news of the last two days" if may_be_empty else ""
+            usual: Severity | None = "notice" if may_be_empty else None
+            findings.report("S06", message + note, sitemap=outcome.url, usual=usual)
+
+
+# The name of a news sitemap, which Google allows to be empty: `news.xml`, `sitemap-news.xml`, `googlenews.php`.
+_NEWS_NAME = re.compile(r"news(?!letter)[^/?#]*(?:[?#]|\Z)", re.IGNORECASE)
 
 
 class NestedIndexes(Check):

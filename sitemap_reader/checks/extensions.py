@@ -22,6 +22,7 @@ from ..model.records import Alternate, News
 from ..parser.normalise.dates import format_date, period_end
 from ..parser.normalise.urls import host, is_web_url
 from ..state.schema import temp_database_errors, temporary_database
+from .dates import zone_doubt
 from .documents import INCOMPLETE, PerSitemapCheck, WholeSiteCheck
 from .findings import Check, place_of, url_key, url_keys
 
@@ -750,7 +751,8 @@ def _entries(
 MAX_NEWS = 1_000
 MAX_IMAGES = 1_000
 MAX_NEWS_AGE = timedelta(hours=48)
-MAX_DESCRIPTION_CHARACTERS = 2_048
+MAX_TAGS = 32
+_RELATIONSHIPS = ("allow", "deny")
 
 _REQUIRED_OF_NEWS = {
     "name": "publication name",
@@ -763,6 +765,8 @@ _KEYS_OF_NEWS = ("name", "language", "title", "publication_date", "publication_d
 _REQUIRED_OF_VIDEOS = ("thumbnail_loc", "title", "description")
 # Google's documentation asks for ISO 639 codes, of two or three letters, and for these two.
 _CHINESE = frozenset({"zh-cn", "zh-tw"})
+# Codes of ISO 639 in place of which it asks for one of these two.
+_EITHER_CHINESE = frozenset({"zh", "zho", "chi"})
 
 
 class NewsCount(PerSitemapCheck[int]):
@@ -795,32 +799,46 @@ class NewsItems(Check):
         missing = ((index, _missing_of_news(each, batch.problems.get(index, ()))) for index, each in news.items())
         faults = {index: words for index, words in missing if words}
         findings.report_urls("N03", batch, faults, lambda loc, words: (f"{loc}: no {words}", "news:news", None))
-        old = {index: each for index, each in news.items() if self._is_old(each)}
+        dated = [(index, each, self._doubt(batch, index)) for index, each in news.items() if each.publication_date]
+        old = {index: each for index, each, doubt in dated if _is_old(each, self._now - doubt)}
         findings.report_urls("N02", batch, old, _describe_old)
-        future = {index: each for index, each in news.items() if self._is_future(each)}
+        future = {index: each for index, each, doubt in dated if _is_future(each, self._now + doubt)}
         findings.report_urls("N05", batch, future, _describe_future)
         languages = {index: each.language for index, each in news.items() if each.language}
         strange = {index: each for index, each in languages.items() if not is_publication_language(each)}
         findings.report_urls(
             "N04", batch, strange, lambda loc, code: (f'{loc}: "{code}" is no ISO 639 code', "news:language", code)
         )
+        for index, code in languages.items():
+            if code.lower() in _EITHER_CHINESE:
+                message = f'{batch.locs[index]}: "{code}" is not zh-cn, Simplified Chinese, nor zh-tw, Traditional'
+                place = place_of(batch, index)
+                findings.report("N04", message, **place, field="news:language", raw=code, usual="notice")
 
-    def _is_old(self, news: News) -> bool:
-        date, precision = news.publication_date, news.publication_date_precision or "second"
-        return date is not None and self._now - period_end(date, precision) > MAX_NEWS_AGE
+    @staticmethod
+    def _doubt(batch: UrlBatch, index: int) -> timedelta:
+        return zone_doubt(batch.problems.get(index, ()), "news:publication_date")
 
-    def _is_future(self, news: News) -> bool:
-        date = news.publication_date
-        return date is not None and is_future(date, news.publication_date_precision or "second", self._now)
+
+def _is_old(news: News, now: datetime) -> bool:
+    date, precision = news.publication_date, news.publication_date_precision or "second"
+    return date is not None and now - period_end(date, precision) > MAX_NEWS_AGE
+
+
+def _is_future(news: News, now: datetime) -> bool:
+    date = news.publication_date
+    return date is not None and is_future(date, news.publication_date_precision or "second", now)
 
 
 def _missing_of_news(news: News, problems: Iterable[Problem]) -> str:
     """What is missing, in words; nothing if the document ends there. An unreadable date is D01 instead."""
     missing = [field for field in _REQUIRED_OF_NEWS if not getattr(news, field)]
-    if not missing or _is_cut(problems):
+    has_day = news.publication_date_precision not in ("year", "month")
+    if (has_day and not missing) or _is_cut(problems):
         return ""
     unreadable = {problem.field for problem in problems if problem.code == "D01"}
-    return ", ".join(_REQUIRED_OF_NEWS[field] for field in missing if f"news:{field}" not in unreadable)
+    words = [_REQUIRED_OF_NEWS[field] for field in missing if f"news:{field}" not in unreadable]
+    return ", ".join(words if has_day else [*words, "day in the publication_date"])
 
 
 def _publication_date(news: News) -> str:
@@ -844,9 +862,9 @@ def is_publication_language(code: str) -> bool:
 
 
 class Videos(Check):
-    """Videos without required fields, with invalid ones (V01 to V04), or that have expired (V06)."""
+    """Videos without required fields, with invalid ones (V01 to V05), or that have expired (V06)."""
 
-    codes = ("V01", "V02", "V03", "V04", "V06")
+    codes = ("V01", "V02", "V03", "V04", "V05", "V06")
 
     def __init__(self, now: datetime) -> None:
         self._now = now
@@ -855,7 +873,8 @@ class Videos(Check):
         for index in compress(count(), batch.counts("videos")):
             record = batch.record(index)
             for video in record.videos:
-                for code, field, detail in _certain(_video_faults(video, record.loc, self._now), batch, index):
+                doubt = zone_doubt(batch.problems.get(index, ()), "video:expiration_date")
+                for code, field, detail in _certain(_video_faults(video, record.loc, self._now - doubt), batch, index):
                     findings.report(code, f"{record.loc}: {detail}", **place_of(batch, index), field=field)
 
 
@@ -869,9 +888,18 @@ def _video_faults(video: Video, page: str, now: datetime) -> Iterator[tuple[str,
     for name, url in (("content_loc", video.content_loc), ("player_loc", player)):
         if url == page:
             yield "V03", f"video:{name}", f"{name} is the page itself"
-    length = len(video.description or "")
-    if length > MAX_DESCRIPTION_CHARACTERS:
-        yield "V04", "video:description", f"a description of {length:,} characters; 2,048 are allowed"
+    uploader = (video.uploader and video.uploader["value"]) or ""
+    for field, text, most in (("a description", video.description or "", 2_048), ("an uploader", uploader, 255)):
+        if len(text) > most:
+            detail = f"{field} of {len(text):,} characters; {most:,} are allowed"
+            yield "V04", f"video:{field.split()[1]}", detail
+    if len(video.tag) > MAX_TAGS:
+        yield "V04", "video:tag", f"a video with {len(video.tag):,} tags; {MAX_TAGS} are allowed"
+    if video.duration == 0:
+        yield "V05", "video:duration", "a duration of 0 seconds; 1 to 28,800 are allowed"
+    for field, limits in (("restriction", video.restriction), ("platform", video.platform)):
+        if limits and (limits["relationship"] or "").lower() not in _RELATIONSHIPS:
+            yield "V05", f"video:{field} relationship", f"a {field} without relationship allow or deny"
     expires, precision = video.expiration_date, video.expiration_date_precision or "second"
     if expires is not None and period_end(expires, precision) <= now:
         yield "V06", "video:expiration_date", f"a video that expired on {format_date(expires, precision)}"

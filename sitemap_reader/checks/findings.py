@@ -42,6 +42,7 @@ IMPACTS = {
     "unread": "Sitemaps that search engines cannot read",
     "lost": "URLs that search engines ignore",
     "unindexed": "Listed pages that cannot be indexed",
+    "gone": "URLs and sitemaps that are no longer listed",
     "unchecked": "Sitemaps that this audit did not read",
     "signal": "Wrong signals",
     "notice": "Notices",

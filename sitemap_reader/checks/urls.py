@@ -27,13 +27,16 @@ _SESSIONS = (
 _TRACKING = (
     "utm_[a-z_]+ gclid gclsrc dclid gbraid wbraid fbclid msclkid yclid twclid ttclid igshid igsh mc_cid mc_eid "
     "srsltid gad_source gad_campaignid rdt_cid li_fat_id epik irclickid _kx "
-    "_ga _gl _hsenc _hsmi __hssc __hstc hsctatracking mkt_tok vero_id s_kwcid ef_id pk_campaign pk_kwd mtm_[a-z]+"
+    "_ga _gl _hsenc _hsmi __hssc __hstc hsctatracking mkt_tok vero_id s_kwcid ef_id pk_campaign pk_kwd mtm_[a-z]+ "
+    "xtor at_medium at_campaign wt_mc ns_mchannel ns_source ns_campaign"  # as news publishers mark links of their feeds
 )
 # Of WordPress: a form for an answer, and a draft.
 _FORMS = "replytocom preview preview_id preview_nonce"
 _NAMES = "|".join(f"{_SESSIONS} {_TRACKING} {_FORMS}".replace(".", r"\.").split())
-# jsessionid follows a semicolon in the path; `preview` may be the name of a page's property.
-PARAMETER = re.compile(rf"(?:[?&;])(?!preview(?!=true(?:[&#;\n]|\Z)|_))({_NAMES})(?:=|(?=[&#;?\n])|\Z)", re.IGNORECASE)
+# jsessionid follows a semicolon in the path; `preview` may be the name of a page's property, and a short `sid` is the
+# number of a story.
+_PAGE_OWN = r"preview(?!=true(?:[&#;\n]|\Z)|_)|sid(?!=[0-9A-Za-z,-]{16})"
+PARAMETER = re.compile(rf"(?:[?&;])(?!{_PAGE_OWN})({_NAMES})(?:=|(?=[&#;?\n])|\Z)", re.IGNORECASE)
 # What follows a semicolon in many URLs at once; the names of sessions and tracking.
 _BEHIND_SEMICOLON, _NAME = re.compile(r";([^=&#;?\n]+)"), re.compile(_NAMES, re.IGNORECASE)
 # The permanent link of WordPress by number, which redirects to the page's own URL where the site has such.

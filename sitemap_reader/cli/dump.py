@@ -66,7 +66,8 @@ def run(*, targets: Sequence[str], to: OutputOptions, unique: bool, limit: int |
         codes = read_each(names, console, read)
         outputs.decide(codes, sum(each.urls for each in summaries))
     if undated:
-        console.note(f"note {count_of(undated, 'URL')} without a lastmod; --undated drop leaves them out")
+        them = "it" if undated == 1 else "them"
+        console.note(f"note {count_of(undated, 'URL')} without a lastmod; --undated drop leaves {them} out")
     if in_year:
         console.note(f"note {count_of(in_year, 'URL')} dated to the year only: any day of it may be meant")
     if not summaries:  # no target was valid

@@ -70,6 +70,7 @@ class Console:
     def _forget(self) -> None:
         self._shown: Counter[tuple[Severity, str]] = Counter()  # problems by severity and code
         self._hidden: dict[tuple[Severity, str], Counter[str | None]] = {}  # those not shown, by document
+        self._all_dropped = 0  # documents of which nothing is in scope
 
     def line(self, text: str) -> None:
         """Prints one line, above the progress bar."""
@@ -155,8 +156,12 @@ class Console:
             self.show_document(item)
             is_all_dropped = item.entries and sum(item.dropped.values()) == item.entries
             if is_all_dropped and not has_filter_drops(item):
-                name = item.url or self._document
-                self.note(f"note {name}: all its URLs are outside its scope: dropped; --scope any keeps them")
+                self._note_dropped(item.url or self._document)
+
+    def _note_dropped(self, name: str) -> None:
+        self._all_dropped += 1
+        if self._all_dropped <= SAMPLES_PER_CODE:
+            self.note(f"note {name}: all its URLs are outside its scope: dropped; --scope any keeps them")
 
     def _show_problem(self, problem: Problem) -> None:
         key = problem.severity, problem.code  # an S01 that lost entries is not hidden by repairs
@@ -193,6 +198,8 @@ class Console:
             where = f" in {documents}" if len(counts) > 1 else ""
             place = "" if where else f" {next(iter(counts)) or self._document}"
             self.line(f"{severity} {code}{place}: {counts.total():,} more{where}")
+        if (more := self._all_dropped - SAMPLES_PER_CODE) > 0:
+            self.note(f"note {count_of(more, 'more document')}: all URLs are outside the scope")
         self._forget()
 
     def end(self, summary: str | None, partial: str | None, codes: Sequence[Exit]) -> Exit:

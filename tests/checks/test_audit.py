@@ -188,7 +188,7 @@ def test_a_wrong_checksum_hides_no_missing_end(tmp_path: Path) -> None:
 
 
 def test_dump_of_urls_only_notes_what_is_unknown(tmp_path: Path) -> None:
-    file = dump(tmp_path / "urls.jsonl", {"loc": "https://a.example/x?sid=1", "sitemap": "https://a.example/s.xml"})
+    file = dump(tmp_path / "urls.jsonl", {"loc": "https://a.example/x?gclid=1", "sitemap": "https://a.example/s.xml"})
     report = sr.audit(file)
     assert [finding.code for finding in report.findings] == ["U09"]
     of_urls, of_dumps = report.notes
@@ -199,7 +199,7 @@ def test_dump_of_urls_only_notes_what_is_unknown(tmp_path: Path) -> None:
 
 
 def test_url_without_a_sitemap_belongs_to_the_dump(tmp_path: Path) -> None:
-    file = dump(tmp_path / "urls.jsonl", {"loc": "https://a.example/"}, {"loc": "https://a.example/x?sid=1"})
+    file = dump(tmp_path / "urls.jsonl", {"loc": "https://a.example/"}, {"loc": "https://a.example/x?gclid=1"})
     (finding,) = sr.audit(file).findings
     assert [(each.sitemap, each.line) for each in finding.samples] == [(str(file), 2)]
 
@@ -410,7 +410,7 @@ def test_text_of_nothing_found_is_short() -> None:
 
 
 def test_no_control_character_of_a_site_reaches_a_terminal(tmp_path: Path) -> None:
-    page = "https://a.example/x?sid=1"
+    page = "https://a.example/x?gclid=1"
     line = {"loc": page, "sitemap": "https://a.example/\x1b[31m\u202e.xml", "line": 1}
     text = sr.audit(dump(tmp_path / "urls.jsonl", line)).to_text()
     assert "\x1b" not in text
@@ -461,7 +461,7 @@ def test_urls_without_sitemap_have_no_sitemap(tmp_path: Path) -> None:
 
 
 def test_file_name_that_is_not_utf_8(tmp_path: Path) -> None:
-    file = dump(tmp_path / "\udcffurls.jsonl", {"loc": "https://a.example/x?sid=1"})
+    file = dump(tmp_path / "\udcffurls.jsonl", {"loc": "https://a.example/x?gclid=1"})
     assert json.loads(sr.audit(file).to_json())["findings"][0]["samples"][0]["sitemap"].endswith("?urls.jsonl")
 
 

@@ -131,7 +131,9 @@ def test_a_section_that_vanished_is_a_warning_of_any_share() -> None:
     others = [f"{SITE}/shop/{number}" for number in range(1_000)]
     blog, news = ([f"{SITE}/{name}/{number}" for number in range(count)] for name, count in (("blog", 20), ("news", 8)))
     report = removed_of([*others, *blog, *news], [*others, *news])
-    assert [(each.code, each.severity, each.count) for each in report.findings] == [("X01", "warning", 20)]
+    assert [(each.code, each.severity, each.impact, each.count) for each in report.findings] == [
+        ("X01", "warning", "gone", 20)
+    ]
     assert "20 of 1,028 URLs of monday.jsonl are no longer listed; by section: /blog/ 20 of 20" in report.notes
     for left in ([*others, *blog], [*others, *news, *blog[10:]]):
         assert [each.severity for each in removed_of([*others, *blog, *news], left).findings] == ["notice"]

@@ -290,7 +290,8 @@ def test_all_spellings_are_held_against_the_most_frequent_one() -> None:
 
 @pytest.mark.parametrize(("page", "name"), [
     ("a?utm_source=x", "utm_source"), ("a?b=c&amp=1&GCLID=1", "GCLID"), ("a;jsessionid=1F", "jsessionid"),
-    ("a?sid", "sid"), ("a?PHPSESSID=1&b=2", "PHPSESSID"), ("a?side=left", None), ("a?reside=1", None),
+    ("a?sid=0123456789abcdef", "sid"), ("a?sid=77", None), ("a?sid", None),
+    ("a?PHPSESSID=1&b=2", "PHPSESSID"), ("a?side=left", None), ("a?reside=1", None),
     ("sid=1/a", None), ("a?q=utm_source", None), ("a?utm=1", None), ("a?srsltid=AfmB", "srsltid"),
     ("a/?replytocom=12", "replytocom"), ("a?preview=true", "preview"), ("a?x=1&preview=true&y=2", "preview"),
     ("a?preview=trueish", None), ("a?preview=1", None), ("a?preview", None), ("a?preview_id=3", "preview_id"),

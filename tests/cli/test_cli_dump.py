@@ -99,7 +99,7 @@ def test_urls_that_are_dated_to_a_year_are_reported_with_a_date_filter(tmp_path:
     site = Site({"sitemap.xml": urlset(*entries)}).write(tmp_path)
     told = run("dump", site, "--since", "2026-05-01").stderr.splitlines()
     assert told[:2] == [
-        "note 1 URL without a lastmod; --undated drop leaves them out",
+        "note 1 URL without a lastmod; --undated drop leaves it out",
         "note 1 URL dated to the year only: any day of it may be meant",
     ]
     assert "dated to the year" not in run("dump", site).stderr + run("dump", site, "--since", "2027").stderr

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from cli_runs import BROKEN, SHOP, SITES, refusal
-from kit import run, urlset
+from kit import HOST, Site, robots, run, urlset
 
 from sitemap_reader.cli import PRECEDENCE, Exit, Interrupts, worst
 
@@ -194,3 +194,14 @@ def test_document_with_all_urls_out_of_scope_is_named(tmp_path: Path) -> None:
     result = run("parse", document, "--url", "https://e.example/sitemap.xml", "--scope", "protocol")
     assert "all its URLs are outside its scope: dropped" in result.stderr
     assert "--scope any" in result.stderr
+
+
+@pytest.mark.parametrize(("number", "last"), [(5, []), (8, ["note 3 more documents: all URLs are outside the scope"])])
+def test_only_five_documents_with_all_urls_out_of_scope_are_named(number: int, last: list[str], tmp_path: Path) -> None:
+    names = [f"{HOST}/{each}.xml" for each in range(number)]
+    pages: dict[str, bytes] = {name: urlset("https://other.example/1") for name in names}
+    folder = Site({"/robots.txt": robots(*names), **pages}).write(tmp_path)
+    result = run("dump", folder)
+    notes = [line for line in result.stderr.splitlines() if line.startswith("note ")]
+    assert [line for line in notes if "dropped; --scope any" not in line] == last
+    assert len(notes) == 5 + len(last)

@@ -476,7 +476,7 @@ _COLUMNS = (
     ("Read", False),
     ("Problems", True),
     ("Entries", True),
-    ("Kept", True),
+    ("Valid", True),
     ("Format", False),
     ("Size", True),
     ("Seconds", True),

@@ -230,6 +230,8 @@ _PROSE = frozenset({
 # fmt: on
 # An unknown tag of these prefixes is a mistake, as their schemas are closed.
 _CLOSED = tuple(f"{extension.prefix}:" for extension in EXTENSIONS.values() if extension.is_closed)
+# Once in Google's documentation: publishers still write it, and it is ignored without harm.
+_WITHDRAWN = "news:geo_locations"
 
 
 def read_extensions(elements: Iterable[Element], context: EntryContext) -> dict[str, Any]:
@@ -467,7 +469,7 @@ def _unused(element: Element, context: EntryContext, inside: Element | None = No
     tag = element.tag
     if tag.startswith("pagemap:"):
         return
-    if is_core(tag) or tag.startswith(_CLOSED):
+    if is_core(tag) or (tag.startswith(_CLOSED) and tag != _WITHDRAWN):
         what = "is unknown" if tag not in INNER_TAGS else "stands by itself" if inside is None else "does not belong"
         where = "" if inside is None else f" in <{inside.tag}>"
         context.note("S10", f"<{tag[:80]}> {what}{where}", tag[:80], stripped(element))

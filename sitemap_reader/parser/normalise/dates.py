@@ -102,6 +102,21 @@ def is_zero_of_clock(date: Date) -> bool:
     return any(-_MAX_OFFSET - length < date.moment - zero <= _MAX_OFFSET for zero in _ZEROS)
 
 
+# Of a text that is a date: a time of day at its end, which is not the offset of a zone.
+_NO_ZONE = re.compile(
+    r"(?<![-+])(?<![-+]\d)\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:\s?[ap]\.?m\.?)?\Z", re.IGNORECASE | re.ASCII
+)
+
+
+def has_local_time(text: str) -> bool:
+    """Whether a date has a time of day, but no zone: its moment may be 14 hours off.
+
+    >>> [has_local_time(text) for text in ("2026-11-01T08:00", "2026-11-01 08:00+0100", "2026-11-01T08:00+01:00")]
+    [True, False, False]
+    """
+    return _NO_ZONE.search(text.strip(PADDING)) is not None
+
+
 # Precisions that state a time.
 TIMED = frozenset({"minute", "second", "subsecond"})
 # Clocks differ; a stated day may begin earlier in another time zone.
