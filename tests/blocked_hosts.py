@@ -61,15 +61,18 @@ class Verdict:
 
 COMPLETE = Verdict("complete", 0, 0, "complete", "works", "complete")
 PARTIAL = Verdict("partial", 3, 1, "partial", "works", "not complete")
+REFUSED = Verdict("partial", 3, 0, "partial", "works", "not complete")  # search engines take robots.txt for missing
 BLOCKED = Verdict("blocked", 5, 5, "blocked", "failing", "NothingReadable")
 
-_NO_ROBOTS_TXT = ("202, empty", "204", "401", "403", "451")
 _PAGES = ("HTML page with 200", "text with 200", "JSON with 200", "empty with 200")
 
+_NO_DOCUMENT = ("202, empty", "204")
+_REFUSALS = ("401", "403", "451")
 # RFC 9309: 4xx but 429 allows all, so that the well-known paths are tried; 429, 5xx and no answer forbid all. A 407 is
 # the answer of a proxy to every request.
 EXPECTED: dict[tuple[str, str], Verdict] = {(kind, place): BLOCKED for kind in KINDS for place in PLACES} | {
-    **{(kind, "robots.txt"): PARTIAL for kind in _NO_ROBOTS_TXT},
+    **{(kind, "robots.txt"): PARTIAL for kind in _NO_DOCUMENT},
+    **{(kind, "robots.txt"): REFUSED for kind in _REFUSALS},
     **{(kind, "robots.txt"): COMPLETE for kind in _PAGES},
 }
 CODES = {

@@ -32,7 +32,7 @@ from ..model.problems import CATALOGUE, SAMPLES_PER_CODE, Problem, count_of, rep
 from ..model.records import Outcome, SitemapRef, UrlRecord
 from ..model.url_batch import PRECISION_CODES, UrlBatch
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
-from ..parser.normalise.urls import host, is_clean, listed_url
+from ..parser.normalise.urls import host, is_clean, listed_url, origin
 from ..serialize.dumps import STDIN, Dump, DumpFile, in_batches, is_dump_name, numbered_records, only_dump_lines
 from ..state.state import site_name
 from ..statistics.facts import Fact, facts, share
@@ -42,14 +42,14 @@ from .baseline import BaselineCheck, open_baseline
 from .crawled import CrawlCheck, UnchangedContentCheck
 from .dates import SitemapLastmods
 from .documents import AuditContext, DuplicateUrls
-from .extensions import UNINDEXABLE_ALTERNATE
+from .extensions import OF_PAGES, UNINDEXABLE_ALTERNATE
 from .findings import NO_SITEMAP, Check, Findings
 from .fixed import CheckedPart, find_fixed
 from .occurrences import KnownFindings
 from .options import AuditOptions, ComparisonOptions, RequestOptions, removed_threshold
 from .policy import parse_codes, read_policy
 from .report import Report
-from .robots import DisallowedSitemaps, UrlsElsewhere
+from .robots import DisallowedSitemaps, RefusedRobots, UrlsElsewhere
 from .rule_docs import comparing, explain, needing
 from .url_checks import UrlChecks, check_bar
 from .urls import development_host
@@ -133,7 +133,7 @@ class ComparisonSources:
         size, crawl_file = self.given["check_urls"], self.given["crawl"]
         if size is None:
             return None
-        codes = (*UrlChecks.codes, UNINDEXABLE_ALTERNATE)
+        codes = (*UrlChecks.codes, *OF_PAGES)
         if not findings.includes(codes):
             raise UsageError.of(
                 "{check_urls=} finds {codes}: select one of them, and ignore not all", codes=", ".join(codes)
@@ -441,6 +441,7 @@ class SiteAudit:
     _options: AuditOptions
     _notes: list[str] = attrs.field(factory=list)
     _unchecked: dict[str, str] = attrs.field(factory=dict)  # code -> why it was not checked
+    _closed: list[str] = attrs.field(factory=list)  # sitemaps where robots.txt forbids to look, if no other was found
 
     def run(self) -> Report:
         from ..client.sync_api import batches  # a dump needs no network library
@@ -461,10 +462,11 @@ class SiteAudit:
                 self._notes.append(_STOPPED)
                 return self._report(runner, extra_checks, complete=False)
         self._notes += _unrecorded_notes(target, stream.outcomes)
-        for url in target.unlisted({each.url for each in stream.outcomes}):
-            message = f"{url} is a sitemap that neither robots.txt nor an index names"
-            request.findings.report("S18", message, sitemap=url)
-        complete = None if self._unchecked else stream.complete
+        for url in self._unlisted(stream):
+            if url not in self._closed:
+                message = f"{url} is a sitemap that neither robots.txt nor an index names"
+                request.findings.report("S18", message, sitemap=url)
+        complete = None if self._unchecked else stream.complete and not self._closed
         checked = None
         if url_checks is not None:
             url_checks.folder = target.local
@@ -475,26 +477,28 @@ class SiteAudit:
     def _reading(self) -> dict[str, Any]:
         """The keywords of the crawl, but for the filters."""
         reading: dict[str, Any] = {**part_of(ProgressOptions, self._options), **part_of(ReaderOptions, self._options)}
-        if (
-            self._target.local is not None
-        ):  # other hosts are not in the files: to ask for their robots.txt costs nothing
+        if self._target.local is not None:
+            # Other hosts are not in the files: to ask for their robots.txt costs nothing.
             reading["limits"] = attrs.evolve(reading.get("limits") or Limits(), max_proof_hosts=sys.maxsize)
         return reading
 
     def _runner(self, stream: Stream[Batch], extra_checks: Sequence[Check]) -> AuditRunner:
         target, options = self._target, self._options
-        for crawl in (each for each in extra_checks if isinstance(each, CrawlCheck)):
-            crawl.rules_of = stream.rules
+        robots = AgentRules(target.known_rules(stream.rules), agent_names(options.get("robots_for") or SEARCH_ENGINES))
+        for check in extra_checks:
+            if isinstance(check, CrawlCheck):
+                check.rules_of = stream.rules
+            if isinstance(check, CrawlCheck | UrlChecks) and not options.get("host_map"):
+                check.robots = robots  # that of a staging host may forbid all
         # With private addresses allowed, U14 does not report those that the caller named.
         named = [each for seed in target.seeds for each in seed.origins] if options.get("allow_private") else []
-        agents = agent_names(options.get("robots_for") or SEARCH_ENGINES)
         return AuditRunner(
             target.name,
             self._request.findings,
             as_of=self._request.as_of,
             fetched=lambda: target.recorded or datetime.now(UTC),
             extra_checks=extra_checks,
-            robots=AgentRules(target.known_rules(stream.rules), agents),
+            robots=robots,
             knows=target.knows,
             is_local=target.local is not None,
             is_mapped=bool(options.get("host_map")),
@@ -514,13 +518,20 @@ class SiteAudit:
             if stream.summary.stopped:
                 raise _Stopped
         except NothingFound:
+            self._closed = [url for url in self._unlisted(stream) if runner.is_closed(url)]
+            if self._closed:
+                runner.add(report("F02", "forbidden by robots.txt", sitemap=url) for url in self._closed)
+                return
             is_probed = self._options.get("probe") != "never"
             message = _no_sitemap(target.site or target.name, stream.outcomes, is_probed=is_probed)
-            findings.report(NO_SITEMAP, message, sitemap=f"{target.seeds[0].origins[0]}/")
+            runner.report_missing(message, f"{target.seeds[0].origins[0]}/")
             self._notes += [] if findings.includes([NO_SITEMAP]) else [message]
             self._unchecked = {code: "there is no sitemap" for code in CATALOGUE if code[0] != "F"}
         except NothingReadable as exc:
             self._notes += [] if findings.includes(_unread_codes()) else [str(exc)]  # else the findings have the reason
+
+    def _unlisted(self, stream: Stream[Batch]) -> list[str]:
+        return self._target.unlisted({each.url for each in stream.outcomes})
 
     def _check_pages(self, url_checks: UrlChecks, rules_of: Callable[[str], Rules | None]) -> None:
         """Requests the sample."""
@@ -693,6 +704,10 @@ class AuditRunner:
         made = (make(context) for make in CHECKS)
         checks = [each for each in made if each is not None and findings.includes(each.codes)]
         self._disallowed = next((each for each in checks if isinstance(each, DisallowedSitemaps)), None)
+        self._robots = robots
+        self._refused = RefusedRobots()
+        self._without_lines: list[Problem] = []  # F09, unless there is no sitemap at all
+        self._has_stopped = False
         self._elsewhere = UrlsElsewhere(knows) if is_local else None
         self._checks = [self._overview, self._listed, self._lastmods, *checks, *extra_checks]
         self._url_checks, self._ref_checks, self._outcome_checks = (
@@ -740,7 +755,12 @@ class AuditRunner:
     def _problem(self, problem: Problem) -> None:
         placed = self._by_host(problem) if problem.code == "U04" else problem
         known = placed if self._elsewhere is None else self._elsewhere.judged(placed)
-        if known is None or (self._disallowed is not None and self._disallowed.hold(known)):
+        if known is None or self._refused.hold(known):
+            return
+        if known.code == "F09":
+            self._without_lines.append(known)
+            return
+        if self._disallowed is not None and self._disallowed.hold(known):
             return
         if known.sitemap is not None and _may_cut(known):
             self._cuts.setdefault(known.sitemap, []).append(known)
@@ -762,6 +782,7 @@ class AuditRunner:
         return attrs.evolve(problem, kind=name or None)
 
     def _outcome(self, outcome: Outcome) -> None:
+        outcome = self._refused.take(outcome)
         self._tree.add(outcome)
         self._outcomes.append(outcome)
         self._cut(outcome)
@@ -782,13 +803,32 @@ class AuditRunner:
 
     def abort(self) -> None:
         """Marks the audit as incomplete: further documents exist that were not read."""
+        self._has_stopped = True
         for on_outcome in self._outcome_checks:
             on_outcome(Outcome(complete=False), self.findings)
+
+    def is_closed(self, url: str) -> bool:
+        """Whether a URL is a usual place of a sitemap that robots.txt disallows to this reader."""
+        rules = None if self._robots is None else self._robots.rules_of(url)
+        return url.removeprefix(origin(url)) in WELL_KNOWN and rules is not None and not rules.allows(url)
+
+    def report_missing(self, message: str, site: str) -> None:
+        """Reports that there is no sitemap (F19), which stands for a robots.txt that names none (F09)."""
+        if self.findings.includes([NO_SITEMAP]):
+            self._without_lines.clear()
+            self.findings.report(NO_SITEMAP, message, sitemap=site)
 
     def report(
         self, *, complete: bool | None, notes: Iterable[str] = (), rules: Mapping[str, str] | None = None
     ) -> Report:
-        """The Report; ends all checks, so it is called once."""
+        """The Report; ends all checks, so it is called once. `complete` is that of the crawl."""
+        for outcome in self._refused.restored(self._outcomes):
+            self._tree.add(outcome)
+            self._outcomes = [outcome if each.url == outcome.url else each for each in self._outcomes]
+        if complete is False and self._refused and not self._has_stopped:
+            complete = all(each.complete for each in self._outcomes)
+        for problem in [*self._refused.problems(), *self._without_lines]:
+            self._add(problem)
         for problem in [*chain.from_iterable(self._cuts.values()), *self._relisted]:
             self.findings.add(self._tree.relisted(problem))
         if self._disallowed is not None:

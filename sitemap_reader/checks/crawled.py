@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from itertools import compress, count, repeat
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import attrs
@@ -23,13 +24,14 @@ from ..state.rows import moment
 from .crawl_file import CrawledPage, CrawlFile, is_check_file
 from .documents import INCOMPLETE, CountedUrls, WholeSiteCheck
 from .findings import Check, location_of, place_of, url_key, url_keys
-from .page_faults import PAGE_CODES, faults_of, is_page_status
+from .page_faults import BUSY, NO_CONTENT, PAGE_CODES, KnownPage, faults_of, is_page_status
 from .urls import PARAMETER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator, Mapping
     from datetime import datetime
 
+    from ..frontier.robots_agents import AgentRules
     from ..frontier.robots_rules import Rules
     from ..model.records import Precision
     from ..model.url_batch import UrlBatch
@@ -112,7 +114,9 @@ class _OddPage:
 
 
 _ABSENT = object()
-_BLOCKED = _OddPage(CrawledPage(0, "", reason="blocked"))  # the crawler did not request the page
+# Pages of which nothing is known: the crawler did not request them, or too often.
+_BLOCKED = _OddPage(CrawledPage(0, "", reason="blocked"))
+_BUSY = _OddPage(CrawledPage(0, "", status=BUSY))
 _CLEARED: dict[str, Any] = {"line": 0, "url": "", "hash": None, "title": None, "indexable": True}
 
 
@@ -131,10 +135,10 @@ class _OddPages:
             has_other_canonical or page.noindex or page.reason or page.error or page.soft_404 or page.refresh
             or page.canonicals or page.canonical_fault or page.empty or page.is_orphan
         )  # fmt: skip
-        if is_plain and is_page_status(page.status):
+        if is_plain and is_page_status(page.status) and page.status not in NO_CONTENT:
             return None
-        if page.reason == "blocked":
-            return _BLOCKED
+        if page.reason == "blocked" or page.status == BUSY:
+            return _BUSY if page.status == BUSY else _BLOCKED
         if not (faults := faults_of(page)) and not page.is_orphan:
             return None
         state = attrs.evolve(page, **_CLEARED, is_orphan=bool(page.is_orphan and not faults))
@@ -160,11 +164,16 @@ class _OddPages:
 
 class CrawlCheck(WholeSiteCheck):
     codes: ClassVar[tuple[str, ...]] = (*PAGE_CODES, "C05", "C06", "C13")
+    alternates: Mapping[int, bytes] = MappingProxyType({})  # a crawl file has no column of them
 
     def __init__(self, file: CrawlFile) -> None:
         super().__init__()
         # The rules of a URL's host, once its robots.txt was read.
         self.rules_of: Callable[[str], Rules | None] = lambda url: None
+        self.robots: AgentRules | None = None
+        # Faulty pages that lead to a host whose robots.txt was not known when they came; and whether one was met.
+        self._waiting: list[tuple[_OddPage, Location]] = []
+        self._leads_to_unknown = False
         self._file = file
         self._odd: dict[int, _OddPage | None] = {}  # None: no fault
         self._same = SamePages()
@@ -172,7 +181,8 @@ class CrawlCheck(WholeSiteCheck):
         self._unlisted: set[int] = set()  # indexable pages that no sitemap has listed so far
         self._hosts: set[str] = set()  # with a listed URL
         self._has_common_url = False  # a listed URL is in the crawl
-        self._listed = self._blocked = 0
+        self._listed = 0
+        self._unseen: Counter[_OddPage] = Counter()
         self._has_uncrawled = False
         self._uncrawled: dict[str, CountedUrls] = {}  # by sitemap; until a common URL is found
         self._is_sample = is_check_file(file.name)  # of the listed URLs: C05 and C06 are not reported from it
@@ -223,16 +233,19 @@ class CrawlCheck(WholeSiteCheck):
     def codes_of(self, key: int) -> tuple[str, ...] | None:
         """The codes of a page's faults by the key of its URL; None if the file does not have it, or not its answer."""
         odd = self._odd.get(key, _ABSENT)
-        if odd is _ABSENT or odd is _BLOCKED:
+        if odd is _ABSENT or odd is _BLOCKED or odd is _BUSY:
             return None
         return odd.codes if isinstance(odd, _OddPage) else ()
 
-    def status_of(self, url: str) -> int | None:
-        """The status that a URL has in the file."""
-        odd = self._odd.get(url_key(url), _ABSENT)
-        if odd is _ABSENT:
-            return None
-        return odd.state.status if isinstance(odd, _OddPage) else 200
+    def look_up(self, url: str) -> KnownPage:
+        """What the file and robots.txt say of a URL."""
+        odd = self._odd.get(url_key(url))
+        rules = None if self.robots is None else self.robots.rules(url)
+        self._leads_to_unknown |= rules is None
+        if odd is None or odd is _BUSY:
+            return KnownPage(rules=rules or "")
+        page = odd.page(url)
+        return KnownPage(page.status, page.noindex, page.redirect_url, rules or "")
 
     def is_page_known(self, url: str, code: str) -> bool:
         """Whether the file has a page."""
@@ -263,20 +276,28 @@ class CrawlCheck(WholeSiteCheck):
 
     def _report(self, odd: object, batch: UrlBatch, index: int, findings: Findings) -> None:
         at = location_of(batch, index)
-        if odd is _BLOCKED:
-            self._blocked += 1
+        if odd is _BLOCKED or odd is _BUSY:
+            self._unseen[odd] += 1
         elif isinstance(odd, _OddPage) and odd.state.is_orphan:
             message = f"{at['raw']} is in {self._file.name}, but no link of the site leads to it"
             findings.report("C05", message, **at)
         elif isinstance(odd, _OddPage):
-            for fault in faults_of(odd.page(at["raw"]), self.status_of):
-                findings.add(fault.problem(at, f" in {self._file.name}"))
+            self._report_faults(odd, at, findings)
         elif self._is_sample:
             return
         elif self._has_common_url:
             self._report_uncrawled(at, 1, findings)
         else:
             self._uncrawled.setdefault(batch.sitemap or "", CountedUrls()).add(at, keeps_each=findings.needs_each)
+
+    def _report_faults(self, odd: _OddPage, at: Location, findings: Findings, *, is_end: bool = False) -> None:
+        self._leads_to_unknown = False
+        faults = faults_of(odd.page(at["raw"]), self.look_up)
+        if self._leads_to_unknown and self.robots is not None and not is_end:
+            self._waiting.append((odd, at))
+            return
+        for fault in faults:
+            findings.add(fault.problem(at, f" in {self._file.name}"))
 
     def _report_uncrawled(self, at: Location, number: int, findings: Findings) -> None:
         self._has_uncrawled = True
@@ -286,9 +307,14 @@ class CrawlCheck(WholeSiteCheck):
         """C06, unless the crawl is of another site, and C13."""
         name = self._file.name
         self._same.report(findings, f" in {name}")
-        if self._blocked:
-            urls, them = count_of(self._blocked, "listed URL"), "it" if self._blocked == 1 else "them"
+        for odd, at in self._waiting:
+            self._report_faults(odd, at, findings, is_end=True)
+        if blocked := self._unseen[_BLOCKED]:
+            urls, them = count_of(blocked, "listed URL"), "it" if blocked == 1 else "them"
             self.notes.append(f"{name}: the crawler did not request {urls}, as robots.txt disallows {them}")
+        if busy := self._unseen[_BUSY]:
+            urls = count_of(busy, "listed URL")
+            self.notes.append(f"{name}: {urls} answered 429 (too many requests), which says nothing of the page")
         if self._uncrawled and not self._has_common_url:
             self.notes.append(f"{name} has none of the URLs listed: is it of this site?")
             self.unchecked = dict.fromkeys(self.codes, f"{name} has none of the URLs listed")

@@ -18,7 +18,7 @@ from ..parser.normalise.urls import comparable
 from .findings import Check, listing_of, location_of, url_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator, Sequence, Set
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
     from datetime import datetime
 
     from ..client.sitemap_tree import SitemapTree
@@ -301,6 +301,10 @@ class DuplicateUrls(Check):
 
 class PageResults(Protocol):
     """A check that knows the responses of pages, or some of them."""
+
+    @property
+    def alternates(self) -> Mapping[int, bytes]:
+        """The hreflang annotations of pages themselves, by their keys: see packed_alternates()."""
 
     def results(self) -> Iterator[tuple[int, tuple[str, ...]]]:
         """The key of each page that was checked, and the codes of its faults; complete when all else has been read."""

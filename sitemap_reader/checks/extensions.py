@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zlib
 from array import array
 from collections import Counter
 from contextlib import closing, contextmanager
@@ -17,7 +18,7 @@ import orjson
 
 from ..frontier.lastmod_trust import is_future
 from ..model.columns import EPOCH
-from ..model.problems import count_of
+from ..model.problems import count_of, report
 from ..model.records import Alternate, News
 from ..parser.normalise.dates import format_date, period_end
 from ..parser.normalise.urls import host, is_web_url
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping, Sequence
     from datetime import datetime
 
-    from ..model.problems import Problem
+    from ..model.problems import PageKind, Problem, Severity
     from ..model.records import Outcome, SitemapRef, Video
     from ..model.url_batch import UrlBatch
     from .documents import CheckFactories, DuplicateUrls, PageResults
@@ -361,7 +362,7 @@ SELECT page, other, block, entry, place FROM link
 WHERE is_judged AND NOT EXISTS (SELECT 1 FROM link AS back WHERE back.page = link.other AND back.other = link.page)
 ORDER BY link.rowid
 """
-UNINDEXABLE_ALTERNATE = "L09"
+UNINDEXABLE_ALTERNATE, CONTRADICTORY_PAGE = OF_PAGES = ("L09", "L12")
 # What the pages of these codes do.
 _UNINDEXABLE = {
     "C01": "answers 4xx or 5xx",
@@ -412,7 +413,7 @@ class HreflangReturnTags(WholeSiteCheck):
     """Pages that do not link back to one that names them as an alternate (L03), or do so under another code (L08).
 
     Also alternates that no sitemap lists (L07) or that cannot be indexed (L09), and pages that are listed twice with
-    different alternates (L10).
+    different alternates (L10), or that name others themselves (L12).
 
     Usually all pages of a set state the same set: then counting them is enough. Entries are kept in a temporary
     database, where the links of incomplete sets are compared at the end. A sitemap that was not read completely may
@@ -420,7 +421,7 @@ class HreflangReturnTags(WholeSiteCheck):
     was.
     """
 
-    codes = ("L03", "L07", "L08", "L09", "L10")
+    codes = ("L03", "L07", "L08", "L09", "L10", "L12")
 
     def __init__(
         self, listings: DuplicateUrls, page_results: Sequence[PageResults] = (), *, covers_site: bool = False
@@ -488,6 +489,7 @@ class HreflangReturnTags(WholeSiteCheck):
 
     def on_end(self, findings: Findings) -> None:
         """Compares the links; pages that no sitemap lists are left out, as their alternates are unknown."""
+        self.unchecked["L12"] = _NO_ALTERNATES
         if self._db is not None:
             with closing(self._db), self._skipping_on_full_disk(), temp_database_errors():
                 self._compare(self._db, findings)
@@ -505,6 +507,8 @@ class HreflangReturnTags(WholeSiteCheck):
     def _compare(self, db: sqlite3.Connection, findings: Findings) -> None:
         if self._page_results and findings.includes(("L09",)):
             self._find_unindexable(db, findings)
+        if findings.includes((CONTRADICTORY_PAGE,)):
+            self._find_contradictory_pages(db, findings)
         incomplete, self._missing = self._missing.keys(), {}
         if not incomplete:
             return
@@ -533,6 +537,18 @@ class HreflangReturnTags(WholeSiteCheck):
             self.notes.append(f"L09: {note}")
             if unchecked == links:
                 self.unchecked = {**self.unchecked, "L09": note}
+
+    def _find_contradictory_pages(self, db: sqlite3.Connection, findings: Findings) -> None:
+        """L12, at the first listing of a page."""
+        pages = {key: packed for each in self._page_results for key, packed in each.alternates.items()}
+        known = len(pages)
+        for block, arrays in _blocks(db):
+            if not pages.keys().isdisjoint(arrays[1]):
+                for each in _links_of(db, block, arrays, lambda _, page: page in pages):
+                    if packed := pages.pop(each.page, None):
+                        _report_contradictory_page(each, packed, findings)
+        if len(pages) < known:
+            del self.unchecked["L12"]
 
     def _compare_links(
         self, db: sqlite3.Connection, incomplete: KeysView[int], findings: Findings
@@ -664,6 +680,47 @@ def _report_contradiction(links: _Links, first: _Links, findings: Findings) -> N
         more = f", and {len(codes) - 1:,} more of its codes differ" if len(codes) > 1 else ""
         message = f"{links.loc} has {now} for {codes[0]}, and in {first.sitemap}{line} {then}{more}"
         links.report("L10", message, now, findings)
+
+
+def packed_alternates(alternates: Sequence[tuple[str, str]]) -> bytes:
+    """The hreflang codes of a page and their URLs, in few bytes: the URLs are mostly alike."""
+    return zlib.compress(orjson.dumps(alternates), 1)
+
+
+def _report_contradictory_page(links: _Links, packed: bytes, findings: Findings) -> None:
+    """L12, if the page has other pages for a code than its sitemap, or other codes, which is a notice."""
+    codes, hrefs = zip(*orjson.loads(zlib.decompress(packed)), strict=True)
+    itself = attrs.evolve(links, keys=url_keys(hrefs), codes=codes, hrefs=hrefs)
+    here, there = links.by_code(), itself.by_code()
+    other = sorted(code for code in here.keys() & there.keys() if here[code].keys() != there[code].keys())
+    missing = [
+        f"only {where} has {', '.join(alone[:_MOST_CODES])}{' …' * (len(alone) > _MOST_CODES)}"
+        for where, alone in (
+            ("the page", sorted(there.keys() - here.keys())),
+            ("the sitemap", sorted(here.keys() - there.keys())),
+        )
+        if alone
+    ]
+    if not (other or missing):
+        return
+    if other:
+        (now, *_), (listed, *_) = (sorted(pages[other[0]].values()) for pages in (there, here))
+        more = f", and {len(other) - 1:,} more of its codes differ" if len(other) > 1 else ""
+        text = f"the page has {now} for {other[0]}, and the sitemap {listed}{more}"
+    else:
+        text = "; ".join(missing)
+    kind, severity = _OF_CONTRADICTORY_PAGES[bool(other)]
+    at: Any = {"sitemap": links.sitemap, "line": links.line, "url": links.loc, "field": "loc", "raw": links.loc}
+    findings.add(report(CONTRADICTORY_PAGE, f"{links.loc}: {text}", kind=kind, severity=severity, **at))
+
+
+_MOST_CODES = 5  # in a message
+_NO_ALTERNATES = "no checked page has hreflang, and has it in the sitemap, too"
+# Whether the page has another URL for a code -> kind and severity.
+_OF_CONTRADICTORY_PAGES: dict[bool, tuple[PageKind, Severity]] = {
+    True: ("another URL for a code", "warning"),
+    False: ("codes on one side only", "notice"),
+}
 
 
 def _report_other_codes(links: _Links, own_codes: dict[int, set[str]], findings: Findings) -> None:

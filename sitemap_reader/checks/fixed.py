@@ -67,7 +67,8 @@ class CheckedPart:
         if "a baseline" in needs or "two crawls" in needs:  # another baseline may not have it
             return url is not None and url_key(url) in self.listed
         is_read = self.documents.get(document or "", self.is_whole)
-        if "pages" in needs or "a crawl" in needs:
+        is_of_page = "checked pages" in needs and found.field == "loc"
+        if is_of_page or "pages" in needs or "a crawl" in needs:
             page = found.value if found.field == "loc" and found.value else url or ""
             return self.is_page_known(page, found.code) or (is_read and url_key(page) not in self.listed)
         return is_read

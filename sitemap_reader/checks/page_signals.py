@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _META_CHARSET = re.compile(rb"<meta(?:(?!<meta)[^>])+charset\s*=\s*(?:[\"']\s*)?([\w.:-]+)", re.IGNORECASE)
 _LINK = re.compile(r"<([^<>]*)>((?:\s*;\s*[\w*]+\s*(?:=\s*(?:\"[^\"]*\"|[^\s;,\"]*))?)*)")
 _REL = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|([^\s;,\"]*))", re.IGNORECASE)
+_HREFLANG = re.compile(r";\s*hreflang\s*=\s*(?:\"([^\"]*)\"|([^\s;,\"]*))", re.IGNORECASE)
 _METAS = "meta[name][content]"
 _MODIFIED_METAS = 'meta[property="article:modified_time" i][content], meta[property="og:updated_time" i][content]'
 _LINKED_DATA = 'script[type="application/ld+json" i]'
@@ -72,6 +73,9 @@ class PageSignals:
     body_canonicals: tuple[str, ...] = ()  # search engines ignore these
     refresh: Refresh | None = None
     has_content: bool = True  # False: HTML without any word, image, frame or script
+    # hreflang codes and URLs; None if the header is too long to be read whole.
+    header_alternates: tuple[tuple[str, str], ...] | None = ()
+    head_alternates: tuple[tuple[str, str], ...] = ()
     modified: tuple[datetime, ...] = ()  # when the page says that it was changed, the earliest first
 
 
@@ -89,7 +93,9 @@ def read_signals(headers: Mapping[str, str], body: bytes, now: datetime | None =
     """
     now = now or datetime.now(UTC)
     header = headers.get("x-robots-tag", "")[:_MAX_HEADER]
-    from_header = tuple(_link_canonicals(headers.get("link", "")[:_MAX_HEADER]))
+    links = headers.get("link", "")
+    from_header = tuple(_link_canonicals(links[:_MAX_HEADER]))
+    header_alternates = None if len(links) > _MAX_HEADER else tuple(_link_alternates(links))
     canonical = next(iter(from_header), None)
     noindex = header_forbids_indexing(header, now)
     refresh = read_refresh(headers.get("refresh", "")[:_MAX_HEADER])
@@ -100,6 +106,7 @@ def read_signals(headers: Mapping[str, str], body: bytes, now: datetime | None =
             canonical=canonical,
             header_canonicals=from_header,
             refresh=refresh,
+            header_alternates=header_alternates,
         )
     from selectolax.lexbor import LexborHTMLParser  # here: only checks of pages need it
 
@@ -110,6 +117,7 @@ def read_signals(headers: Mapping[str, str], body: bytes, now: datetime | None =
     metas = [(name.strip().lower(), content) for name, content in named if name.strip().lower() in AGENTS]
     directives = ", ".join(content if name == "robots" else f"{name}: {content}" for name, content in metas)
     in_head = tuple(_canonicals(tree, "head link[rel]"))
+    head_alternates = tuple(_alternates(tree))
     base = tree.css_first("base[href]")  # others do not count
     head_base = base.attributes.get("href") if base else None
     title, heading, modified = _text(tree, "head title"), _text(tree, "h1"), _modified(tree)
@@ -131,6 +139,8 @@ def read_signals(headers: Mapping[str, str], body: bytes, now: datetime | None =
         head_canonicals=in_head,
         body_canonicals=tuple(_canonicals(tree, "body link[rel]")),
         refresh=refresh or next(filter(None, map(read_refresh, _refreshes(tree))), None),
+        header_alternates=header_alternates,
+        head_alternates=head_alternates,
         has_content=has_elements or bool(words),
         modified=modified,
     )
@@ -140,6 +150,12 @@ def _canonicals(tree: LexborHTMLParser, selector: str) -> Iterator[str]:
     for link in tree.css(selector):
         if "canonical" in (link.attributes.get("rel") or "").lower().split():
             yield (link.attributes.get("href") or "").strip()
+
+
+def _alternates(tree: LexborHTMLParser) -> Iterator[tuple[str, str]]:
+    for link in tree.css("head link[rel][hreflang][href]"):
+        if "alternate" in (link.attributes.get("rel") or "").lower().split():
+            yield (link.attributes.get("hreflang") or "").strip(), (link.attributes.get("href") or "").strip()
 
 
 def _refreshes(tree: LexborHTMLParser) -> Iterator[str]:
@@ -171,11 +187,21 @@ def _modified(tree: LexborHTMLParser) -> tuple[datetime, ...]:
 
 
 def _link_canonicals(header: str) -> Iterator[str]:
-    """RFC 8288; RFC 6596 for the relation."""
+    """RFC 6596 for the relation."""
+    return (url for url, _ in _links(header, "canonical"))
+
+
+def _link_alternates(header: str) -> Iterator[tuple[str, str]]:
+    for url, parameters in _links(header, "alternate"):
+        yield from (((code[1] or code[2] or "").strip(), url) for code in _HREFLANG.finditer(parameters))
+
+
+def _links(header: str, relation: str) -> Iterator[tuple[str, str]]:
+    """The URLs of a Link header with this relation, and their parameters (RFC 8288)."""
     for link in _LINK.finditer(header):
         rel = _REL.search(link[2])
-        if rel and "canonical" in (rel[1] or rel[2] or "").lower().split():
-            yield link[1].strip()
+        if rel and relation in (rel[1] or rel[2] or "").lower().split():
+            yield link[1].strip(), link[2]
 
 
 def _text(tree: LexborHTMLParser, selector: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Checks by robots.txt: what it disallows to crawlers (U12, F02, F20), and the sitemaps that it names (F09, F21).
+"""Checks by robots.txt: what it disallows to crawlers (U12, F02, F20), and the sitemaps that it names (F09, F14, F21).
 
 Matching is slow where a robots.txt has many rules: U12 has a budget of work, and draws a sample by a hash.
 """
@@ -14,7 +14,7 @@ import attrs
 from ..frontier.documents import listing_place
 from ..frontier.responses import NO_ROBOTS
 from ..frontier.robots_agents import group_rules, joined, refusal_text, rules_text
-from ..model.problems import count_of, report
+from ..model.problems import count_of, report, report_as
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
 from ..parser.normalise.urls import host, is_robots_txt, origin, without_userinfo
 from .findings import Check
@@ -36,6 +36,7 @@ BUDGET = 2_500_000_000
 # URLs whose rules are not known when they come: this many, or half as many, are checked at the end.
 _UNKNOWN_URLS = 4_000
 _MOST_ORIGINS = 10_000
+_NOT_MISSING = frozenset({407, 429})  # of a proxy; "not now"
 _MOST_KINDS = 100  # rules of a robots.txt, the first ones, that are counted by themselves
 
 
@@ -241,6 +242,53 @@ class DisallowedSitemaps(Check):
         parts += [f"{NO_ROBOTS} reads it"]
         severity = problem.severity if self._forbidding(url, findings) else "notice"
         return attrs.evolve(problem, message="; ".join([message, *parts]), severity=severity)
+
+
+class RefusedRobots:
+    """Each robots.txt that answers 4xx, but not 429: search engines go on as if there was none.
+
+    A crawl reports it as an error (F17), as it may name further sitemaps. If a sitemap was read all the same, it is a
+    warning (F14), and the audit is complete: take() returns the outcome for the checks, problems() what to report.
+    """
+
+    def __init__(self) -> None:
+        self._outcomes: dict[str, Outcome] = {}  # as the crawl has them
+        self._problems: list[Problem] = []
+
+    def hold(self, problem: Problem) -> bool:
+        is_held = problem.code == "F17" and is_robots_txt(problem.sitemap or "")
+        self._problems += [problem] * is_held
+        return is_held
+
+    def take(self, outcome: Outcome) -> Outcome:
+        is_missing = outcome.status is not None and 400 <= outcome.status <= 499 and outcome.status not in _NOT_MISSING
+        if outcome.url is None or outcome.format != Format.ROBOTS or "F17" not in outcome.problems or not is_missing:
+            return outcome
+        self._outcomes[outcome.url] = outcome
+        problems = {"F14" if code == "F17" else code: number for code, number in outcome.problems.items()}
+        return attrs.evolve(outcome, complete=True, problems=problems)
+
+    def restored(self, outcomes: Iterable[Outcome]) -> list[Outcome]:
+        """Those that are as the crawl has them after all, as no sitemap was read: the site may refuse this client."""
+        read = (each for each in outcomes if each.format in SITEMAP_FORMATS)
+        if any(each.complete or each.entries for each in read):
+            return []
+        found = [*self._outcomes.values()]
+        self._outcomes.clear()
+        return found
+
+    def __bool__(self) -> bool:
+        return bool(self._outcomes)
+
+    def problems(self) -> Iterator[Problem]:
+        """What hold() took, after restored()."""
+        for problem in self._problems:
+            if problem.sitemap in self._outcomes:
+                message = (
+                    f"search engines take robots.txt for missing, and its Sitemap lines are unknown: {problem.message}"
+                )
+                problem = attrs.evolve(report_as(problem, "F14", message), remedy=problem.remedy)
+            yield problem
 
 
 class MissingSitemapLine(Check):

@@ -29,10 +29,11 @@ from ..parser.normalise.urls import clean_url, host, origin, without_userinfo
 from ..serialize.jsonl import stamp
 from .crawl_file import CrawledPage, is_check_file, resolved_canonical, shown
 from .crawled import SamePages
+from .extensions import CONTRADICTORY_PAGE, packed_alternates
 from .findings import Check, url_key, url_keys
 from .media_checks import MOST_MEDIA, ImageSample
 from .page_dates import PageDates
-from .page_faults import CONTENT_CODES, PAGE_CODES, REFUSALS, faults_of
+from .page_faults import CONTENT_CODES, PAGE_CODES, REFUSALS, KnownPage, faults_of
 from .page_signals import (
     LEAST_SHELL_WORDS,
     PageSignals,
@@ -48,6 +49,7 @@ from .url_sample import FaultEstimate, StratumCounts, UrlCheckSummary, UrlSample
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from ..frontier.robots_agents import AgentRules
     from ..model.url_batch import UrlBatch
     from ..pipeline.page_fetcher import PageResponse
     from .crawled import CrawlCheck
@@ -173,6 +175,8 @@ class UrlChecks(Check):
             raise UsageError(keyword="seed", value=seed, allowed="a whole number")
         require_selectolax()
         self.notes: list[str] = []
+        self.robots: AgentRules | None = None
+        self.alternates: dict[int, bytes] = {}
         self.folder: str | None = None  # where pages are read from, in place of the network
         self._seed = seed
         self._crawl = crawl
@@ -251,6 +255,8 @@ class UrlChecks(Check):
         is_cut = not response.is_whole and is_page and is_html(response.headers)
         is_silent = failure is not None and failure.code == _NO_RESPONSE and failure.is_sent
         not_checked = failure.message if failure is not None and not is_silent else None
+        if response.status == HTTPStatus.NOT_MODIFIED:
+            not_checked = "answers 304 to a request without a condition"
         if response.undecodable is not None:
             not_checked = f"Content-Encoding {shown(response.undecodable)} cannot be decoded"
         check = UrlCheck(
@@ -281,6 +287,9 @@ class UrlChecks(Check):
             self._reasons[_CUT_HEAD] += 1
         if is_page and not check.codes:
             self._dates.add(listed, response.headers, signals, now)
+        has_all_links = not (is_cut or not_checked) or signals.has_whole_head
+        if is_page and not check.codes and has_all_links and (alternates := _alternates(signals, url)):
+            self.alternates[url_key(url)] = packed_alternates(alternates)
         if signals.words is not None and signals.words.total() >= LEAST_SHELL_WORDS:
             self._comparable.add(url)
         return check, signals
@@ -316,7 +325,7 @@ class UrlChecks(Check):
             at: Location = {
                 "sitemap": check.sitemap, "line": check.line, "url": check.url, "field": "loc", "raw": check.url
             }  # fmt: skip
-            for fault in faults_of(check.page, self._status_of):
+            for fault in faults_of(check.page, self._look_up):
                 if self.folder is not None and fault.code == "C01" and check.status == HTTPStatus.NOT_FOUND:
                     fault = attrs.evolve(fault, text=f"is not in {self.folder}")
                 findings.add(fault.problem(at))
@@ -333,11 +342,12 @@ class UrlChecks(Check):
     def _is_comparable(self, url: str) -> bool:
         return url in self._comparable and url not in self._soft_404s.shells
 
-    def _status_of(self, url: str) -> int | None:
-        """The status of another URL, by this check or by the crawl file."""
+    def _look_up(self, url: str) -> KnownPage:
+        """What is known of another URL, by this check or by the crawl file, and by robots.txt."""
+        rules = "" if self.robots is None else self.robots.rules(url) or ""
         if url in self._status:
-            return self._status[url]
-        return None if self._crawl is None else self._crawl.status_of(url)
+            return KnownPage(self._status[url], "C03" in self._codes[url], rules=rules)
+        return KnownPage(rules=rules) if self._crawl is None else self._crawl.look_up(url)
 
     def _final_notes(self) -> Iterator[str]:
         statuses = Counter(self._status.values())
@@ -385,6 +395,8 @@ class UrlChecks(Check):
 
     def is_page_known(self, url: str, code: str) -> bool:
         """Whether a page was checked for a code."""
+        if code == CONTRADICTORY_PAGE:
+            return url in self._status and url not in self._undecodable
         return code in PAGE_CODES and self._is_known(url, code)
 
     def _is_known(self, url: str, code: str) -> bool:
@@ -434,6 +446,14 @@ def _canonical_fields(signals: PageSignals, url: str) -> dict[str, Any]:
         "canonicals": canonicals if len(canonicals) > 1 else (),
         "canonical_fault": fault,
     }
+
+
+def _alternates(signals: PageSignals, url: str) -> list[tuple[str, str]]:
+    """The hreflang codes of a page and their absolute URLs; none if its Link header was not read whole."""
+    base = clean_url(signals.head_base, url).url if signals.head_base else None
+    stated = [(code, clean_url(text, url).url) for code, text in signals.header_alternates or ()]
+    stated += [(code, clean_url(text, base or url).url) for code, text in signals.head_alternates]
+    return [] if signals.header_alternates is None else [(code, href) for code, href in stated if code and href]
 
 
 def _lacks_scheme(canonical: str, url: str) -> bool:

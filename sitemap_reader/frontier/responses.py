@@ -39,7 +39,7 @@ _CODES = {**dict.fromkeys(ABSENT, "F01"), 202: "F17", 429: "F18"}
 _HTML_TYPES = frozenset({"", "text/html", "application/xhtml+xml"})
 _HIDING_CODES = frozenset({"F04", "F05", "F14", "F17", "F18"})
 PROXY_REMEDY = "check the user and the password of the proxy (--proxy)"
-REDIRECTS = frozenset({301, 302, 303, 307, 308})
+REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})  # 300: RFC 9110 15.4.1, where Location has the preferred choice
 # Headers by which bot walls name what they send (AWS WAF, Cloudflare), and their values.
 _WALL_HEADERS = ("x-amzn-waf-action", "cf-mitigated")
 _WALL_ACTIONS = frozenset({"challenge", "captcha", "block"})

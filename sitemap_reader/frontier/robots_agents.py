@@ -264,6 +264,13 @@ class AgentRules:
         groups = self.groups(origin_of(url))
         return None if groups is None else [group for group in groups if group.disallows(url)]
 
+    def rules(self, url: str) -> str | None:
+        """The rules that forbid a URL, as refusal_text() has them; None while its robots.txt is not known."""
+        groups = self.groups(origin_of(url))
+        if groups is None:
+            return None
+        return refusal_text([each for each in groups if each.may_disallow(url) and each.disallows(url)], url)
+
 
 def refusal_text(groups: Iterable[GroupRules], url: str) -> str:
     """`robots.txt:5 "Disallow: /private/" (Googlebot and Bingbot)`, for groups that forbid the URL."""

@@ -66,6 +66,8 @@ PageKind = Literal[
     # C02
     "redirect within the site",
     "redirect to an error",
+    "redirect to a noindex page",
+    "redirect to a disallowed page",
     "redirect to another site",
     "redirect to the start page",
     "redirect to http",
@@ -78,6 +80,8 @@ PageKind = Literal[
     "canonical on http",
     "canonical that redirects",
     "canonical with an error",
+    "canonical that is noindex",
+    "canonical that is disallowed",
     # C10
     "meta refresh at once",
     "meta refresh after a delay",
@@ -94,6 +98,9 @@ PageKind = Literal[
     # C15
     "lastmod after the last change",
     "lastmod before the last change",
+    # L12
+    "another URL for a code",
+    "codes on one side only",
 ]
 
 MAX_RAW_CHARACTERS = 500

@@ -164,10 +164,12 @@ class PageFetcher:
             failure = failure_of(error, timeouts)
         if head is None or (failure is not None and (is_robots or self._frontier.tries_again(request, failure))):
             assert failure is not None  # noqa: S101 - for the type checker
-            if not is_robots:
+            if head is None or not is_robots:
                 self._failures[request.document.original_url] = failure
             self._answer(request, failure)
             return
+        if is_robots:
+            self._failures.pop(request.document.original_url, None)
         step = judge(request, head, self._frontier.plan.limits, datetime.now(UTC))
         target = step.target if isinstance(step, Follow) else None
         location = head.headers.get("location") if head.status in REDIRECTS else None
@@ -231,8 +233,13 @@ class PageFetcher:
         if skipped is not None:
             return attrs.evolve(failed, code="F01")  # the host answers, but the page was not seen
         is_unknown = failed.code == "F02" and problem is not None and problem.severity == "notice"
-        # A robots.txt that could not be read forbids for now, and states nothing about the page.
-        return attrs.evolve(failed, code="F14") if is_unknown else failed
+        if not is_unknown:
+            return failed
+        # A robots.txt that could not be read forbids for now, and states nothing about the page; if the host did not
+        # respond to that request, it does not to the one for the page.
+        robots = self._frontier.hosts.for_url(outcome.final_url or outcome.url or "").robots_txt
+        silent = None if robots is None else self._failures.get(robots.original_url)
+        return silent or attrs.evolve(failed, code="F14")
 
 
 @attrs.define

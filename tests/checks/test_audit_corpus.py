@@ -20,6 +20,7 @@ BY_SCRIPT = ("I01", "N01")
 OF_NO_LINE = {
     "F02": "it is of the whole sitemap",
     "F09": "there is no robots.txt, or no line in it",
+    "F14": "it was not read",
     "F10": "headers are no part of the document",
     "F19": "there is no document",
     "S06": "there is no entry in which it is",

@@ -13,13 +13,14 @@ from kit import dump
 import sitemap_reader as sr
 from sitemap_reader import Problem
 from sitemap_reader.checks import CrawlCheck, Findings, UnchangedContentCheck, open_baseline
-from sitemap_reader.frontier import parse_rules
+from sitemap_reader.frontier import AgentRules, parse_rules
 from sitemap_reader.model import UrlBatch
 from sitemap_reader.parser import batch_of
 
 SITE = "https://shop.example"
 SITEMAP = f"{SITE}/sitemap.xml"
 HOME, LAMP, OLD, CART = (f"{SITE}/{name}" for name in ("", "lamp", "old", "cart"))
+HIDDEN, MOVED, LOST, ROUND, OPEN, BUSY = (f"{SITE}/{name}" for name in ("no", "to", "lost", "round", "open", "busy"))
 DAY = datetime(2026, 3, 1, tzinfo=UTC)
 
 
@@ -78,7 +79,8 @@ def site_text(crawl: CrawlCheck, *batches: UrlBatch, **options: Any) -> list[str
     ({"status": None, "noindex": True}, ["C03 {0}:3: {1} is noindex in crawl.jsonl"]),
     ({"status": None}, []),
     ({"status": 200}, []),
-    ({"status": 204}, []),
+    ({"status": 204}, ["C12 {0}:3: {1} answers 204, which says that it has no content in crawl.jsonl"]),
+    ({"status": 206}, []),
     ({"status": 304}, []),
     ({"canonical": OLD}, []),
     ({"canonical": "HTTPS://shop.example:443/./old#top"}, []),
@@ -123,7 +125,21 @@ def test_urls_are_compared_as_they_are_normalised() -> None:
 @pytest.mark.parametrize(("reported", "severity", "text"), [
     ({"status": 401}, "warning", "C09 {0} answers 401 in crawl.jsonl"),
     ({"status": 403}, "warning", "C09 {0} answers 403 in crawl.jsonl"),
-    ({"status": 429}, "error", "C01 {0} answers 429 in crawl.jsonl"),
+    ({"status": 103}, "error", "C08 {0} does not respond: 103 is no final response in crawl.jsonl"),
+    ({"status": 301, "Redirect URL": HIDDEN}, "error",
+     f"C02 {{0}} redirects (301) to {HIDDEN}, which is noindex in crawl.jsonl; remove the URL from the sitemap"),
+    ({"status": 301, "Redirect URL": MOVED}, "warning", f"C02 {{0}} redirects (301) to {MOVED} and on to {{1}} in"),
+    ({"status": 301, "Redirect URL": LOST}, "error",
+     f"C02 {{0}} redirects (301) to {LOST} and on to {{2}}, which answers 404 in crawl.jsonl; remove the URL from the"),
+    ({"status": 301, "Redirect URL": ROUND}, "error",
+     f"C02 {{0}} redirects (301) to {ROUND} and on and on, in a loop or more than ten times in crawl.jsonl; let"),
+    ({"status": 301, "Redirect URL": OPEN}, "warning", f"C02 {{0}} redirects (301) to {OPEN} in crawl.jsonl"),
+    ({"status": 301, "Redirect URL": BUSY}, "warning", f"C02 {{0}} redirects (301) to {BUSY} in crawl.jsonl"),
+    ({"canonical": HIDDEN}, "warning",
+     f"C04 {{0}} has the canonical {HIDDEN}, which is noindex in crawl.jsonl; correct the canonical URL of the page"),
+    ({"canonical": BUSY}, "warning", f"C04 {{0}} has the canonical {BUSY} in crawl.jsonl"),
+    ({"Meta Refresh 1": f"0;url={HIDDEN}"}, "error",
+     f"C10 {{0}} leads on to {HIDDEN} at once, which is noindex in crawl.jsonl; remove the URL from the sitemap, or"),
     ({"status": 301, "Redirect URL": LAMP}, "warning", "C02 {0} redirects (301) to {1} in crawl.jsonl"),
     ({"status": 301, "Redirect URL": "/lamp"}, "warning", "C02 {0} redirects (301) to {1} in crawl.jsonl"),
     ({"status": 302, "Redirect URL": CART}, "error",
@@ -159,7 +175,11 @@ def test_urls_are_compared_as_they_are_normalised() -> None:
     ({"empty": True}, "warning", "C12 {0} answers 200 with an empty page in crawl.jsonl"),
 ])
 def test_what_a_crawl_says_of_a_page_is_in_the_message(reported: dict[str, Any], severity: str, text: str) -> None:
-    crawl = read(page(HOME), page(OLD, **reported), page(LAMP), page(CART, 404))
+    others = [
+        page(HIDDEN, noindex=True), page(MOVED, 301, redirect_url=LAMP), page(LOST, 301, redirect_url=CART),
+        page(ROUND, 301, redirect_url=OLD), page(OPEN, 301), page(BUSY, 429),
+    ]  # fmt: skip
+    crawl = read(page(HOME), page(OLD, **reported), page(LAMP), page(CART, 404), *others)
     (problem,) = [each for each in audit(crawl, some(OLD)) if each.code != "C06"]
     assert f"{problem.code} {problem.message}".startswith(text.format(OLD, LAMP, CART))
     assert problem.severity == severity
@@ -174,6 +194,35 @@ def test_of_a_page_that_was_not_requested_nothing_is_reported(reported: dict[str
     crawl = read(page(HOME), page(OLD, **reported))
     assert site_text(crawl, some(HOME, OLD)) == []
     assert crawl.notes == ["crawl.jsonl: the crawler did not request 1 listed URL, as robots.txt disallows it"]
+
+
+def test_too_many_requests_say_nothing_of_a_page() -> None:
+    crawl = read(page(HOME), page(OLD, 429), page(LAMP, 429))
+    assert site_text(crawl, some(HOME, OLD, LAMP)) == []
+    note = "crawl.jsonl: 2 listed URLs answered 429 (too many requests), which says nothing of the page"
+    assert crawl.notes == [note]
+    assert [each for key, each in crawl.results()] == [()]
+
+
+@pytest.mark.parametrize("is_known_first", [True, False])
+def test_a_page_that_leads_to_a_disallowed_one_is_reported_whenever_robots_txt_is_read(*, is_known_first: bool) -> None:
+    cart = f"{SITE}/cart"
+    crawl = read(page(HOME), page(OLD, 301, redirect_url=cart), page(LAMP, canonical=cart))
+    rules = {SITE: parse_rules("User-agent: *\nDisallow: /cart\n", "x")}
+    known = rules if is_known_first else {}
+    crawl.robots = AgentRules(lambda url: known.get(SITE))
+    found = Findings(samples=50)
+    crawl.on_urls(some(HOME, OLD, LAMP), found)
+    known |= rules
+    crawl.on_end(found)
+    rule = f'{cart}, which is disallowed by robots.txt:2 "Disallow: /cart" (Googlebot and Bingbot) in crawl.jsonl; '
+    samples = [sample for finding in found.ranked() for sample in finding.samples]
+    correct = "correct the canonical URL of the page, or allow the page at it in robots.txt"
+    assert [(each.code, each.severity, each.message) for each in samples] == [
+        ("C02", "error",
+         f"{OLD} redirects (301) to {rule}remove the URL from the sitemap, or allow its target in robots.txt"),
+        ("C04", "warning", f"{LAMP} has the canonical {rule}{correct}"),
+    ]  # fmt: skip
 
 
 def test_identical_pages_of_a_crawl_are_one_finding_a_group() -> None:

@@ -241,6 +241,78 @@ def test_a_missing_robots_txt_is_reported_like_one_without_a_line() -> None:
     assert messages(audited(NAMED, "/")) == []
 
 
+REFUSED = "search engines take robots.txt for missing, and its Sitemap lines are unknown: "
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 418, 451])
+def test_a_refused_robots_txt_is_missing_to_search_engines(status: int) -> None:
+    report = audited("", "/", pages={"/robots.txt": status})
+    (message,) = messages(report)
+    assert message.startswith(f"warning F14 {REFUSED}{status} ")
+    assert report.complete is True
+    assert [each.url for each in report.sitemaps] == [MAP]  # the other was read for its rules alone
+
+
+@pytest.mark.parametrize(("status", "sitemap"), [(403, 404), (403, 403), (401, b"<x"), (429, None), (503, None)])
+def test_a_refused_robots_txt_is_an_error_where_nothing_could_be_read(status: int, sitemap: Any) -> None:
+    pages = {"/robots.txt": status} if sitemap is None else {"/robots.txt": status, "/sitemap.xml": sitemap}
+    report = audited("", "/", pages=pages)
+    (message,) = [each for each in messages(report) if "robots.txt" in each or "F1" in each][:1]
+    assert message.startswith(("F17 " if status < 429 else "F18 ") + str(status))
+    assert report.complete is False
+    assert report.dropped is not None
+    assert [each.complete for each in report.sitemaps if each.url.endswith("/robots.txt")] == ["no"]
+
+
+def test_an_audit_that_was_stopped_is_not_complete_by_a_refused_robots_txt() -> None:
+    report = audited("", "/", pages={"/robots.txt": 403}, stop=lambda: True)
+    assert report.complete is False
+
+
+def test_a_dump_of_a_site_with_a_refused_robots_txt_is_complete(tmp_path: Path) -> None:
+    pages = {"/sitemap.xml": urlset(f"{HOST}/"), "/robots.txt.headers": b"status: 403\n"}
+    folder = Site(pages).write(tmp_path / "site")
+    lines = run("dump", folder, "--format", "jsonl", "--report", tmp_path / "report.jsonl").stdout
+    (tmp_path / "dump.jsonl").write_text(lines + (tmp_path / "report.jsonl").read_text())
+    report = sr.audit(tmp_path / "dump.jsonl", select="F", ignore="F10")
+    assert [each[:11] for each in messages(report)] == ["warning F14"]
+    assert report.complete is True
+
+
+@pytest.mark.parametrize(("rules", "expected"), [
+    ("User-agent: *\nDisallow: /*\nAllow: /$\n", ['F02 not read: robots.txt:2 "Disallow: /*" forbids it to']),
+    ("User-agent: *\nDisallow: /\nAllow: /index.html\n", ['F02 not read: robots.txt:2 "Disallow: /" forbids it to']),
+    ("User-agent: *\nDisallow: /sitemap\n", ['F02 not read: robots.txt:2 "Disallow: /sitemap" forbids it to']),
+    ("User-agent: *\nDisallow: /\n", ['F20 robots.txt:2 "Disallow: /" disallows', "notice F02 not read: robots.txt:2"]),
+    ("User-agent: sitemap-reader\nDisallow: /\n", ["notice F02 not read: robots.txt:2"]),
+])  # fmt: skip
+def test_a_sitemap_of_a_folder_that_is_disallowed_is_one_fault(
+    rules: str, expected: list[str], tmp_path: Path
+) -> None:
+    folder = files(tmp_path / "site", {"robots.txt": rules, "sitemap.xml": urlset(f"{HOST}/"), "index.html": "x"})
+    report = sr.audit(folder, base=HOST, select="F,S18", ignore="F06,F10")
+    found = [each for each in messages(report) if not each.startswith("warning F09 ")]
+    assert [each[: len(wanted)] for each, wanted in zip(found, expected, strict=True)] == expected
+    assert report.complete is False
+
+
+def test_another_file_that_nothing_names_is_no_sitemap_that_crawlers_find(tmp_path: Path) -> None:
+    closed = {"robots.txt": "User-agent: *\nDisallow: /*\nAllow: /$\n", "maps/own.xml": urlset(f"{HOST}/")}
+    report = sr.audit(files(tmp_path / "site", closed), base=HOST, select="F,S18", ignore="F06,F10")
+    assert [each.code for each in report.findings] == ["F19", "S18"]
+
+
+def test_a_site_without_a_sitemap_is_one_fault() -> None:
+    none = "no sitemap found for https://a.example: robots.txt "
+    for rules, why in (("User-agent: *\n", "names none"), ("", "names none"), (404, "is missing (404)")):
+        report = sr.audit(HOST, fetcher=Site({"/robots.txt": rules}), limits=sr.Limits(tries=1))
+        (finding,) = report.findings
+        assert finding.code == "F19"
+        assert f"{none}{why}" in finding.samples[0].message
+    report = sr.audit(HOST, fetcher=Site({"/robots.txt": "User-agent: *\n"}), limits=sr.Limits(tries=1), ignore="F19")
+    assert [each.code for each in report.findings] == ["F09"]
+
+
 def test_a_single_document_needs_no_robots_txt(tmp_path: Path) -> None:
     site = Site({"/sitemap.xml": urlset(f"{HOST}/")})
     assert sr.audit(MAP, fetcher=site, select="F09").findings == ()

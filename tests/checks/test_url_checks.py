@@ -17,12 +17,13 @@ from kit import Site, dump, files, objects, robots, run, urlset, xml
 from servers import Page, SiteServer
 
 import sitemap_reader as sr
-from sitemap_reader import Report, UsageError
+from sitemap_reader import FetchError, Report, UsageError
 from sitemap_reader.checks import PAGE_CODES, UrlCheck
 from sitemap_reader.model import PageKind
 
 pytestmark = pytest.mark.usefixtures("short_backoffs")
 
+ONE_TRY = sr.Limits(tries=1)
 HTML = {"Content-Type": "text/html; charset=utf-8"}
 MENU = " ".join(f"item{number}" for number in range(30))
 
@@ -419,6 +420,39 @@ def test_a_host_whose_robots_txt_cannot_be_read_has_no_result(serve: Callable[..
     assert [each["url"] for each in objects(saved.read_text())] == [f"{server.url}/1"]
 
 
+@pytest.mark.parametrize("allow_private", [True, False])
+def test_a_page_of_a_host_that_does_not_exist_does_not_respond(*, allow_private: bool) -> None:
+    gone = FetchError("gone.example: no such host", remedy="check the spelling")
+    private = FetchError("gone.example has a private address", code="F13", transient=False)
+    fails = gone if allow_private else private
+    listed = urlset("https://a.example/", "https://gone.example/x")
+    pages = {"https://a.example/robots.txt": robots("https://a.example/map.xml"), "https://a.example/map.xml": listed}
+    site = Site(lambda url: fails if "gone" in url else pages.get(url, html("x")))
+    report = sr.audit("https://a.example", fetcher=site, scope="any", select="C", check_urls="all", limits=ONE_TRY)
+    if allow_private:
+        (finding,) = report.findings
+        assert finding.samples[0].message == "https://gone.example/x does not respond (gone.example: no such host)"
+        assert (finding.code, report.url_checks.checked) == ("C08", 2)
+    else:
+        assert report.findings == ()
+        assert report.notes[0] == "1 URL not checked: gone.example has a private address"
+
+
+def test_a_host_that_answers_at_the_second_try_is_not_silent() -> None:
+    gone = FetchError("gone.example: connection reset")
+    listed = urlset("https://a.example/", "https://gone.example/x")
+    answers = [gone, 503]
+    pages = {
+        "https://a.example/robots.txt": robots("https://a.example/map.xml"), "https://a.example/map.xml": listed,
+        "https://gone.example/robots.txt": answers,
+    }  # fmt: skip
+    site = Site(lambda url: pages.get(url, html("x")))
+    options: dict[str, Any] = {"scope": "any", "select": "C", "check_urls": "all"}
+    report = sr.audit("https://a.example", fetcher=site, limits=sr.Limits(tries=3, max_proof_hosts=0), **options)
+    assert report.findings == ()
+    assert "503 Service Unavailable" in report.notes[0]
+
+
 def test_pages_that_are_not_in_the_folder_have_no_result(tmp_path: Path) -> None:
     listed = urlset("https://e.example/", "https://other.example/")
     public = files(tmp_path / "public", {"index.html": "<p>x</p>", "sitemap.xml": listed})
@@ -444,6 +478,21 @@ STATES: dict[str, tuple[Page, tuple[str, str, str] | None]] = {
     "/loop": (html("", 302, Location="/loop"), ("C02", "error", "redirects (302) to /loop and on and on, in a loop")),
     "/round": (html("", 302, Location="/round2"), (
         "C02", "error", "redirects (302) to /round2 and on and on, in a loop or more than ten times; let the URL")),
+    "/choices": (html("", 300, Location="/fine"), ("C02", "warning", "redirects (300) to /fine")),
+    "/only-choices": (html("", 300), ("C02", "error", "redirects (300) without a usable target")),
+    "/to-hidden": (html("", 301, Location="/for-google"), (
+        "C02", "error", "redirects (301) to /for-google, which is noindex; remove the URL from the sitemap, or let")),
+    "/to-private": (html("", 301, Location="/private/x"), (
+        "C02", "error", 'redirects (301) to /private/x, which is disallowed by robots.txt:2 "Disallow: /private/" '
+        "(Googlebot and Bingbot); remove the URL from the sitemap, or allow its target in robots.txt")),
+    "/busy": (html("", 429), None),
+    "/to-busy": (html("", 302, Location="/busy"), ("C02", "warning", "redirects (302) to /busy")),
+    "/copy-of-busy": (html(OWN.format("/busy")), ("C04", "warning", "has the canonical /busy")),
+    "/unchanged": ((304, {}, b""), None),
+    "/no-content": ((204, {}, b""), ("C12", "warning", "answers 204, which says that it has no content")),
+    "/reset": ((205, {"Content-Length": "0"}, b""), ("C12", "warning", "answers 205, which says that it has no")),
+    "/part": (html("<title>x</title>", 206), None),
+    "/switch": ((101, {}, b""), ("C08", "error", "does not respond: 101 is no final response")),
     "/nowhere": (html("", 302), ("C02", "error", "redirects (302) without a usable target; let the URL answer")),
     "/bad-target": (html("", 302, Location="javascript:x()"), ("C02", "error", "redirects (302) without a usable")),
     "/away": (html("", 301, Location="https://other.example/"), (
@@ -460,6 +509,8 @@ STATES: dict[str, tuple[Page, tuple[str, str, str] | None]] = {
         "C10", "warning", "leads on to /fine at once")),
     "/refresh-header": (html("", Refresh="0; url=/gone"), (
         "C10", "error", "leads on to /gone at once, which answers 404; remove the URL from the")),
+    "/refresh-hidden": (html("<meta http-equiv=refresh content='0;url=/for-google'>"), (
+        "C10", "error", "leads on to /for-google at once, which is noindex; remove the URL from the sitemap, or")),
     "/refresh-late": (html("<meta http-equiv=Refresh content='5; URL=/fine'>"), (
         "C10", "notice", "leads on to /fine after 5 s; remove the meta refresh")),
     "/reload": (html("<meta http-equiv=refresh content='300'>"), None),
@@ -482,6 +533,11 @@ STATES: dict[str, tuple[Page, tuple[str, str, str] | None]] = {
         "C04", "warning", "has the canonical /gone, which answers 404; correct the canonical URL of the page: there")),
     "/copy-of-moved": (html(OWN.format("/to-fine")), (
         "C04", "warning", "has the canonical /to-fine, which answers 301; correct the canonical URL of the page, and")),
+    "/copy-of-hidden": (html(OWN.format("/for-google")), (
+        "C04", "warning", "has the canonical /for-google, which is noindex; correct the canonical URL of the page")),
+    "/copy-of-private": (html(OWN.format("/private/x")), (
+        "C04", "warning", 'has the canonical /private/x, which is disallowed by robots.txt:2 "Disallow: /private/" '
+        "(Googlebot and Bingbot); correct the canonical URL of the page, or allow the page at it in robots.txt")),
     "/on-staging": (html(OWN.format("https://staging.e.example/on-staging")), (
         "C04", "warning", "has the canonical https://staging.e.example/on-staging; correct the canonical URL of the "
         "page: its host seems not")),
@@ -506,13 +562,14 @@ OF_OTHER_TESTS = {
     *("image with an error", "image that is none", "image that does not respond", "canonical on http"),
     "redirect to http",
     *("lastmod after the last change", "lastmod before the last change"),
+    *("another URL for a code", "codes on one side only"),
 }
 
 
 def test_each_state_of_a_page_has_its_fault(serve: Callable[..., SiteServer]) -> None:
-    server = serve({path: page for path, (page, _) in STATES.items()})
+    server = serve({path: page for path, (page, _) in STATES.items()}, "Disallow: /private/")
     server.pages = {**server.pages, "/": html(""), "/round2": html("", 302, Location="/round")}
-    report = checked(server, samples=99)
+    report = checked(server, samples=99, limits=ONE_TRY)
     wanted = {path: fault for path, (_, fault) in STATES.items() if fault is not None}
     seen = {}
     for problem in (each for finding in report.findings for each in finding.samples):
@@ -526,9 +583,14 @@ def test_each_state_of_a_page_has_its_fault(serve: Callable[..., SiteServer]) ->
     of_redirects = (each for finding in report.findings if finding.code == "C02" for each in finding.kinds)
     redirects = {each.kind: each.count for each in of_redirects}
     assert redirects == {
-        "redirect within the site": 2, "redirect to an error": 2, "redirect loop": 2, "redirect without a target": 2,
-        "redirect to another site": 1, "redirect to the start page": 1,
+        "redirect within the site": 4, "redirect to an error": 2, "redirect loop": 2, "redirect without a target": 3,
+        "redirect to another site": 1, "redirect to the start page": 1, "redirect to a noindex page": 1,
+        "redirect to a disallowed page": 1,
     }  # fmt: skip
+    assert [each.partition(";")[0] for each in report.notes if each.startswith("1 URL")] == [
+        "1 URL not checked for C03, C04, C07, C10, C11, C12: answers 304 to a request without a condition",
+        "1 URL not checked: 429 Too Many Requests",
+    ]
 
 
 def test_saved_results_have_the_same_faults(serve: Callable[..., SiteServer], tmp_path: Path) -> None:
@@ -739,3 +801,116 @@ def test_a_contradicted_lastmod_names_both_dates(serve: Callable[..., SiteServer
     assert {each.kind: each.count for each in finding.kinds} == {
         "lastmod after the last change": 2, "lastmod before the last change": 1
     }  # fmt: skip
+
+
+# --- hreflang of pages ---
+
+XHTML = "http://www.w3.org/1999/xhtml"
+LISTED = {"en": "/a", "de": "/de/a", "x-default": "/a"}
+
+
+def links(**stated: str) -> str:
+    return "".join(
+        f"<link rel=alternate hreflang={code.replace('_', '-')} href='{href}'>" for code, href in stated.items()
+    )
+
+
+def linked(page: Page, serve: Callable[..., SiteServer], listed: Mapping[str, str] = LISTED, **options: Any) -> Report:
+    """A check of a page whose sitemap has these alternates, and which is listed a second time without any."""
+    server = serve({"/a": page})
+    tags = "".join(
+        f'<xhtml:link rel="alternate" hreflang="{code}" href="{server.url}{path}"/>' for code, path in listed.items()
+    )
+    entry = f'<url xmlns:xhtml="{XHTML}"><loc>{server.url}/a</loc>{tags}</url>'
+    server.pages["/map.xml"] = xml(urlset(entry, f"{server.url}/a"))
+    page_status, headers, body = page
+    server.pages["/a"] = page_status, headers, body.replace(b"SITE", server.url.encode())
+    return checked(server, **{"select": "L12", **options})
+
+
+DE = "the page has /en/a for de, and the sitemap /de/a"
+
+
+@pytest.mark.parametrize(("page", "expected"), [
+    (html(links(en="/a", de="/de/a", x_default="/a")), None),
+    # Spelled otherwise, and in the header.
+    (html(links(EN="SITE/a", De="de/a", X_Default="./a#top")), None),
+    (html(links(en="/%61", de="/x/../de/a", x_default="?")), "the page has /a? for x-default, and the sitemap /a"),
+    (html("<base href=/de/>" + links(en="../a", de="a", x_default="/a")), None),
+    (html(links(en="/a"),
+          Link='</de/a>; rel="alternate"; hreflang="de", </a>; hreflang=X-default; rel=alternate'), None),
+    ((200, {"Content-Type": "application/pdf", "Link": "</a>; rel=alternate; hreflang=en, </de/a>; rel=alternate; "
+      "hreflang=de, </a>; rel=alternate; hreflang=x-default"}, b"%PDF"), None),
+    # None of its own, or only what does not count.
+    (html(""), None),
+    (html("<link rel=alternate type=application/rss+xml href=/feed><link rel=alternate hreflang=fr>"), None),
+    (html("<link rel=stylesheet hreflang=fr href=/fr/a>"), None),
+    (html(f"<p>text{links(fr='/fr/a')}"), None),
+    (html("<link rel=alternate hreflang=fr href=https://>"), None),
+    (html(f"<meta name=robots content=noindex>{links(fr='/fr/a')}"), None),
+    (html(links(fr="/fr/a"), 404), None),
+    (html("", Link=", ".join(["</fr/a>; rel=alternate; hreflang=fr"] * 400)), None),
+    # Contradictions.
+    (html(links(en="/a", de="/en/a", x_default="/a")), DE),
+    (html(links(en="/a", x_default="/a"), Link="</en/a>; rel=alternate; hreflang=de"), DE),
+    (html(links(en="/a", de="/de/a/", x_default="/")),
+     "the page has /de/a/ for de, and the sitemap /de/a, and 1 more of its codes differ"),
+    (html(links(de="/en/a")), DE),
+    (html(links(en="/a", de="/de/a", x_default="/a") + links(de="/at/a")),
+     "the page has /at/a for de, and the sitemap /de/a"),
+    # On one side only.
+    (html(links(en="/a", de="/de/a")), "notice only the sitemap has x-default"),
+    (html(links(en="/a", de="/de/a", x_default="/a", fr="/fr/a")), "notice only the page has fr"),
+    (html(links(en="/a", aa="/aa", bb="/bb", cc="/cc", dd="/dd", ee="/ee", ff="/ff")),
+     "notice only the page has aa, bb, cc, dd, ee …; only the sitemap has de, x-default"),
+])  # fmt: skip
+def test_a_page_that_contradicts_the_hreflang_of_its_sitemap_is_reported(
+    page: Page, expected: str | None, serve: Callable[..., SiteServer]
+) -> None:
+    report = linked(page, serve)
+    samples = [each for finding in report.findings for each in finding.samples]
+    if expected is None:
+        assert samples == []
+        return
+    (problem,) = samples
+    loc = problem.url or ""
+    assert (problem.line, problem.field, problem.raw) == (2, "loc", loc)
+    text = problem.message.replace(loc.removesuffix("/a"), "").removeprefix("/a: ")
+    severity = "" if problem.severity == "warning" else f"{problem.severity} "
+    assert expected in f"{severity}{text}"
+    assert problem.kind == ("codes on one side only" if severity else "another URL for a code")
+
+
+def test_a_page_that_is_cut_in_its_head_is_not_compared(serve: Callable[..., SiteServer]) -> None:
+    style = f"<style>{' ' * 300 * 1024}</style>"
+    assert linked(html(f"{links(fr='/fr/a')}{style}"), serve).findings == ()
+    assert [each.code for each in linked(html(f"{links(fr='/fr/a')}<p>x{style}"), serve).findings] == ["L12"]
+
+
+def test_without_hreflang_on_both_sides_nothing_is_compared(serve: Callable[..., SiteServer]) -> None:
+    why = "no checked page has hreflang, and has it in the sitemap, too"
+    for page, listed, expected in (
+        (html(""), LISTED, why),
+        (html(links(en="/a")), {}, why),
+        (html(links(en="/a")), {"en": "/a"}, ""),
+    ):
+        report = linked(page, serve, listed)
+        assert (report.findings, report.rules["L12"]) == ((), expected)
+    with pytest.raises(UsageError, match="L12 needs responses of the pages"):
+        sr.audit("https://a.example", select="L12")
+
+
+def test_a_page_that_no_longer_contradicts_its_sitemap_is_fixed(serve: Any, tmp_path: Path) -> None:
+    server = serve({"/a": html(links(en="/a", de="/en/a")), "/b": html("")})
+    tags = f'<xhtml:link rel="alternate" hreflang="de" href="{server.url}/de/a"/>'
+    entry = f'<url xmlns:xhtml="{XHTML}"><loc>{server.url}/{{}}</loc>{tags}</url>'
+    server.pages["/map.xml"] = xml(urlset(entry.format("a"), entry.format("b")))
+    rows: list[Any] = []
+    assert len(checked(server, select="L12", on_occurrence=rows.append).findings) == 1
+    known = dump(tmp_path / "known.jsonl", *(each.to_dict() for each in rows))
+    server.pages["/b"] = html(links(de="/de/a"))
+    again = checked(server, select="L12", known=known)
+    assert (again.findings[0].new, again.fixed.count) == (0, 0)
+    server.pages["/a"] = html(links(de="/de/a"))
+    again = checked(server, select="L12", known=known)
+    assert (again.findings, again.fixed.count) == ((), 1)
