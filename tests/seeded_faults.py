@@ -17,10 +17,10 @@ DENIED = "F17"  # 403 and other 4xx
 SERVER_ERROR = "F18"  # 5xx
 HINT = "notice"  # of changefreq and priority
 SEVERITIES = {
-    **dict.fromkeys([NOT_FOUND, DENIED, SERVER_ERROR, "F02", "F04", "F05", "F07", "F11", "S01", "S04"], "error"),
+    **dict.fromkeys([NOT_FOUND, DENIED, SERVER_ERROR, "F02", "F04", "F05", "F07", "F11", "S01", "S04", "S05"], "error"),
     **dict.fromkeys(["S06", "S08", "S09", "S11", "S15", "U01", "U02", "U12", "U14", "U15"], "error"),
     **dict.fromkeys(["D01", "L03", "L06", "N03", "V01", "V02", "V03"], "error"),
-    **dict.fromkeys(["F03", "F10", "U07", "U11", "U13", "U16", "D04", "D07", "H03", "L04", "L11"], "notice"),
+    **dict.fromkeys(["F03", "F10", "U06", "U07", "U11", "U13", "U16", "D04", "D07", "H03", "L04", "L11"], "notice"),
     **dict.fromkeys(["H01", "H02"], HINT),
 }  # all others are warnings
 

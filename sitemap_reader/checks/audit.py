@@ -11,6 +11,7 @@ from http import HTTPStatus
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack
+from urllib.parse import urlsplit
 
 import attrs
 
@@ -52,7 +53,7 @@ from .report import Report
 from .robots import DisallowedSitemaps, RefusedRobots, UrlsElsewhere
 from .rule_docs import comparing, explain, needing
 from .url_checks import UrlChecks, check_bar
-from .urls import development_host
+from .urls import find_development_host
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence, Set
@@ -777,9 +778,10 @@ class AuditRunner:
     def _by_host(self, problem: Problem) -> Problem:
         """A U04 with its host as kind; of a host that only developers reach a U14."""
         name = host(problem.url or "")
-        if (what := development_host(name)) and name not in self._allowed_hosts:
-            return report_as(problem, "U14", f"{problem.url}: {name} is {what}", kind=what)
-        return attrs.evolve(problem, kind=name or None)
+        found = find_development_host(problem.url or "", problem.sitemap)
+        if found is not None and name not in self._allowed_hosts:
+            return report_as(problem, "U14", f"{problem.url}: {found}", kind=found.what)
+        return attrs.evolve(problem, message=_elsewhere(problem), kind=name or None)
 
     def _outcome(self, outcome: Outcome) -> None:
         outcome = self._refused.take(outcome)
@@ -875,6 +877,19 @@ class AuditRunner:
             if cause is not None:
                 row = attrs.evolve(row, problem=f"{cause.code} {self._tree.relisted(cause).message}")
             yield row if row.problems is None and not problems else attrs.evolve(row, problems=problems)
+
+
+_VERIFIED = "Google accepts it if both are verified in one Search Console account"
+
+
+def _elsewhere(problem: Problem) -> str:
+    """The message of a U04: of a page what differs, of the sitemap of an index that it was not read."""
+    if problem.field != "loc" or problem.url is None or problem.sitemap is None:
+        return f"{problem.message}; {_VERIFIED}"
+    there, here = urlsplit(problem.url), urlsplit(problem.sitemap)
+    parts = (("host", there.hostname, here.hostname), ("port", there.port, here.port))
+    what = next((name for name, one, other in parts if one != other), "scheme")
+    return f"{problem.url} has another {what} than its sitemap; {_VERIFIED}"
 
 
 _HANDLERS: dict[type, Callable[[AuditRunner, Any], None]] = {

@@ -97,14 +97,30 @@ def to_github(result: AuditResult, occurrences: Iterable[Occurrence] | None, fil
     Source: GitHub Docs, "Workflow commands for GitHub Actions".
     """
     found = [each for each in _ranked(result, occurrences) if each.new is not False]
-    findings = {(finding.code, finding.severity): finding for finding in result.findings}
-    annotated = [
-        each for severity in SEVERITIES for each in [one for one in found if one.severity == severity][:MAX_ANNOTATIONS]
-    ]
-    commands = [_annotation(each, findings.get((each.code, each.severity)), file_of) for each in annotated]
+    findings = {finding.key: finding for finding in result.findings}
+    fixed = _fixed_notice(result.fixed)
+    rooms = {severity: MAX_ANNOTATIONS for severity in SEVERITIES}
+    rooms["notice"] -= len(fixed)
+    annotated = [each for severity in SEVERITIES for each in _of_severity(found, severity)[: rooms[severity]]]
+    commands = [_annotation(each, findings.get((each.code, each.severity, each.impact)), file_of) for each in annotated]
+    commands += fixed
     lines = [f"note: {note}" for note in (*result.coverage, *result.notes)]
+    lines += [] if fixed else [*fixed_lines(result.fixed)][:1]
     lines.append(f"{result.name}: {result.headline}{_left_out(result, annotated)}")
     return "".join(f"{line}\n" for line in [*commands, *(without_commands(shown(line)) for line in lines)])
+
+
+def _of_severity(found: Iterable[Occurrence], severity: Severity) -> list[Occurrence]:
+    return [each for each in found if each.severity == severity]
+
+
+def _fixed_notice(fixed: FixedFindings | None) -> list[str]:
+    """The annotation that says what was fixed since the known findings, if anything was."""
+    if fixed is None or not fixed.findings:
+        return []
+    title, *lines = map(shown, fixed_lines(fixed))
+    text = without_commands("\n".join(lines))
+    return [f"::notice title={_encoded(without_commands(title), _IN_PROPERTIES)}::{_encoded(text, _IN_DATA)}"]
 
 
 def _annotation(found: Occurrence, finding: Finding | None, file_of: FileOf) -> str:
@@ -171,7 +187,8 @@ def to_junit(
     suite = {"name": shown(result.target), **counts, "timestamp": f"{result.at:%Y-%m-%dT%H:%M:%S}"}
     notes = [shown(note) for note in ([result.headline, *result.coverage, *result.notes])]
     partial = [f"partial: {result.partial}"] if result.complete is False else []
-    children = [*cases, _element("system-out", {}, _lines([*notes, *partial]))]
+    fixed = map(shown, fixed_lines(result.fixed))
+    children = [*cases, _element("system-out", {}, _lines([*notes, *partial, *fixed]))]
     suites = _element("testsuites", {}, _element("testsuite", suite, "\n", *children))
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{markup_without_commands(suites)}'
 
@@ -235,7 +252,7 @@ def to_markdown(
     head = _head(result)
     parts, room = [head], max_bytes - len(head.encode()) - _LEFT_OUT_BYTES
     for number, finding in enumerate(result.findings):
-        listed = [each for each in by_code[finding.code] if each.severity == finding.severity][:samples]
+        listed = [each for each in by_code[finding.code] if finding.has(each)][:samples]
         part = _details(finding, listed, file_of)
         room -= len(part.encode())
         if room < 0:
@@ -338,7 +355,7 @@ def to_sarif(
         "semanticVersion": __version__,
         "rules": [_rule(code) for code in codes],
     }
-    run = {
+    run: Json = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {_ROOT: {"description": {"text": "The root of the repository."}}},
@@ -346,6 +363,8 @@ def to_sarif(
         "results": results,
         "properties": {"target": shown(result.target), "headline": result.headline},
     }
+    if result.fixed is not None:
+        run["properties"]["fixed"] = _printable(result.fixed.to_dict())
     log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
     return orjson.dumps(log, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
 
@@ -404,6 +423,15 @@ def _location(found: Occurrence, file: str | None) -> Json:
     return location
 
 
+def _printable(value: Any) -> Any:
+    """The same JSON with each text as shown()."""
+    if isinstance(value, dict):
+        return {key: _printable(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_printable(each) for each in value]
+    return shown(value) if isinstance(value, str) else value
+
+
 def _without_links(text: str) -> str:
     """The text without embedded links (SARIF 3.11.6)."""
     return text.replace("](", "] (")
@@ -416,12 +444,14 @@ def _invocation(result: AuditResult, found: list[Occurrence]) -> Json:
         (row.url, row.entries) for row in result.sitemaps if row.complete == "no"
     ]
     unread += [(None, outcome.entries) for outcome in result.unnamed]
-    notes = [*result.coverage, *result.notes]
+    # No results with the baselineState "absent": GitHub takes each result for one that is there.
+    fixed = "\n".join(map(shown, fixed_lines(result.fixed)))
+    notes = [*map(shown, (*result.coverage, *result.notes)), *([fixed] if fixed else [])]
     failures = [f"{url or '-'}: {'read in part only' if entries else 'could not be read'}" for url, entries in unread]
     notifications = [
-        {"level": level, "message": {"text": _without_links(shown(text))}}
+        {"level": level, "message": {"text": _without_links(text)}}
         for level, texts in (
-            ("error", failures),
+            ("error", map(shown, failures)),
             ("warning", left_out * (given < total)),
             ("note", notes),
         )

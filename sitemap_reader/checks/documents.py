@@ -8,23 +8,26 @@ from __future__ import annotations
 import re
 from array import array
 from collections import defaultdict
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import attrs
 
 from ..frontier.filters import has_filter_drops
+from ..model.records import Precision
+from ..model.url_batch import lastmod_of
 from ..parser.content.sniff import FEEDS, SITEMAP_FORMATS, Format
-from ..parser.normalise.urls import comparable
+from ..parser.normalise.dates import DAY, format_date, period_end
+from ..parser.normalise.urls import comparable, is_robots_txt
 from .findings import Check, listing_of, location_of, url_keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
-    from datetime import datetime
 
     from ..client.sitemap_tree import SitemapTree
     from ..frontier.plan import Seed
     from ..frontier.robots_agents import AgentRules
-    from ..model.problems import Severity
+    from ..model.problems import Kind, Severity
     from ..model.records import Outcome, SitemapRef
     from ..model.url_batch import UrlBatch
     from .findings import Findings, Location
@@ -120,14 +123,28 @@ class EmptySitemaps(Check):
         is_filtered = has_filter_drops(outcome)  # a filtered dump
         is_judged = self._sees_other_hosts or "host" not in outcome.dropped
         if is_sitemap and is_known and is_judged and not is_filtered and not outcome.kept:
-            entries = outcome.entries
-            message = f"search engines can use none of its {entries:,} entries" if entries else "it has no entry"
-            may_be_empty = not entries and _NEWS_NAME.search(outcome.url or "")
-            note = ": there may be no news of the last two days" if may_be_empty else ""
-            usual: Severity | None = "notice" if may_be_empty else None
-            findings.report("S06", message + note, sitemap=outcome.url, usual=usual)
+            message, field, severity = _describe_empty(outcome)
+            findings.report("S06", message, sitemap=outcome.url, field=field, usual=severity)
 
 
+def _describe_empty(outcome: Outcome) -> tuple[str, str | None, Severity | None]:
+    """What is wrong with a sitemap without valid entries, the field at fault, and a severity that is not the usual."""
+    entries = f"{outcome.entries:,} entries"
+    if not outcome.entries and _NEWS_NAME.search(outcome.url or ""):
+        return "it has no entry: there may be no news of the last two days", None, "notice"
+    if not outcome.entries:
+        return "it has no entry", None, None
+    where = [words for words, reasons in _OUT_OF_SCOPE.items() if not reasons.isdisjoint(outcome.dropped)]
+    if where and outcome.entries == sum(outcome.dropped.values()):
+        return f"all of its {entries} are {' or '.join(where)}: search engines may ignore them", "loc", None
+    return f"search engines can use none of its {entries}", None, None
+
+
+# Where URLs are that a sitemap may not list -> the reasons of Outcome.dropped.
+_OUT_OF_SCOPE = {
+    "of another host, scheme or port": frozenset({"host", "scheme", "port"}),
+    "above its directory": frozenset({"path"}),
+}
 # The name of a news sitemap, which Google allows to be empty: `news.xml`, `sitemap-news.xml`, `googlenews.php`.
 _NEWS_NAME = re.compile(r"news(?!letter)[^/?#]*(?:[?#]|\Z)", re.IGNORECASE)
 
@@ -142,12 +159,15 @@ class NestedIndexes(Check):
 
     def on_end(self, findings: Findings) -> None:
         for ref, is_cycle in self._tree.inner_indexes():
+            usual: Severity | None = None
             if is_cycle:
                 way = "" if ref.sitemap == ref.loc else ", by way of this document"
                 code, message = "S05", f"{ref.loc} lists itself{way}"
+                if any(map(is_robots_txt, (ref.loc, ref.sitemap or ref.loc))):
+                    usual = "warning"  # no index within an index
             else:
                 code, message = "S04", f"{ref.loc} is an index, and the index {ref.sitemap} lists it"
-            findings.report(code, message, **listing_of(ref))
+            findings.report(code, message, **listing_of(ref), usual=usual)
 
 
 class MisplacedEntries(Check):
@@ -195,15 +215,40 @@ class CountedUrls:
 
 
 NO_LINE = -1
+_UNDATED = 255
+Period = tuple[datetime, datetime, Precision]
 
 
 @attrs.define
 class _SitemapKeys:
-    """Keys and lines of the URLs of a sitemap, in its order, and the indexes of those with a fragment."""
+    """Keys, lines and lastmods of the URLs of a sitemap, in its order, and the indexes of those with a fragment."""
 
     keys: array[int] = attrs.field(factory=lambda: array("q"))
     lines: array[int] = attrs.field(factory=lambda: array("q"))
+    lastmods: array[int] = attrs.field(factory=lambda: array("q"))
+    precisions: bytearray = attrs.field(factory=bytearray)
     fragments: set[int] = attrs.field(factory=set)
+
+    def add_lastmods(self, batch: UrlBatch) -> None:
+        numbers, codes = batch.lastmods, batch.precisions
+        if len(batch.dates) == 1 and None not in batch.precisions:  # as in most batches
+            self.lastmods.extend(numbers)  # type: ignore[arg-type]
+            self.precisions += bytes([codes[0] or 0]) * len(batch)
+            return
+        if not batch.dates:
+            self.lastmods.frombytes(bytes(self.lastmods.itemsize * len(batch)))
+            self.precisions += bytes([_UNDATED]) * len(batch)
+            return
+        self.lastmods.extend([number or 0 for number in numbers])
+        self.precisions += bytes([_UNDATED if code is None else code for code in codes])
+
+    def period(self, index: int) -> Period | None:
+        """The first and the last moment of a lastmod, and its precision."""
+        code = self.precisions[index]
+        start, precision = lastmod_of(self.lastmods[index], code)
+        if code == _UNDATED or start is None or precision is None:
+            return None
+        return start, period_end(start, precision), precision
 
 
 class DuplicateUrls(Check):
@@ -211,7 +256,7 @@ class DuplicateUrls(Check):
 
     It runs before checks that need its sets.
 
-    Keeps 16 bytes of each listing and the key of each URL, so that they are compared in the order of the sitemaps' URLs
+    Keeps 25 bytes of each listing and the key of each URL, so that they are compared in the order of the sitemaps' URLs
     when all have been read.
     """
 
@@ -235,6 +280,7 @@ class DuplicateUrls(Check):
                 here.fragments.add(len(here.keys) + index)
         here.keys.extend(array("q", keys))  # in one piece: an array takes a list number by number
         here.lines.extend(array("q", [NO_LINE if line is None else line for line in batch.lines]))
+        here.add_lastmods(batch)
         known = len(self.listed)
         if self.listed.isdisjoint(keys):
             self.listed.update(keys)
@@ -265,38 +311,52 @@ class DuplicateUrls(Check):
 
     def on_end(self, findings: Findings) -> None:
         """Reports URLs where they are listed again, in the same sitemap or in one after the first by its URL."""
-        first: dict[int, str] = {}
+        first: dict[int, tuple[str, int]] = {}
         here: dict[int, int] = {}
         last: str | None = None
-        for sitemap, line, key, has_fragment in self._places(self.repeated):
-            if sitemap == self.unnamed or has_fragment:
+        for sitemap, index, key in self._places(self.repeated):
+            there = self._sitemaps[sitemap]
+            if sitemap == self.unnamed or index in there.fragments:
                 continue
             if sitemap != last:
                 here, last = {}, sitemap
-            loc = self._locs[key]
+            loc, line = self._locs[key], there.lines[index]
             place: Location = {
                 "sitemap": sitemap, "line": None if line == NO_LINE else line, "url": loc, "field": "loc", "raw": loc
             }  # fmt: skip
             if key in here:
-                is_here = line not in (NO_LINE, here[key])
-                where = f"on line {here[key]} already" if is_here else "before"
-                findings.report("U06", f"{loc} is listed {where}", **place)
+                before = there.lines[here[key]]
+                where = f"on line {before} already" if line not in (NO_LINE, before) else "before"
+                date, kind = self._contradiction((sitemap, here[key]), (sitemap, index))
+                findings.report("U06", f"{loc} is listed {where}{date}", **place, kind=kind)
                 continue
-            here[key] = line
-            if sitemap not in self._news_and_feeds and (other := first.setdefault(key, sitemap)) != sitemap:
-                findings.report("U07", f"{loc} is in {other} too", **place)
+            here[key] = index
+            if sitemap not in self._news_and_feeds:
+                other = first.setdefault(key, (sitemap, index))
+                if other[0] != sitemap:
+                    date, kind = self._contradiction(other, (sitemap, index))
+                    findings.report("U07", f"{loc} is in {other[0]} too{date}", **place, kind=kind)
+
+    def _contradiction(self, *listings: tuple[str, int]) -> tuple[str, Kind | None]:
+        """`, there with the lastmod 2026-10-02, here 2026-10-20`, and the kind; nothing if the periods overlap."""
+        there, here = (self._sitemaps[sitemap].period(index) for sitemap, index in listings)
+        if there is None or here is None:
+            return "", None
+        slack = timedelta() if there[2] == here[2] else DAY  # a day may be that of another time zone
+        if there[0] < here[1] + slack and here[0] < there[1] + slack:
+            return "", None
+        dates = (format_date(start, precision) for start, _, precision in (there, here))
+        return ", there with the lastmod {}, here {}".format(*dates), "with another lastmod"
 
     def places_of(self, keys: Set[int]) -> Iterator[tuple[str, int, int]]:
         """Sitemap, line and key of each listing of these, by the sitemaps' URLs; the line is -1 if it is unknown."""
-        return ((sitemap, line, key) for sitemap, line, key, _ in self._places(keys))
+        return ((sitemap, self._sitemaps[sitemap].lines[index], key) for sitemap, index, key in self._places(keys))
 
-    def _places(self, keys: Set[int]) -> Iterator[tuple[str, int, int, bool]]:
-        """The same, and whether it has a fragment."""
+    def _places(self, keys: Set[int]) -> Iterator[tuple[str, int, int]]:
+        """Sitemap, index and key of each listing."""
         for sitemap, there in sorted(self._sitemaps.items()) if keys else ():
             if not keys.isdisjoint(there.keys):
-                for index, (key, line) in enumerate(zip(there.keys, there.lines, strict=True)):
-                    if key in keys:
-                        yield sitemap, line, key, index in there.fragments
+                yield from ((sitemap, index, key) for index, key in enumerate(there.keys) if key in keys)
 
 
 class PageResults(Protocol):

@@ -18,7 +18,7 @@ from ..model.problems import CATALOGUE, SAMPLES_PER_CODE, Problem, Severity, cou
 from ..parser.normalise.urls import comparable
 from .occurrences import Occurrence
 from .policy import Policy
-from .rule_docs import explain
+from .rule_docs import explain, impact_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -40,8 +40,9 @@ SEVERITIES: tuple[Severity, ...] = ("error", "warning", "notice")
 # What problems cost with search engines, the gravest first.
 IMPACTS = {
     "unread": "Sitemaps that search engines cannot read",
-    "lost": "URLs that search engines ignore",
+    "lost": "URLs that search engines may ignore",
     "unindexed": "Listed pages that cannot be indexed",
+    "media": "Images and videos that search engines may ignore",
     "gone": "URLs and sitemaps that are no longer listed",
     "unchecked": "Sitemaps that this audit did not read",
     "signal": "Wrong signals",
@@ -53,6 +54,7 @@ NO_SITEMAP = "F19"
 MAX_KINDS = 10  # of a finding; the others are one
 
 _Fault = TypeVar("_Fault")
+FindingKey = tuple[str, Severity, str]  # code, severity and impact
 Description = tuple[str, str, str | None]  # message, field and raw text of a problem
 
 
@@ -67,9 +69,10 @@ class Kind:
 
 @attrs.frozen
 class Finding:
-    """All problems of one code and severity: the exact number of places, and of documents with one, and samples.
+    """All problems of one code, severity and impact: the exact number of places, that of documents, and samples.
 
-    A code that can have two severities (F05: a sitemap, or robots.txt) gives two findings. `new` counts those that the
+    A code that can have two severities (F05: a sitemap, or robots.txt), or two impacts (U15: a page, or its image),
+    gives two findings. `impact` is a key of IMPACTS. `new` counts those that the
     known findings lack; None without such. `kinds` divides them by kind, the most frequent first; `samples` are in its
     order, and as many kinds as possible have one.
     """
@@ -81,6 +84,11 @@ class Finding:
     samples: tuple[Problem, ...]
     new: int | None = None
     kinds: tuple[Kind, ...] = ()
+    impact: str = attrs.field()
+
+    @impact.default
+    def _usual_impact(self) -> str:
+        return impact_of(self.code, self.severity)
 
     @property
     def counted(self) -> int:
@@ -93,12 +101,13 @@ class Finding:
         return CATALOGUE[self.code].title
 
     @property
-    def impact(self) -> str:
-        """What it costs: a key of IMPACTS. A warning, as of robots.txt, keeps no sitemap from being read."""
-        if self.severity == "notice":
-            return "notice"
-        impact = explain(self.code).impact
-        return "signal" if impact == "unread" and self.severity == "warning" else impact
+    def key(self) -> FindingKey:
+        """What no other finding of a report has."""
+        return self.code, self.severity, self.impact
+
+    def has(self, found: Occurrence) -> bool:
+        """Whether it is one of these problems."""
+        return (found.code, found.severity, found.impact) == self.key
 
     @property
     def occurrences(self) -> str:
@@ -147,7 +156,7 @@ class Findings:
         # Code, kind and sitemap -> the first problem, and the number of them; until end().
         self._refused: dict[tuple[str, str | None, str | None], tuple[Problem, int]] = {}
         # The last is the kind.
-        self._by_code: defaultdict[tuple[str, Severity, str], _Collected] = defaultdict(_Collected)
+        self._by_code: defaultdict[tuple[FindingKey, str], _Collected] = defaultdict(_Collected)
 
     @property
     def needs_each(self) -> bool:
@@ -190,7 +199,7 @@ class Findings:
         severity = self._severity(code, usual or CATALOGUE[code].severity, url, sitemap, count)
         if severity is None:
             return
-        collected = self._collected(code, severity, kind)
+        collected = self._collected(code, severity, kind, field)
         if self._needs_problems or collected.keeps(sitemap, self._max_samples):
             text = message if isinstance(message, str) else message()
             place: Any = {"sitemap": sitemap, "line": line, "field": field, "raw": raw, "url": url}
@@ -202,7 +211,7 @@ class Findings:
     def report_urls(
         self, code: str, batch: UrlBatch, faults: Mapping[int, _Fault], describe: Callable[[str, _Fault], Description]
     ) -> None:
-        """Adds a problem of the URL at each of these indexes; `describe` takes loc and fault, of samples only."""
+        """Adds a problem of the page at each of these indexes; `describe` takes loc and fault, of samples only."""
         is_counted = code in self._codes and code not in self._rules.codes and not self._needs_problems
         for number, (index, fault) in enumerate(faults.items()):
             if is_counted:
@@ -234,7 +243,7 @@ class Findings:
         judged = self._severity(problem.code, severity, problem.url, problem.sitemap, count)
         if judged is not None:
             same = problem if judged == problem.severity else attrs.evolve(problem, severity=judged)
-            self._add(same, self._collected(same.code, same.severity, same.kind), count)
+            self._add(same, self._of(same), count)
 
     def _severity(
         self, code: str, severity: Severity, url: str | None, sitemap: str | None, count: int = 1
@@ -270,15 +279,14 @@ class Findings:
         return other
 
     def merge(self, other: Findings) -> None:
-        for (code, severity, kind), theirs in other._by_code.items():
-            collected = self._collected(code, severity, kind)
-            collected.merge(theirs, self._max_samples)
+        for place, theirs in other._by_code.items():
+            self._by_code[place].merge(theirs, self._max_samples)
         self.ignored.update(other.ignored)
         for key, (problem, count) in other._refused.items():
             first, known = self._refused.get(key, (problem, 0))
             self._refused[key] = first, known + count
         for problem, count in other._pending or ():
-            self._add_occurrence(problem, self._collected(problem.code, problem.severity, problem.kind), count)
+            self._add_occurrence(problem, self._of(problem), count)
 
     def by_document(self) -> Counter[str | None]:
         total: Counter[str | None] = Counter()
@@ -288,10 +296,10 @@ class Findings:
 
     def ranked(self) -> tuple[Finding, ...]:
         """The findings by impact, then by severity, then the most frequent first."""
-        kinds: dict[tuple[str, Severity], dict[str, _Collected]] = {}
-        for (code, severity, kind), collected in self._by_code.items():
-            kinds.setdefault((code, severity), {})[kind] = collected
-        findings = [self._finding(code, severity, each) for (code, severity), each in kinds.items()]
+        kinds: dict[FindingKey, dict[str, _Collected]] = {}
+        for (key, kind), collected in self._by_code.items():
+            kinds.setdefault(key, {})[kind] = collected
+        findings = [self._finding(*each) for each in kinds.items()]
         impacts = [*IMPACTS]
 
         def rank(each: Finding) -> tuple[int, int, int, str]:
@@ -299,7 +307,8 @@ class Findings:
 
         return tuple(sorted(findings, key=rank))
 
-    def _finding(self, code: str, severity: Severity, by_kind: dict[str, _Collected]) -> Finding:
+    def _finding(self, key: FindingKey, by_kind: dict[str, _Collected]) -> Finding:
+        code, severity, impact = key
         ranked = sorted(by_kind.items(), key=lambda pair: (-pair[1].documents.total(), pair[0]))
         documents: Counter[str | None] = Counter()
         for _, each in ranked:
@@ -309,10 +318,15 @@ class Findings:
         if others := kinds[MAX_KINDS:]:
             kinds[MAX_KINDS:] = [_rest(others)]
         samples = _evenly([each.in_order for _, each in ranked], self._max_samples)
-        return Finding(code, severity, documents.total(), len(documents), samples, new, tuple(kinds))
+        return Finding(code, severity, documents.total(), len(documents), samples, new, tuple(kinds), impact)
 
-    def _collected(self, code: str, severity: Severity, kind: str | None = None) -> _Collected:
-        return self._by_code[code, severity, kind or ""]
+    def _of(self, problem: Problem) -> _Collected:
+        return self._collected(problem.code, problem.severity, problem.kind, problem.field)
+
+    def _collected(
+        self, code: str, severity: Severity, kind: str | None = None, field: str | None = None
+    ) -> _Collected:
+        return self._by_code[(code, severity, impact_of(code, severity, field)), kind or ""]
 
 
 @attrs.define
@@ -459,13 +473,15 @@ class AuditResult:
 
     @property
     def url_counts(self) -> str:
-        """`156 URLs listed, 146 valid, 10 ignored by search engines, 140 pages`, as far as the source states it."""
+        """`156 URLs listed, 146 valid, 10 that search engines may ignore, 140 pages`, as far as it is known."""
         pages = f", {count_of(self.pages, 'page')}" if self.pages != self.urls else ""
         if self.dropped is None:
             return f"{count_of(self.urls, 'URL')}{pages}"
         listed = count_of(self.listed, "URL")
         elsewhere = f", {self.not_checked:,} of other hosts not checked" if self.not_checked else ""
-        return f"{listed} listed, {self.urls:,} valid, {self.dropped:,} ignored by search engines{elsewhere}{pages}"
+        return (
+            f"{listed} listed, {self.urls:,} valid, {self.dropped:,} that search engines may ignore{elsewhere}{pages}"
+        )
 
     @property
     def listed(self) -> int:
@@ -482,7 +498,7 @@ class AuditResult:
         return any(finding.code == NO_SITEMAP for finding in self.findings)
 
     def count(self, severity: Severity) -> int:
-        """The number of problems of a severity: a code is one, however many places have it."""
+        """The number of problems of a severity: a finding is one, however many places have it."""
         return sum(finding.severity == severity for finding in self.findings)
 
     def count_new(self, severity: Severity) -> int:
@@ -510,12 +526,12 @@ class AuditResult:
     def headline(self) -> str:
         """`2 errors, 4 warnings and 3 notices (1,204 places) in 640 URLs`; with known findings `2 errors (1 new), …`.
 
-        If URLs were dropped it ends with `(10 of 650 ignored)`; if hosts were not looked at, with `(10 of 650 of other
-        hosts, not checked)`.
+        If URLs were dropped it ends with `(10 of 650 may be ignored)`; if hosts were not looked at, with `(10 of 650
+        of other hosts, not checked)`.
         """
         counts = {severity: self.count(severity) for severity in SEVERITIES}
         urls = count_of(self.urls, "URL")
-        counted = ((self.dropped, "ignored"), (self.not_checked, "of other hosts, not checked"))
+        counted = ((self.dropped, "may be ignored"), (self.not_checked, "of other hosts, not checked"))
         if left_out := "; ".join(f"{count:,} of {self.listed:,} {what}" for count, what in counted if count):
             urls += f" ({left_out})"
         checks = self.url_checks

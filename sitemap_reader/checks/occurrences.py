@@ -16,7 +16,7 @@ from ..model.errors import UsageError
 from ..model.problems import CATALOGUE, Severity, count_of
 from ..serialize.dumps import ReusableFile, numbered_objects
 from ..state.schema import temp_database_errors, temporary_database
-from .rule_docs import explain
+from .rule_docs import explain, impact_of
 
 if TYPE_CHECKING:
     import sqlite3
@@ -58,6 +58,11 @@ class Occurrence:
     def to_dict(self) -> JsonObject:
         """The row as the JSON object of a line."""
         return {"type": "finding", **attrs.asdict(self)}
+
+    @property
+    def impact(self) -> str:
+        """That of the finding to which it belongs."""
+        return impact_of(self.code, self.severity, self.field)
 
     @property
     def fingerprint(self) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, lru_cache
 from textwrap import fill, indent
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from ..model.errors import UsageError
 from ..model.problems import CATALOGUE, CODES, Severity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 # Name of a family of codes -> its letter.
 FAMILIES = {
@@ -24,6 +25,7 @@ FAMILIES = {
 # The heading of Explanation.tool.
 TOOL = "With this tool"
 _WIDTH = 80
+_PREFIX_END = re.compile(r"[: ]")
 
 
 @attrs.frozen
@@ -61,6 +63,7 @@ class Explanation:
     tool: str = ""
     examples: tuple[Example, ...] = ()
     impact: str = "signal"
+    impacts: Mapping[str, str] = attrs.field(factory=dict, hash=False)
     refused: bool | tuple[str, ...] = attrs.field(default=False, converter=_tuple_of_list)
     needs: tuple[str, ...] = attrs.field(default=(), converter=tuple)
     compares: str = ""
@@ -74,6 +77,10 @@ class Explanation:
     def refuses(self, kind: str | None) -> bool:
         """Whether search engines refuse a whole sitemap because of such a problem."""
         return self.refused if isinstance(self.refused, bool) else kind in self.refused
+
+    def impact_of(self, field: str | None) -> str:
+        """What a problem of this field costs: a tag, such as `image:loc` or `xhtml:link href`."""
+        return self.impacts.get(_PREFIX_END.split(field or "", 1)[0], self.impact)
 
     def __str__(self) -> str:
         return "\n\n".join(self._paragraphs())
@@ -157,6 +164,15 @@ def _instead(name: str) -> str:
     close = close or get_close_matches(name.casefold(), FAMILIES, n=1)
     ranges = ", ".join(" to ".join(dict.fromkeys((codes[0], codes[-1]))) for codes in families.values())
     return f"{f'did you mean {close[0]}? ' if close else ''}there are {ranges}"
+
+
+@lru_cache(1_000)
+def impact_of(code: str, severity: Severity, field: str | None = None) -> str:
+    """A key of IMPACTS. A warning, as of robots.txt, keeps no sitemap from being read."""
+    if severity == "notice":
+        return "notice"
+    impact = explain(code).impact_of(field)
+    return "signal" if impact == "unread" and severity == "warning" else impact
 
 
 @cache

@@ -9,12 +9,14 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+import attrs
+
 from ..model.problems import report
 from ..parser.normalise.urls import host, registrable_domain
-from .findings import Check, location_of
+from .findings import Check, location_of, place_of
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
+    from collections.abc import Container
 
     from ..model.url_batch import UrlBatch
     from .documents import CheckFactories
@@ -172,7 +174,10 @@ class NonPageFiles(Check):
 
 
 class PrivateHosts(Check):
-    """URLs, also of images, videos and alternates, on localhost or a private address (U14), but for `allowed_hosts`."""
+    """URLs, also of images, videos and alternates, on hosts that only developers reach (U14), but for `allowed_hosts`.
+
+    A page on a staging or preview host is out of scope, unless its robots.txt names the sitemap: then it is meant.
+    """
 
     codes = ("U14",)
 
@@ -180,26 +185,24 @@ class PrivateHosts(Check):
         self._allowed_hosts = allowed_hosts
 
     def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
-        for origin, places in batch.origins:
-            name = host(f"{origin}/")
-            if _is_private(name) and name not in self._allowed_hosts:
-                faults = dict.fromkeys(places, (name, "loc", None))
-                findings.report_urls("U14", batch, faults, _describe_private)
-        for extension, field in _MEDIA_URLS:
-            names = _possible_hosts(_texts(batch.items(extension, field)))
-            private = {name for name in names if development_host(name) and name not in self._allowed_hosts}
-            if private:
-                self._check_media(batch, extension, field, private, findings)
+        for start, places in batch.origins:
+            found = self._judge(start, batch.sitemap)
+            if found is not None and found.what not in _MEANT_IN_SCOPE:
+                faults = dict.fromkeys(places, found)
+                findings.report_urls("U14", batch, faults, lambda loc, found: (f"{loc}: {found}", "loc", loc))
+        for extension, key, field in _MEDIA_URLS:
+            starts = _origins(_texts(batch.items(extension, key)))
+            judged = {start: self._judge(start, batch.sitemap, is_page=False) for start in starts}
+            if any(judged.values()):
+                for index, (here,) in batch.lists(extension, key):
+                    for url in _texts(here):
+                        if (match := _ORIGIN.match(url)) and (found := judged[match[0]]):
+                            message = f"{url} of {batch.locs[index]}: {found}"
+                            findings.report("U14", message, **place_of(batch, index), field=field, raw=url)
 
-    def _check_media(
-        self, batch: UrlBatch, extension: str, field: str, private: Container[str], findings: Findings
-    ) -> None:
-        for index, (urls,) in batch.lists(extension, field):
-            for url in _texts(urls):
-                name = host(url)
-                if name in private:
-                    fault = (name, f"{extension} {field}", url)
-                    findings.report_urls("U14", batch, {index: fault}, _describe_private)
+    def _judge(self, origin: str, sitemap: str | None, *, is_page: bool = True) -> DevelopmentHost | None:
+        found = find_development_host(origin, sitemap, is_page=is_page)
+        return None if found is None or host(f"{origin}/") in self._allowed_hosts else found
 
 
 def _texts(urls: list[Any]) -> list[str]:
@@ -211,49 +214,110 @@ def _texts(urls: list[Any]) -> list[str]:
 
 
 _MEDIA_URLS = (
-    ("images", "loc"),
-    ("videos", "thumbnail_loc"),
-    ("videos", "content_loc"),
-    ("videos", "player_loc"),
-    ("alternates", "href"),
+    ("images", "loc", "image:loc"),
+    ("videos", "thumbnail_loc", "video:thumbnail_loc"),
+    ("videos", "content_loc", "video:content_loc"),
+    ("videos", "player_loc", "video:player_loc"),
+    ("alternates", "href", "xhtml:link href"),
 )
+_ORIGIN = re.compile(r"^https?://[^/?#\s]+", re.MULTILINE)
+_HOST_AND_PORT = re.compile(r"(\[[^]]*]|[^]:[]*)(?::(\d+))?")
+
+
+@attrs.frozen
+class DevelopmentHost:
+    """A host, or host and port, that only developers reach, and what it is."""
+
+    name: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.name} is {self.what}"
+
+
+def find_development_host(url: str, sitemap: str | None, *, is_page: bool = True) -> DevelopmentHost | None:
+    """What the host of a URL in this sitemap is, or its port; None for others.
+
+    >>> print(find_development_host("https://ex-git-main.vercel.app/a", "https://ex.com/sitemap.xml"))
+    ex-git-main.vercel.app is a platform's host, as previews have
+    >>> print(find_development_host("http://ex.com:3000/a", "https://ex.com/sitemap.xml"))
+    ex.com:3000 is a development server by its port
+    """
+    name, port = _host_and_port(url)
+    own, own_port = _host_and_port(sitemap or "")
+    if what := development_host(name, own, is_page=is_page):
+        return DevelopmentHost(name, what)
+    is_own = name.removeprefix("www.") == own.removeprefix("www.")
+    if is_own and port != own_port and port in _DEVELOPMENT_PORTS:
+        return DevelopmentHost(f"{name}:{port}", "a development server by its port")
+    return None
+
+
+def _host_and_port(url: str) -> tuple[str, str | None]:
+    """Both of a URL with a host; neither of the name of a file."""
+    authority = url.partition("://")[2].partition("/")[0].rpartition("@")[2]
+    match = _HOST_AND_PORT.fullmatch(authority)
+    return ("", None) if match is None else (match[1].lower().removesuffix("."), match[2])
+
+
+_STAGING = "a staging host by its name"
+_NETWORK = "a name of a private network"
+_EXAMPLE = "a name for tests and examples"
+_TUNNEL = "a tunnel to the machine of a developer"
+_PREVIEW = "a platform's host, as previews have"
+_MEANT_IN_SCOPE = (_STAGING, _NETWORK, _PREVIEW)
 # Words of the names of hosts on which a site is tried before it is published.
-_STAGING = "staging stage stg dev develop development test testing preview preprod uat qa"
-_STAGING_WORDS = frozenset(_STAGING.split())
-_LOCAL_SUFFIXES = (".local", ".lan", ".internal")
-# How hosts of developers begin, in many URLs at once; development_host() decides.
-_MAY_BE_PRIVATE = re.compile(rf"//(?:\d|\[|localhost|{_STAGING.replace(' ', '|')})[^/?#\n]*")
-_ORIGIN = re.compile(r"[a-z]+://[^/?#\n]+/")
+_STAGING_WORDS = {*"staging stage stg dev develop development test testing preview preprod uat qa".split()}  # noqa: SIM905
+# Those of Hugo, Jekyll, Angular, Astro, Vite, webpack and others. A proxy passes requests to some of them.
+_PORTS = "1234 1313 3000 3001 3333 4000 4173 4200 4321 5000 5173 5174 8000 8080 8081 8888 9000"
+_DEVELOPMENT_PORTS = frozenset(_PORTS.split())
+_SUFFIXES = {
+    _NETWORK: "local lan internal intranet home.arpa",  # RFC 6762, RFC 8375; ICANN for .internal
+    _EXAMPLE: "test invalid example example.com example.net example.org",  # RFC 2606
+    _TUNNEL: "ngrok.io ngrok.app ngrok.dev ngrok-free.app ngrok-free.dev trycloudflare.com loca.lt lhr.life serveo.net "
+    "devtunnels.ms github.dev githubpreview.dev gitpod.io gitpod.dev cloudworkstations.dev csb.app webcontainer.io",
+    _PREVIEW: "vercel.app now.sh netlify.app pages.dev workers.dev herokuapp.com azurewebsites.net azurestaticapps.net "
+    "amplifyapp.com web.app firebaseapp.com onrender.com fly.dev up.railway.app surge.sh deno.dev replit.dev",
+}
+_BY_SUFFIX = {what: tuple(f".{each}" for each in suffixes.split()) for what, suffixes in _SUFFIXES.items()}
 
 
-def _possible_hosts(urls: Sequence[str]) -> set[str]:
-    """The hosts of these URLs of which development_host() may be true."""
+def _origins(urls: list[str]) -> set[str]:
+    """The origins of these URLs, in one pass over their text."""
     text = "\n".join(urls)
-    origin = _ORIGIN.match(text)
-    if origin and 1 + text.count(f"\n{origin[0]}") == len(urls):  # nearly all media of a sitemap are on one host
-        return {host(origin[0])}
-    return {host(f"http:{authority}/") for authority in {*_MAY_BE_PRIVATE.findall(text)}}
-
-
-def _describe_private(loc: str, fault: tuple[str, str, str | None]) -> Description:
-    name, field, url = fault
-    what = loc if url is None else f"{url} of {loc}"
-    return f"{what}: {name} is {development_host(name)}", field, url or loc
+    first = _ORIGIN.match(text)
+    if first and 1 + text.count(f"\n{first[0]}/") == len(urls):  # nearly all media of a sitemap are on one host
+        return {first[0]}
+    return {*_ORIGIN.findall(text)}
 
 
 @lru_cache(1_000)
-def development_host(name: str) -> str | None:
+def development_host(name: str, own: str = "", *, is_page: bool = True) -> str | None:
     """What a host is that only its developers reach, or by its name may be; None for others.
 
-    >>> development_host("localhost"), development_host("staging.example.com"), development_host("example.com")
+    `own` is the host of the audited site, which may be any but a private address. Images (`is_page=False`)
+    may be on any platform, and on hosts of others with such a name.
+
+    >>> development_host("localhost"), development_host("staging.ex.com"), development_host("ex.com")
     ('a private address', 'a staging host by its name', None)
+    >>> development_host("ex.netlify.app", "ex.com"), development_host("ex.netlify.app", "ex.netlify.app")
+    ("a platform's host, as previews have", None)
     """
     if _is_private(name):
         return "a private address"
-    subdomain = name.removesuffix(registrable_domain(name))
-    words = {word.rstrip("0123456789") for label in subdomain.split(".") for word in label.split("-")}
-    is_staging = name.endswith(_LOCAL_SUFFIXES) or not words.isdisjoint(_STAGING_WORDS)
-    return "a staging host by its name" if is_staging else None
+    domain, is_elsewhere = registrable_domain(name), own not in ("", name)
+    words = {word.rstrip("0123456789") for label in name.removesuffix(domain).split(".") for word in label.split("-")}
+    is_of_site = is_page or own == "" or domain == registrable_domain(own)
+    is_test = is_elsewhere and development_host(own) is not None
+    holds = {
+        _NETWORK: name != own,
+        _EXAMPLE: is_elsewhere and not is_test and not f".{own}".endswith(_BY_SUFFIX[_EXAMPLE]),
+        _TUNNEL: is_elsewhere,
+        _PREVIEW: is_elsewhere and is_page,
+        _STAGING: name != own and is_of_site and not words.isdisjoint(_STAGING_WORDS),
+    }
+    by_suffix = (what for what, suffixes in _BY_SUFFIX.items() if f".{name}".endswith(suffixes))
+    return next((what for what in (*by_suffix, _STAGING) if holds[what]), None)
 
 
 def _is_private(name: str) -> bool:

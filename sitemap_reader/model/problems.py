@@ -51,6 +51,8 @@ Kind = Literal[
     "bytes invalid in the charset",
     # S10
     "root, entry or location not in small letters",
+    # U06, U07
+    "with another lastmod",
     # U16
     "added parameter",
     "index file",

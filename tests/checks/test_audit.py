@@ -381,8 +381,9 @@ def test_text_begins_with_the_summary() -> None:
     head, overview, *findings = sr.audit(SITES / "broken").to_text().split("\n\n")
     text = " ".join(head.split())
     assert text.startswith(
-        "broken.example: 4 errors, 1 warning and 1 notice (27 places) in 146 URLs (10 of 156 ignored) "
-        f"156 URLs listed, 146 valid, 10 ignored by search engines; 8 sitemaps; read from {SITES / 'broken'}; as of "
+        "broken.example: 4 errors, 1 warning and 1 notice (27 places) in 146 URLs (10 of 156 may be ignored) "
+        "156 URLs listed, 146 valid, 10 that search engines may ignore; 8 sitemaps; "
+        f"read from {SITES / 'broken'}; as of "
     )
     assert "; partial: 3 documents could not be read, 1 document could be read in part only" in text
     assert overview.splitlines() == [
@@ -391,7 +392,7 @@ def test_text_begins_with_the_summary() -> None:
         "error    F01   2  Sitemap not found (404 or 410)",
         "error    F05   1  HTML page instead of a sitemap or robots.txt",
         "error    F07   1  Faulty gzip data",
-        "URLs that search engines ignore:",
+        "URLs that search engines may ignore:",
         "warning  U04  10  URL of another host, scheme or port",
         "Notices:",
         "notice   F10   5  Neither ETag nor Last-Modified header",
@@ -404,8 +405,8 @@ def test_text_of_nothing_found_is_short() -> None:
     report = sr.audit(AUDITED / "clean")
     assert report.to_text() == (
         f"clean.example: no problems found in {report.urls} URLs\n"
-        f"{report.urls} URLs listed, {report.urls} valid, 0 ignored by search engines; 6 sitemaps; read from\n"
-        f"{AUDITED / 'clean'}; as of 2026-11-01 12:00 UTC\n"
+        f"{report.urls} URLs listed, {report.urls} valid, 0 that search engines may ignore; 6 sitemaps; read\n"
+        f"from {AUDITED / 'clean'}; as of 2026-11-01 12:00 UTC\n"
     )
 
 
@@ -498,7 +499,7 @@ def test_a_full_disk_costs_one_rule(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_repr_of_a_report() -> None:
     report = sr.audit(SITES / "broken")
-    headline = "4 errors, 1 warning and 1 notice (27 places) in 146 URLs (10 of 156 ignored)"
+    headline = "4 errors, 1 warning and 1 notice (27 places) in 146 URLs (10 of 156 may be ignored)"
     assert repr(report) == f"<Report of {SITES / 'broken'}: {headline}>"
     assert str(report) == report.to_text()
 

@@ -80,7 +80,7 @@ def report_of(occurrences: Iterable[Occurrence], **fields: Any) -> Report:
 
 DRAWN = st.builds(
     found,
-    code=st.sampled_from(["D01", "U06", "F10", "L03"]),
+    code=st.sampled_from(["D01", "U09", "F10", "L03"]),
     line=st.integers(1, 99),
     new=st.sampled_from([True, False]),
     sitemap=st.sampled_from([MAP, f"{SHOP}/b.xml"]),
@@ -88,10 +88,10 @@ DRAWN = st.builds(
 
 
 def test_new_and_severe_ones_are_first_and_codes_take_turns() -> None:
-    given_ones = [found("F10", new=True), *(found("U06", line, new=True) for line in (3, 1, 2)), found("L03", new=True)]
+    given_ones = [found("F10", new=True), *(found("U09", line, new=True) for line in (3, 1, 2)), found("L03", new=True)]
     given_ones += [found("D01", new=False), found("D01", 9, new=True)]
     assert [(each.code, each.line) for each in most_severe(given_ones)] == [
-        ("D01", 9), ("L03", 7), ("U06", 1), ("U06", 2), ("U06", 3), ("F10", 7), ("D01", 7),
+        ("D01", 9), ("L03", 7), ("U09", 1), ("U09", 2), ("U09", 3), ("F10", 7), ("D01", 7),
     ]  # fmt: skip
     assert most_severe(given_ones, 2) == most_severe(given_ones)[:2]
 
@@ -111,7 +111,7 @@ def test_buffer_keeps_what_is_chosen_from_all(drawn: list[Occurrence], limit: in
     ({"line": 8}, True),
     ({"message": "other words"}, True),
     ({"value": "morgen"}, True),  # dates move
-    ({"code": "U06"}, False),
+    ({"code": "U09"}, False),
     ({"url": f"{SHOP}/q"}, False),
     ({"code": "U09", "value": "a"}, False),
 ])
@@ -151,9 +151,9 @@ def test_annotation_has_file_line_and_how_to_fix() -> None:
 
 
 def test_annotation_of_a_url_has_it_in_the_message() -> None:
-    one = found("U06")
+    one = found("U09")
     (command,) = annotations(report_of([one]).to_github([one]))
-    assert command[:2] == ("warning", {"title": f"U06 {CATALOGUE['U06'].title}"})
+    assert command[:2] == ("warning", {"title": f"U09 {CATALOGUE['U09'].title}"})
     assert command[2].startswith(f'{MAP}:7: lastmod "gestern" is no date ({SHOP}/p/7)\n')
 
 
@@ -172,7 +172,7 @@ def test_annotations_are_escaped_as_github_documents() -> None:
 @pytest.mark.parametrize("number", [MAX_ANNOTATIONS, MAX_ANNOTATIONS + 1])
 def test_ten_annotations_of_a_severity(number: int) -> None:
     errors = [found(line=line) for line in range(1, number + 1)]
-    warnings = [found("U06"), found("U09")]
+    warnings = [found("U08"), found("U09")]
     report = report_of([*errors, *warnings])
     text = report.to_github([*errors, *warnings])
     commands = annotations(text)
@@ -290,7 +290,7 @@ def test_sarif_result_at_a_url_has_no_scheme(sitemap: str | None, uri: str) -> N
 
 
 def test_sarif_results_with_equal_fingerprints_are_numbered() -> None:
-    ones = [found("U06", line, url=f"{SHOP}/p", value=None) for line in (1, 2)]
+    ones = [found("U09", line, url=f"{SHOP}/p", value=None) for line in (1, 2)]
     results = sarif(report_of(ones).to_sarif(ones))["results"]
     assert [each["partialFingerprints"]["sitemapReader/v1"][-2:] for each in results] == [":1", ":2"]
 
@@ -310,9 +310,9 @@ def test_sarif_counts_an_occurrence_that_stands_for_several() -> None:
 
 @pytest.mark.parametrize("limit", [2, 3])
 def test_sarif_limit_is_stated(limit: int) -> None:
-    ones = [found("F10", line=None), found("D01"), found("U06")]
+    ones = [found("F10", line=None), found("D01"), found("U09")]
     run = sarif(to_sarif(report_of(ones), ones, max_results=limit))
-    assert [each["ruleId"] for each in run["results"]] == ["D01", "U06", "F10"][:limit]
+    assert [each["ruleId"] for each in run["results"]] == ["D01", "U09", "F10"][:limit]
     warnings = [each["message"]["text"] for each in run["invocations"][0]["toolExecutionNotifications"]]
     assert warnings == ["2 of 3 places are in this file, the most severe first"][: 3 - limit]
 
@@ -431,15 +431,15 @@ def test_junit_lists_a_hundred_occurrences(number: int) -> None:
 
 
 @pytest.mark.parametrize(("failing", "failed"), [
-    ((), []), (("error",), ["D01"]), (("error", "warning"), ["U06", "D01"]), (SEVERITIES, ["F10", "U06", "D01"]),
+    ((), []), (("error",), ["D01"]), (("error", "warning"), ["U09", "D01"]), (SEVERITIES, ["F10", "U09", "D01"]),
 ])
 def test_junit_fails_by_severity(failing: tuple[str, ...], failed: list[str]) -> None:
-    ones = [found("D01"), found("U06"), found("F10")]
+    ones = [found("D01"), found("U09"), found("F10")]
     suite = junit(report_of(ones).to_junit(ones, failing=failing))
     failures = [case.get("name", "")[:3] for case in suite if case.find("failure") is not None]
     assert failures == failed
     outputs = [case.get("name", "")[:3] for case in suite.findall("testcase") if case.find("system-out") is not None]
-    assert {*failures, *outputs} == {"D01", "U06", "F10"}
+    assert {*failures, *outputs} == {"D01", "U09", "F10"}
 
 
 def test_junit_known_findings_do_not_fail() -> None:

@@ -26,7 +26,7 @@ def test_every_kind_is_in_the_corpus_and_every_problem_of_a_document_has_one() -
     others = {"further repairs, not reported each", "text without a root element"}
     others |= {"wrong checksum or size", "compressed twice", "not compressed"}  # F07
     of_urls = {"added parameter", "index file", "double slash", "upper and lower case", "order of parameters"}
-    assert kinds == {*get_args(Kind)} - others - of_urls - {"trailing slash", "repeated folder"}
+    assert kinds == {*get_args(Kind)} - others - of_urls - {"trailing slash", "repeated folder", "with another lastmod"}
 
 
 def test_a_message_that_quotes_the_words_of_another_keeps_its_kind() -> None:

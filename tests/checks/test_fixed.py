@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from defusedxml import ElementTree
 from kit import Site, dumped, files, index, objects, robots, run, urlset
 
 import sitemap_reader as sr
@@ -171,6 +172,61 @@ def test_removed_urls_are_fixed_if_they_are_listed_again() -> None:
 
 
 # --- formats ---
+
+
+def of_ci(format: str) -> str:
+    """The report of a site of which two dates and a fragment were corrected, and one thing was not checked again."""
+    known_of(site(**BEFORE))
+    now = site("now", a=urlset(*(entry(each) for each in "123"), entry("6", DATED)), b=urlset(entry("5")))
+    return run("audit", now, "--known", "known.jsonl", "--ignore", "U,D07", "--format", format, "-q").stdout
+
+
+FIXED = "Fixed since known.jsonl: 3 occurrences; 1 not checked again (U08 1)"
+
+
+def test_junit_says_what_was_fixed() -> None:
+    (suite,) = ElementTree.fromstring(of_ci("junit"))
+    text = suite.findtext("system-out") or ""
+    assert f"{FIXED}\n  error  D01  3  Unreadable date\n    - {BASE}/1: " in text
+
+
+def test_sarif_says_what_was_fixed() -> None:
+    """Not by results with the baselineState absent, of which GitHub makes alerts."""
+    (log,) = json.loads(of_ci("sarif"))["runs"]
+    assert {each["baselineState"] for each in log["results"]} == {"new"}
+    notes = [each["message"]["text"] for each in log["invocations"][0]["toolExecutionNotifications"]]
+    assert any(each.startswith(f"{FIXED}\n  error  D01  3  ") for each in notes)
+    fixed = log["properties"]["fixed"]
+    assert (fixed["count"], fixed["not_checked"], fixed["findings"][0]["code"]) == (3, {"U08": 1}, "D01")
+
+
+def test_github_says_in_one_notice_what_was_fixed() -> None:
+    title = FIXED.replace(":", "%3A")
+    lines = [each for each in of_ci("github").splitlines() if each.startswith(f"::notice title={title}::")]
+    assert len(lines) == 1
+    assert f"  error  D01  3  Unreadable date%0A    - {BASE}/1: lastmod " in lines[0]
+
+
+def test_github_gets_ten_notices_with_that_of_what_was_fixed() -> None:
+    known_of(site(a=urlset(entry("1", DATED), *(entry(f"{each}#x") for each in range(12)))), "--select", "D01")
+    now = site("now", a=urlset(entry("1"), *(entry(f"{each}#x") for each in range(12))))
+    Path("policy.toml").write_text("[audit.severity]\nU08 = 'notice'\n")
+    options = ("--known", "known.jsonl", "--config", "policy.toml", "--select", "U08,D01", "--format", "github", "-q")
+    text = run("audit", now, *options).stdout
+    assert "::notice title=Fixed since known.jsonl%3A 1 occurrence::" in text
+    assert text.count("::notice") == 10
+
+
+def test_github_says_in_a_line_that_nothing_was_fixed() -> None:
+    known = known_of(site(**BEFORE), "--select", "U08")
+    text = run("audit", "site", "--known", known, "--select", "U08", "--format", "github", "-q").stdout
+    assert "::notice" not in text
+    assert "\nFixed since known.jsonl: 0 occurrences\n" in f"\n{text}"
+
+
+@pytest.mark.parametrize("format", ["junit", "sarif", "github"])
+def test_without_known_findings_no_format_says_what_was_fixed(format: str) -> None:
+    assert "ixed since" not in run("audit", site(**BEFORE), "--format", format, "-q").stdout
 
 
 def test_each_report_has_a_section() -> None:

@@ -372,8 +372,8 @@ def test_files_say_nothing_of_other_hosts(tmp_path: Path) -> None:
     hosts = "2 other hosts (c.example:8080, fr.a.example)"
     assert f"U04 not checked for 3 URLs of {hosts}: their robots.txt is not among these files" in report.notes
     assert (report.urls, report.dropped, report.not_checked) == (1, 2, 3)
-    assert report.url_counts == "6 URLs listed, 1 valid, 2 ignored by search engines, 3 of other hosts not checked"
-    assert report.headline.endswith("in 1 URL (2 of 6 ignored; 3 of 6 of other hosts, not checked)")
+    assert report.url_counts == "6 URLs listed, 1 valid, 2 that search engines may ignore, 3 of other hosts not checked"
+    assert report.headline.endswith("in 1 URL (2 of 6 may be ignored; 3 of 6 of other hosts, not checked)")
     assert json.loads(report.to_json())["not_checked"] == 3
     page = report.to_html()
     assert "Of other hosts, not checked" in page

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kit import NS, gz, index, robots, run, urlset
+from kit import NS, Site, gz, index, robots, run, urlset
 
 import sitemap_reader as sr
 from sitemap_reader.checks import IMPACTS
@@ -192,7 +192,7 @@ def test_hosts_that_are_not_in_the_folder_are_a_note(tmp_path: Path) -> None:
     assert any("2 URLs of 1 other host (fr.example.com)" in note for note in report.notes)
     assert (report.urls, report.dropped, report.not_checked) == (0, 0, 2)
     assert "(2 of 2 of other hosts, not checked)" in report.headline
-    assert "2 URLs listed, 0 valid, 0 ignored by search engines, 2 of other hosts not checked" in report.url_counts
+    assert "2 URLs listed, 0 valid, 0 that search engines may ignore, 2 of other hosts not checked" in report.url_counts
     assert "Of other hosts, not checked</dt><dd>2" in report.to_html()
 
 
@@ -250,3 +250,201 @@ def test_localhost_in_images_and_videos(field: str, tmp_path: Path) -> None:
     report = audited(site(tmp_path, body), select="U14")
     (finding,) = report.findings
     assert f"http://localhost:3000/a.jpg of {WWW}/a: localhost is a private address" in finding.samples[0].message
+
+
+# --- hosts that only developers reach ---
+
+SHOP = "https://lamps.shop"
+TUNNELS = "a.ngrok.io a-b.ngrok-free.app x.trycloudflare.com x.loca.lt 3000-x.gitpod.io x-3000.app.github.dev"
+PLATFORMS = "a-git-main-me.vercel.app 12--a.netlify.app 1a2b.a.pages.dev lamps.herokuapp.com a.azurewebsites.net"
+EXAMPLES = "lamps.test lamps.invalid shop.example www.example.com example.org"
+NETWORKS = "nas.local wiki.internal a.home.arpa"
+LOCAL = "localhost lamps.localhost 127.0.0.1 10.0.0.7 [::1]"
+HOSTS = {
+    **dict.fromkeys(TUNNELS.split(), "a tunnel to the machine of a developer"),
+    **dict.fromkeys(PLATFORMS.split(), "a platform's host, as previews have"),
+    **dict.fromkeys(EXAMPLES.split(), "a name for tests and examples"),
+    **dict.fromkeys(NETWORKS.split(), "a name of a private network"),
+    **dict.fromkeys(LOCAL.split(), "a private address"),
+    **dict.fromkeys(("staging.lamps.shop", "dev2.lamps.de"), "a staging host by its name"),
+    "lamps.shop:3000": "a development server by its port",
+    "www.lamps.shop:8080": "a development server by its port",
+}
+PUBLIC = (
+    "lamps.shop:8443 lamps.de:3000 vercel.app.lamps.shop myvercel.app ngrok.io.de testing.com latest.lamps.de "
+    "local.lamps.de internal.shop example.shop"
+)
+
+
+def recorded(folder: Path, body: bytes, base: str = SHOP) -> Path:
+    return Site({"robots.txt": robots(f"{base}/sitemap.xml"), "sitemap.xml": body}, base).write(folder / "site")
+
+
+@pytest.mark.parametrize("host", [*HOSTS, *PUBLIC.split()])
+def test_a_page_on_a_host_of_developers(host: str, tmp_path: Path) -> None:
+    page = f"http://{host}/a"
+    report = sr.audit(recorded(tmp_path, urlset(f"{SHOP}/", page)), select="U04,U14")
+    (finding,) = report.findings
+    what = HOSTS.get(host)
+    assert (finding.code, finding.severity, finding.impact) == (
+        ("U14", "error", "lost") if what else ("U04", "warning", "lost")
+    )
+    name = host if "port" in (what or "") else host.removesuffix(":8443")
+    message = f"{page}: {name} is {what}" if what else f"{page} has another "
+    assert finding.samples[0].message.startswith(message)
+    assert [each.kind for each in finding.kinds] == [what or host.partition(":")[0]]
+
+
+@pytest.mark.parametrize("own", [
+    "https://lamps.vercel.app", "https://lamps.netlify.app", "https://a.pages.dev", "https://a.ngrok.io", "http://nas.local",
+    "http://lamps.test", "http://lamps.shop:3000", "https://staging.lamps.shop",
+])  # fmt: skip
+def test_a_site_may_live_on_any_host(own: str, tmp_path: Path) -> None:
+    media = f"<image:image><image:loc>{own}/a.jpg</image:loc></image:image>"
+    body = urlset(f'<url xmlns:image="{IMAGES}"><loc>{own}/a</loc>{media}</url>')
+    assert sr.audit(recorded(tmp_path, body, own), select="U", ignore="U18").findings == ()
+
+
+def test_a_preview_of_a_site_that_lives_on_the_same_platform(tmp_path: Path) -> None:
+    own = "https://lamps.vercel.app"
+    report = sr.audit(recorded(tmp_path, urlset(f"{own}/", "https://lamps-git-main.vercel.app/"), own), select="U")
+    assert found(report) == {("U14", "error", "lost")}
+
+
+def test_names_for_examples_say_nothing_in_a_site_that_is_one(tmp_path: Path) -> None:
+    report = sr.audit(recorded(tmp_path, urlset(f"{WWW}/", "https://other.test/"), WWW), select="U")
+    assert found(report) == {("U04", "warning", "lost")}
+
+
+@pytest.mark.parametrize(("url", "is_found"), [
+    ("https://a.ngrok-free.app/a.jpg", True), ("http://lamps.shop:3000/a.jpg", True),
+    ("https://example.com/a.jpg", True),
+    ("https://img.staging.lamps.shop/a.jpg", True), ("https://lamps.vercel.app/a.jpg", False),
+    ("https://preview.redd.it/a.jpg", False), ("https://cdn.lamps.de/a.jpg", False),
+])  # fmt: skip
+def test_an_image_may_be_on_any_platform(url: str, is_found: bool, tmp_path: Path) -> None:
+    media = f"<image:image><image:loc>{url}</image:loc></image:image>"
+    body = urlset(f'<url xmlns:image="{IMAGES}"><loc>{SHOP}/a</loc>{media}</url>')
+    expected = {("U14", "error", "media")} if is_found else set()
+    assert found(sr.audit(recorded(tmp_path, body), select="U14")) == expected
+
+
+def test_a_dump_without_sitemaps_has_no_own_host(tmp_path: Path) -> None:
+    (tmp_path / "urls.jsonl").write_text('{"loc":"https://lamps.vercel.app/"}\n{"loc":"https://a.example/"}\n')
+    assert sr.audit(tmp_path / "urls.jsonl", select="U14").findings == ()
+
+
+# --- what a fault costs ---
+
+
+def test_a_fault_of_an_image_or_video_costs_no_page(tmp_path: Path) -> None:
+    """Also where a page of the same sitemap has the same fault."""
+    video = "http://www.google.com/schemas/sitemap-video/1.1"
+    inside = (
+        "<image:image><image:loc>undefined/a.jpg</image:loc></image:image>"
+        "<image:image><image:loc>http://localhost/b.jpg</image:loc></image:image>"
+        "<video:video><video:title>Lamps</video:title><video:content_loc>https://me:pw@lamps.shop/v.mp4"
+        "</video:content_loc></video:video>"
+    )
+    page = f'<url xmlns:image="{IMAGES}" xmlns:video="{video}"><loc>{SHOP}/a</loc>{inside}</url>'
+    folder = recorded(tmp_path, urlset(page, entry("undefined/b"), entry("http://localhost/")))
+    rows: list[Any] = []
+    report = sr.audit(folder, select="U14,U15,V", on_occurrence=rows.append)
+    assert {(each.code, each.impact, each.count) for each in report.findings} == {
+        ("U14", "lost", 1), ("U15", "lost", 1), ("U14", "media", 2), ("U15", "media", 1), ("V01", "media", 1),
+    }  # fmt: skip
+    text = str(report)
+    assert text.index("may ignore:\nerror    U14  1") < text.index("Images and videos that search engines may ignore:")
+    html = report.to_html(rows)
+    assert all(f'id="{each}"' in html for each in ("U14", "U15", "U14-error", "U15-error", "V01"))
+    markdown = report.to_markdown(rows)
+    first, second = (part.partition("</details>")[0] for part in markdown.split("<b>U15</b>")[1:])
+    assert ('"undefined/b"' in first, "image:loc" in first) == (True, False)
+    assert ('"undefined/b"' in second, "image:loc" in second) == (False, True)
+
+
+def test_pages_of_other_hosts_may_be_accepted(tmp_path: Path) -> None:
+    """If both hosts are verified in one Search Console account, which no audit can see."""
+    accepted = "Google accepts it if both are verified in one Search Console account"
+    pages = ("https://www.lamps.shop/a", "https://lamps.de/b", "https://lamps.shop:8443/c")
+    report = sr.audit(recorded(tmp_path, urlset(f"{SHOP}/", *pages)), select="U04")
+    (finding,) = report.findings
+    assert [each.message for each in sorted(finding.samples, key=lambda each: each.line)] == [
+        f"{page} has another {what} than its sitemap; {accepted}"
+        for page, what in zip(pages, ("host", "host", "port"), strict=True)
+    ]
+    assert (finding.severity, IMPACTS[finding.impact]) == ("warning", "URLs that search engines may ignore")
+    assert report.headline == "0 errors, 1 warning and 0 notices (3 places) in 1 URL (3 of 4 may be ignored)"
+    assert report.url_counts == "4 URLs listed, 1 valid, 3 that search engines may ignore"
+
+
+def test_a_sitemap_of_another_host_may_be_accepted(tmp_path: Path) -> None:
+    child = "https://lamps.de/a.xml"
+    report = sr.audit(recorded(tmp_path, index(child)), select="U04")
+    (sample,) = report.findings[0].samples
+    assert sample.message.startswith(f"{child} is on another host, not verified by robots.txt: not read; Google acc")
+
+
+@pytest.mark.parametrize(("pages", "message", "impact"), [
+    (("https://lamps.de/a", "http://lamps.shop:81/b"), "all of its 2 entries are of another host, scheme", "lost"),
+    (("ftp://lamps.shop/a", "https://lamps.de/a"), "search engines can use none of its 2 entries", "unread"),
+    (("undefined",), "search engines can use none of its 1 entries", "unread"),
+    ((), "it has no entry", "unread"),
+])
+def test_a_sitemap_of_which_no_url_counts(pages: tuple[str, ...], message: str, impact: str, tmp_path: Path) -> None:
+    report = sr.audit(recorded(tmp_path, urlset(*pages)), select="S06")
+    (finding,) = report.findings
+    assert (finding.severity, finding.impact) == ("error", impact)
+    assert finding.samples[0].message.startswith(message)
+
+
+# --- two listings of a page ---
+
+
+def dated(lastmod: str) -> str:
+    return entry(f"{SHOP}/a", f"<lastmod>{lastmod}</lastmod>" if lastmod else "")
+
+
+DATES = [
+    ("2026-10-02", "2026-10-20", True), ("2026-10-20", "2026-10-02", True), ("2026-10-02", "2026-10-02", False),
+    ("2026-10-02", "2026-10-03T23:59:00Z", False), ("2026-10-02", "2026-10-04T00:00:00Z", True),
+    ("2026-10-02T23:59:00Z", "2026-10-01", False), ("2026-10", "2026-10-31", False), ("2026", "2027-01-01", False),
+    ("2026-10-02T10:00:00Z", "2026-10-02T12:00:00+02:00", False),
+    ("2026-10-02T10:00:00Z", "2026-10-02T10:00:01Z", True),
+    ("2026-10-02T10:00:00.5Z", "2026-10-02T10:00:00.25Z", True),
+    ("2026-10-02", "", False), ("", "2026-10-02", False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("code", ["U06", "U07"])
+@pytest.mark.parametrize(("first", "second", "differ"), DATES)
+def test_one_page_with_two_lastmods(code: str, first: str, second: str, differ: bool, tmp_path: Path) -> None:
+    """In one sitemap, and in two; what may be the same date in another time zone is no contradiction."""
+    others = [entry(f"{SHOP}/b"), entry(f"{SHOP}/c", "<lastmod>2026-01-01</lastmod>")]
+    maps = {"a.xml": urlset(dated(first), *others, dated(second))}
+    if code == "U07":
+        maps = {"a.xml": urlset(dated(first), *others), "b.xml": urlset(dated(second))}
+    pages = {"robots.txt": robots(*(f"{SHOP}/{name}" for name in maps)), **maps}
+    (finding,) = sr.audit(Site(pages, SHOP).write(tmp_path / "site"), select="U06,U07").findings
+    assert (finding.code, finding.severity, finding.count) == (code, "notice", 1)
+    assert [each.kind for each in finding.kinds] == ["with another lastmod"] * differ
+    message = finding.samples[0].message
+    assert message.endswith(f", there with the lastmod {first}, here {second}" if differ else ("already", "too"))
+
+
+# --- indexes in a cycle ---
+
+
+def test_an_index_in_a_cycle_is_nested(tmp_path: Path) -> None:
+    pages = {
+        "robots.txt": robots(f"{SHOP}/a.xml"), "a.xml": index(f"{SHOP}/b.xml", f"{SHOP}/c.xml"),
+        "b.xml": index(f"{SHOP}/a.xml"), "c.xml": urlset(f"{SHOP}/"),
+    }  # fmt: skip
+    report = sr.audit(Site(pages, SHOP).write(tmp_path / "site"), select="S04,S05")
+    assert found(report) == {("S04", "error", "lost"), ("S05", "error", "lost")}
+
+
+def test_a_robots_txt_that_names_itself_loses_nothing(tmp_path: Path) -> None:
+    pages = {"robots.txt": robots(f"{SHOP}/robots.txt", f"{SHOP}/c.xml"), "c.xml": urlset(f"{SHOP}/")}
+    report = sr.audit(Site(pages, SHOP).write(tmp_path / "site"), select="S04,S05")
+    assert found(report) == {("S05", "warning", "lost")}

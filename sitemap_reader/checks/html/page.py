@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 
     from ...client.sitemap_tree import TreeRow
     from ...model.problems import Problem, Severity
-    from ..findings import AuditResult, Finding
+    from ..findings import AuditResult, Finding, FindingKey
     from ..occurrences import Occurrence
     from .charts import Figure
 
-    Names = dict[tuple[str, Severity], str]
+    Names = dict[FindingKey, str]
 
 
 _COMPLETE = "All sitemaps were read completely."
@@ -203,7 +203,7 @@ def _score(result: AuditResult) -> Html:
         *([("New places", new)] if has_known else []),
         ("URLs listed", None if result.dropped is None else result.urls + result.dropped + result.not_checked),
         ("Valid", result.urls),
-        ("Ignored by search engines", result.dropped),
+        ("May be ignored by search engines", result.dropped),
         *([("Of other hosts, not checked", result.not_checked)] if result.not_checked else []),
         ("Pages", result.pages),
         ("Sitemaps", sitemaps(result) if known else None),
@@ -259,7 +259,7 @@ def findings_part(result: AuditResult, occurrences: int = 0, file: str | None = 
         if found:
             count = count_of(sum(finding.count for finding in found), "place")
             tally = element("span", f"· {count_of(len(found), 'problem')}, {count}", class_="tally")
-            cards = [_card(finding, names[finding.code, finding.severity]) for finding in found]
+            cards = [_card(finding, names[finding.key]) for finding in found]
             # The script updates the tally while cards are hidden.
             groups.append(element("section", element("h3", IMPACTS[impact], " ", tally), *cards, class_="group"))
     more = None
@@ -280,7 +280,7 @@ def overview(result: AuditResult) -> Html | None:
         count = element("span", f"{finding.count:,}", class_="count")
         parts = (mark(finding.severity), element("code", finding.code), count)
         title = element("span", sentence(finding.title), class_="title")
-        href = f"#{names[finding.code, finding.severity]}"
+        href = f"#{names[finding.key]}"
         rows.append(element("li", element("a", *(join(each, " ") for each in parts), title, href=href)))
     lines = element("ol", *rows, class_="overview", role="list", aria_label="First findings")
     more = len(result.findings) - len(shown)
@@ -351,11 +351,11 @@ def sentence(title: str) -> str:
 
 
 def _names(result: AuditResult) -> Names:
-    """The id of each finding's card: `D03`; of the second one of a code `S01-warning`."""
+    """The id of each finding's card: `D03`; of others of a code `S01-warning`, `U15-error-media`."""
     names: Names = {}
     for finding in result.findings:
-        code, severity = finding.code, finding.severity
-        names[code, severity] = f"{code}-{severity}" if code in names.values() else code
+        ids = ("-".join(finding.key[:parts]) for parts in (1, 2, 3))
+        names[finding.key] = next(each for each in ids if each not in names.values())
     return names
 
 
@@ -449,7 +449,7 @@ def occurrence_data(result: AuditResult, occurrences: Sequence[Occurrence]) -> H
         value = _plain(each.value) if each.value and each.value not in f"{url} {message}" else None
         page = None if url is None else _address(url)
         row = (number, each.line, page, _plain(message), each.field if value else None, value, int(bool(each.new)))
-        rows[names[each.code, each.severity]].append(row)
+        rows[names[each.code, each.severity, each.impact]].append(row)
     data = {"sitemaps": [*map(_address, sitemaps)], "rows": rows}
     # Nothing in it can end the element: `<` is escaped.
     json = json_without_commands(orjson.dumps(data, default=str)).decode().replace("<", "\\u003c")
