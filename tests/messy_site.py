@@ -48,6 +48,7 @@ NOT_SEEDED = {
     "D08": "its pages change",
     "L07": "not all of its sitemaps are read completely",
     "L09": "needs a crawl of the pages",
+    "L12": "needs a check of the pages",
     "L10": "a second listing is U06",
     "C": "needs a crawl of the pages",
     "X": "needs an earlier audit",

@@ -485,7 +485,7 @@ STATES: dict[str, tuple[Page, tuple[str, str, str] | None]] = {
     "/to-private": (html("", 301, Location="/private/x"), (
         "C02", "error", 'redirects (301) to /private/x, which is disallowed by robots.txt:2 "Disallow: /private/" '
         "(Googlebot and Bingbot); remove the URL from the sitemap, or allow its target in robots.txt")),
-    "/busy": (html("", 429), None),
+    "/busy": ((429, {"Retry-After": "0"}, b""), None),
     "/to-busy": (html("", 302, Location="/busy"), ("C02", "warning", "redirects (302) to /busy")),
     "/copy-of-busy": (html(OWN.format("/busy")), ("C04", "warning", "has the canonical /busy")),
     "/unchanged": ((304, {}, b""), None),
