@@ -837,7 +837,7 @@ class AuditRunner:
             self._disallowed.report_held(self.findings, self._tree.listing)
         for check in self._checks:
             check.on_end(self.findings)
-        self.findings.end()
+        refused = self.findings.end()
         unchecked = {code: why for check in self._checks for code, why in check.unchecked.items()}
         if self._elsewhere is not None:
             indexes = (each for each in self._outcomes if each.format == Format.INDEX)
@@ -867,6 +867,7 @@ class AuditRunner:
             site=self.site,
             dropped=sum(each.entries - each.kept for each in listing) - elsewhere if is_known else None,
             not_checked=elsewhere,
+            unread=sum(each.kept for each in listing if each.url in refused),
         )
 
     def _rows(self) -> Iterator[TreeRow]:

@@ -72,9 +72,9 @@ class Finding:
     """All problems of one code, severity and impact: the exact number of places, that of documents, and samples.
 
     A code that can have two severities (F05: a sitemap, or robots.txt), or two impacts (U15: a page, or its image),
-    gives two findings. `impact` is a key of IMPACTS. `new` counts those that the
-    known findings lack; None without such. `kinds` divides them by kind, the most frequent first; `samples` are in its
-    order, and as many kinds as possible have one.
+    gives two findings. `impact` is a key of IMPACTS. `new` counts those that the known findings lack; None without
+    such. `kinds` divides them by kind, the most frequent first; `samples` are in its order, and as many kinds as
+    possible have one.
     """
 
     code: str
@@ -233,17 +233,22 @@ class Findings:
             return
         self._judge(problem, problem.severity)
 
-    def end(self) -> None:
-        """Adds the problems for which search engines refuse a sitemap: their numbers are known by now."""
-        for problem, count in self._refused.values():
-            self._judge(attrs.evolve(problem, url=None), "error", count)
+    def end(self) -> set[str | None]:
+        """Adds the problems for which search engines refuse a sitemap, with their numbers; returns these sitemaps."""
+        refused = {
+            problem.sitemap
+            for problem, count in self._refused.values()
+            if self._judge(attrs.evolve(problem, url=None), "error", count) == "error"
+        }
         self._refused.clear()
+        return refused
 
-    def _judge(self, problem: Problem, severity: Severity, count: int = 1) -> None:
+    def _judge(self, problem: Problem, severity: Severity, count: int = 1) -> Severity | None:
         judged = self._severity(problem.code, severity, problem.url, problem.sitemap, count)
         if judged is not None:
             same = problem if judged == problem.severity else attrs.evolve(problem, severity=judged)
             self._add(same, self._of(same), count)
+        return judged
 
     def _severity(
         self, code: str, severity: Severity, url: str | None, sitemap: str | None, count: int = 1
@@ -464,6 +469,7 @@ class AuditResult:
     site: str | None = None
     dropped: int | None = None
     not_checked: int = 0
+    unread: int = 0
     fixed: FixedFindings | None = None
 
     @property
@@ -473,15 +479,18 @@ class AuditResult:
 
     @property
     def url_counts(self) -> str:
-        """`156 URLs listed, 146 valid, 10 that search engines may ignore, 140 pages`, as far as it is known."""
+        """`156 URLs listed, 146 valid, 10 that search engines may ignore, 140 pages`, as far as it is known.
+
+        `146 valid (40 of them in sitemaps that search engines cannot read)` if they refuse any.
+        """
         pages = f", {count_of(self.pages, 'page')}" if self.pages != self.urls else ""
         if self.dropped is None:
             return f"{count_of(self.urls, 'URL')}{pages}"
         listed = count_of(self.listed, "URL")
+        unread = f" ({self.unread:,} of them in sitemaps that search engines cannot read)" if self.unread else ""
         elsewhere = f", {self.not_checked:,} of other hosts not checked" if self.not_checked else ""
-        return (
-            f"{listed} listed, {self.urls:,} valid, {self.dropped:,} that search engines may ignore{elsewhere}{pages}"
-        )
+        ignored = f"{self.dropped:,} that search engines may ignore"
+        return f"{listed} listed, {self.urls:,} valid{unread}, {ignored}{elsewhere}{pages}"
 
     @property
     def listed(self) -> int:

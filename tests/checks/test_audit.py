@@ -353,8 +353,8 @@ def test_json_has_all_that_the_report_has() -> None:
     report = sr.audit(SITES / "broken")
     form = json.loads(report.to_json())
     assert list(form) == [
-        "target", "site", "at", "version", "complete", "urls", "dropped", "not_checked", "pages", "problems", "places",
-        "findings", "sitemaps",
+        "target", "site", "at", "version", "complete", "urls", "dropped", "not_checked", "unread", "pages",
+        "problems", "places", "findings", "sitemaps",
         "facts", "notes",
         "policy", "url_checks", "fixed",
     ]  # fmt: skip
@@ -382,7 +382,8 @@ def test_text_begins_with_the_summary() -> None:
     text = " ".join(head.split())
     assert text.startswith(
         "broken.example: 4 errors, 1 warning and 1 notice (27 places) in 146 URLs (10 of 156 may be ignored) "
-        "156 URLs listed, 146 valid, 10 that search engines may ignore; 8 sitemaps; "
+        "156 URLs listed, 146 valid (30 of them in sitemaps that search engines cannot read), "
+        "10 that search engines may ignore; 8 sitemaps; "
         f"read from {SITES / 'broken'}; as of "
     )
     assert "; partial: 3 documents could not be read, 1 document could be read in part only" in text

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kit import NS, Site, gz, index, robots, run, urlset
+from kit import NS, Site, files, gz, index, robots, run, urlset
 
 import sitemap_reader as sr
 from sitemap_reader.checks import IMPACTS
@@ -396,6 +396,25 @@ def test_a_sitemap_of_which_no_url_counts(pages: tuple[str, ...], message: str, 
     (finding,) = report.findings
     assert (finding.severity, finding.impact) == ("error", impact)
     assert finding.samples[0].message.startswith(message)
+
+
+# --- URLs that this program reads, and search engines do not ---
+
+
+def test_urls_of_a_refused_sitemap_are_counted(tmp_path: Path) -> None:
+    folder = site(tmp_path, urlset(f"{WWW}/?a=1&b=2", PAGES[1]), b=GOOD)
+    (folder / "robots.txt").write_bytes(robots(f"{WWW}/sitemap.xml", f"{WWW}/b.xml"))
+    report = audited(folder)
+    assert (report.urls, report.unread, json.loads(report.to_json())["unread"]) == (4, 2, 2)
+    words = "4 URLs listed, 4 valid (2 of them in sitemaps that search engines cannot read), 0 that search engines may"
+    assert words in report.to_markdown()
+    assert words in " ".join(str(report).split())
+    assert "Of these in sitemaps that cannot be read" in report.to_html()
+    config = files(tmp_path / "config", {"c.toml": '[audit.severity]\nS01 = "notice"\n'}) / "c.toml"
+    for options in ({"select": "U"}, {"policy": config}):  # nothing says that they are refused
+        other = audited(folder, **options)
+        assert (other.urls, other.unread) == (4, 0)
+        assert "cannot read" not in str(other).partition("\n\n")[0]
 
 
 # --- two listings of a page ---

@@ -203,6 +203,7 @@ def _score(result: AuditResult) -> Html:
         *([("New places", new)] if has_known else []),
         ("URLs listed", None if result.dropped is None else result.urls + result.dropped + result.not_checked),
         ("Valid", result.urls),
+        *([("Of these in sitemaps that cannot be read", result.unread)] if result.unread else []),
         ("May be ignored by search engines", result.dropped),
         *([("Of other hosts, not checked", result.not_checked)] if result.not_checked else []),
         ("Pages", result.pages),
