@@ -309,7 +309,7 @@ def test_the_score_counts_problems_urls_pages_and_sitemaps():
         score = {re.sub("<.*?>", "", name).lstrip("◆▲● "): count for name, count in pairs}
         assert score == {
             "Errors": "3", "Warnings": "2", "Notice": "1", "URLs listed": "48,250", "Valid": "48,142",
-            "May be ignored by search engines": "108", "Pages": "47,903", "Sitemaps": "5",
+            "May be ignored": "108", "Pages": "47,903", "Sitemaps": "5",
         }
 
 
