@@ -25,10 +25,10 @@ def occurrences(source: Any, **options: Any) -> list[Occurrence]:
     return rows
 
 
-def counted(rows: Iterable[Occurrence]) -> Counter[tuple[str, str]]:
-    counts: Counter[tuple[str, str]] = Counter()
+def counted(rows: Iterable[Occurrence]) -> Counter[tuple[str, str, str]]:
+    counts: Counter[tuple[str, str, str]] = Counter()
     for row in rows:
-        counts[row.code, row.severity] += row.count
+        counts[row.code, row.severity, row.impact] += row.count
     return counts
 
 
@@ -39,7 +39,7 @@ def test_rows_and_findings_have_the_same_counts(site: Path) -> None:
     whole = sr.audit(site, on_occurrence=rows.append)
     alone = sr.audit(site)
     for result in (whole, alone):
-        assert counted(rows) == {(each.code, each.severity): each.count for each in result.findings}
+        assert counted(rows) == {each.key: each.count for each in result.findings}
         assert [(each.documents, each.new) for each in result.findings] == [
             (each.documents, None) for each in whole.findings
         ]
