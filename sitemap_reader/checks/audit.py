@@ -470,7 +470,7 @@ class SiteAudit:
         complete = None if self._unchecked else stream.complete and not self._closed
         checked = None
         if url_checks is not None:
-            url_checks.folder = target.local
+            url_checks.folder, url_checks.base = target.local, target.name
             self._check_pages(url_checks, stream.rules)
             checked = url_checks.summary()
         return attrs.evolve(self._report(runner, extra_checks, complete=complete), url_checks=checked)

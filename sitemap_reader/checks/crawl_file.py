@@ -497,13 +497,14 @@ def _canonicals(columns: Columns, values: Sequence[Any], url: str) -> tuple[str,
 
 def _is_orphan(columns: Columns, values: Sequence[Any], url: str) -> bool | None:
     """Whether the crawler reached a page by no link: none leads to it, and it has no depth. Not of the start page."""
-    depth = columns.text("depth", values).strip()
+    depth, links = columns.text("depth", values).strip(), columns.text("inlinks", values).strip()
+    has_links = None if not links else _ZERO.fullmatch(links) is None
     if depth and not _ZERO.fullmatch(depth):
         return False
     if depth or url == f"{origin(url)}/":
-        return None
-    if links := columns.text("inlinks", values).strip():
-        return _ZERO.fullmatch(links) is not None
+        return False if has_links else None
+    if has_links is not None:
+        return not has_links
     return True if "depth" in columns.fields else None
 
 

@@ -176,6 +176,7 @@ class CrawlCheck(WholeSiteCheck):
         self._leads_to_unknown = False
         self._file = file
         self._odd: dict[int, _OddPage | None] = {}  # None: no fault
+        self._ends: dict[int, int] = {}  # key of a URL to which redirects lead in the end -> its status
         self._same = SamePages()
         self._contents: dict[int, str] = {}  # key of a page -> its hash, which other pages have, too
         self._unlisted: set[int] = set()  # indexable pages that no sitemap has listed so far
@@ -197,6 +198,9 @@ class CrawlCheck(WholeSiteCheck):
             if key in check._odd:  # a variant of the same URL: the first row counts
                 continue
             has_linked = has_linked or row.is_orphan is False
+            if row.final_url and row.final_status not in (None, BUSY):
+                end = url_key(row.final_url)
+                check._ends[end] = max(row.final_status, check._ends.get(end, 0))
             odd = check._odd[key] = pages.of(row)
             if (odd is None or odd.state.is_orphan) and row.status == 200 and row.indexable:
                 check._unlisted.add(key)
@@ -239,11 +243,12 @@ class CrawlCheck(WholeSiteCheck):
 
     def look_up(self, url: str) -> KnownPage:
         """What the file and robots.txt say of a URL."""
-        odd = self._odd.get(url_key(url))
+        key = url_key(url)
+        odd = self._odd.get(key)
         rules = None if self.robots is None else self.robots.rules(url)
         self._leads_to_unknown |= rules is None
         if odd is None or odd is _BUSY:
-            return KnownPage(rules=rules or "")
+            return KnownPage(None if key in self._odd else self._ends.get(key), rules=rules or "")
         page = odd.page(url)
         return KnownPage(page.status, page.noindex, page.redirect_url, rules or "")
 

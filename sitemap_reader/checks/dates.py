@@ -85,6 +85,7 @@ def _describe_future(loc: str, lastmod: datetime | None, precision: Precision | 
 @attrs.define
 class _LastmodStats:
     evidence: LastmodEvidence = attrs.field(factory=LastmodEvidence)
+    unreadable: int = 0  # URLs whose lastmod is a D01
     has_news: bool = False
 
 
@@ -112,6 +113,10 @@ class SitemapLastmods(PerSitemapCheck[_LastmodStats]):
     def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
         stats = self.stats[batch.sitemap or ""]
         stats.evidence.add(batch.lastmods, batch.precisions, self._clock and self._clock().timestamp())
+        stats.unreadable += sum(
+            batch.lastmods[index] is None and any(each.code == "D01" and each.field == "lastmod" for each in problems)
+            for index, problems in batch.problems.items()
+        )
         stats.has_news = stats.has_news or any(batch.counts("news"))
 
     def check_sitemap(self, sitemap: str, stats: _LastmodStats, outcome: Outcome | None, findings: Findings) -> None:
@@ -127,9 +132,11 @@ class SitemapLastmods(PerSitemapCheck[_LastmodStats]):
             exempt.add("dense")
         if outcome.format == Format.TEXT if outcome else not history.dated:
             exempt.add("undated")
+        if "undated" not in needs_finding(attrs.evolve(history, dated=history.dated + stats.unreadable)):
+            exempt.add("undated")
         for kind in needs_finding(history) - exempt:
             code, message = _MESSAGES[kind]
-            text = message(history, stamp(now and now.replace(microsecond=0)))
+            text = message(history, stamp(now and now.replace(microsecond=0)), stats.unreadable)
             findings.report(code, text, sitemap=sitemap, field="lastmod")
         if newest := evidence.newest(now):
             self._newest[sitemap] = newest
@@ -162,11 +169,17 @@ def _is_of_one_day(sitemap: str, history: History) -> bool:
     return is_day and day.replace("-", "") in "".join(filter(str.isdecimal, sitemap))
 
 
-# Kind of evidence -> the code that reports it, and the message; the second argument is the time of the request.
-_MESSAGES: dict[str, tuple[str, Callable[[History, str | None], str]]] = {
-    "dense": ("D03", lambda history, _: f"{history.dense:,} of {history.dated:,} lastmods are {history.batches[0]}"),
-    "at_fetch": ("D04", lambda history, at: f"all {history.dated:,} lastmods are the time of the request, {at}"),
-    "undated": ("D07", lambda history, _: f"{history.dated:,} of {history.entries:,} URLs have a lastmod"),
+def _describe_undated(history: History, _: str | None, unreadable: int) -> str:
+    stated = f"{history.dated + unreadable:,} of {history.entries:,} URLs have a lastmod"
+    return f"{stated}, {unreadable:,} of them an unreadable one" if unreadable else stated
+
+
+# Kind of evidence -> the code that reports it, and the message. The arguments after the history are the time of the
+# request, and the number of lastmods that cannot be read.
+_MESSAGES: dict[str, tuple[str, Callable[[History, str | None, int], str]]] = {
+    "dense": ("D03", lambda history, *_: f"{history.dense:,} of {history.dated:,} lastmods are {history.batches[0]}"),
+    "at_fetch": ("D04", lambda history, at, _: f"all {history.dated:,} lastmods are the time of the request, {at}"),
+    "undated": ("D07", _describe_undated),
 }
 
 

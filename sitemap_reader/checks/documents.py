@@ -196,7 +196,7 @@ class MisplacedEntries(Check):
                 others = f", and {count - 1:,} more are" if count > 1 else ""
                 message = f"<{tag}> with {place['raw']} is in a <{root}>{others}"
                 place["field"] = tag
-                findings.report("S10", message, **place)
+                findings.report("S10", message, **place, usual="error" if count == outcome.kept else None)
 
 
 # Format -> the entry that it has no place for, and its root.

@@ -109,15 +109,21 @@ _DEFAULTS = frozenset({"x_default", "xdefault", "x default"})
 # hosts: Belarusian pages have Russian versions, and stand below .by.
 _RARELY_MEANT = """
     es-la | Spanish in Laos | es for Latin America, or a code for each country
+    es-am | Spanish in Armenia | es for the Americas, or a code for each country
+    es-sa | Spanish in Saudi Arabia | es for South America, or a code for each country
+    ar-me | Arabic in Montenegro | ar for the Middle East, or a code for each country
     pt-la | Portuguese in Laos | pt-BR
     ae | Avestan | ar-AE | ae-
     be | Belarusian | nl-BE or fr-BE for Belgium | be- ru .by
+    br | Breton | pt-BR for Brazil | br- fr .bzh
     ch | Chamorro | de-CH, fr-CH or it-CH for Switzerland | ch- .gu .mp
     co | Corsican | es-CO for Colombia | co- .corsica
     cr | Cree | es-CR for Costa Rica | cr-
     ee | Ewe | et for Estonian | ee- et .gh .tg
     ie | Interlingue | en-IE for Ireland | ie- ia eo
+    in | Indonesian, by its old code | id for Indonesian, or en-IN or hi-IN for India
     kr | Kanuri | ko for Korean | kr- ko ha .ng .ne
+    sa | Sanskrit | ar-SA for Saudi Arabia | sa- hi
     se | Northern Sami | sv for Swedish | se- sv nb no fi
     sg | Sango | en-SG for Singapore | sg- .cf
     tw | Twi | zh-TW for Taiwan | tw- zh .gh

@@ -98,6 +98,8 @@ class KnownFindings:
         name = os.fspath(file)
         if not os.path.exists(name):
             raise UsageError(f"there is no file {name}; an empty one means that nothing is known yet")
+        if os.path.isdir(name):
+            raise UsageError(f"{name} is a folder; {_WRITTEN_BY}")
         source = ReusableFile(Path(name))
         return cls((_key(row) for row in _rows(source)), source)
 

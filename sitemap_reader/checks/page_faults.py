@@ -171,6 +171,8 @@ def _kinds_of_redirect(url: str, final: str, end: KnownPage) -> Iterator[PageKin
         yield "redirect loop"
     if end.is_error:
         yield "redirect to an error"
+    if _is_of_developers(final, url):
+        yield "redirect to a host that is not public"
     if not _is_same_site(url, final):
         yield "redirect to another site"
     if end.fault == "disallowed":
@@ -186,6 +188,11 @@ def _kinds_of_redirect(url: str, final: str, end: KnownPage) -> Iterator[PageKin
 _START_PAGE = re.compile(r"https?://[^/?]+/?")
 # /index.html and the like lead to the start page as they should.
 _START_FILE = re.compile(r"https?://[^/?]+/?(?:(?:index|default|home)(?:\.\w+|/)?)?(?:\?.*)?", re.IGNORECASE)
+
+
+def _is_of_developers(other: str, url: str) -> bool:
+    name = host(other)
+    return name != host(url) and development_host(name) is not None
 
 
 def _is_same_site(one: str, other: str) -> bool:
@@ -205,7 +212,10 @@ _REDIRECTS: _Kinds = {
     ),
     "redirect to http": (None, "redirect to https"),
     "redirect to another site": (
-        "error", "remove the URL from the sitemap: its page is on another site, whose sitemap lists it",
+        "error", "remove the URL from the sitemap: its page is on another site, whose sitemap may list it",
+    ),
+    "redirect to a host that is not public": (
+        "error", "correct the redirect: its host seems not to be that of the public site",
     ),
     "redirect loop": ("error", "let the URL answer with its page, or remove it from the sitemap"),
     "redirect without a target": (
@@ -291,8 +301,7 @@ _UNINDEXABLE_CANONICALS: dict[str | None, PageKind] = {
 def _kinds_of_canonical(url: str, canonical: str, other: KnownPage) -> Iterator[PageKind]:
     if other.fault in _UNINDEXABLE_CANONICALS:
         yield _UNINDEXABLE_CANONICALS[other.fault]
-    name = host(canonical)
-    if name != host(url) and development_host(name):
+    if _is_of_developers(canonical, url):
         yield "canonical on a host that is not public"
     if url.startswith("https:") and canonical.startswith("http:"):
         yield "canonical on http"
@@ -308,7 +317,7 @@ _OTHER_CANONICALS: _Kinds = {
     "canonical on a host that is not public": (None, f"{_CORRECT}: its host seems not to be that of the public site"),
     "canonical on http": (None, f"{_CORRECT}: write https"),
     "canonical that redirects": (None, f"{_CORRECT}, and list the page to which it redirects"),
-    "canonical with an error": (None, f"{_CORRECT}: there is no page at it"),
+    "canonical with an error": (None, f"{_CORRECT}, or restore the page at it"),
     "canonical that is noindex": (None, f"{_CORRECT}, or let the page at it be indexed"),
     "canonical that is disallowed": (None, f"{_CORRECT}, or allow the page at it in robots.txt"),
 }  # fmt: skip

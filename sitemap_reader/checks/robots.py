@@ -385,14 +385,15 @@ class ForeignSitemaps(Check):
 class UrlsElsewhere:
     """Files of one site say nothing of other hosts: what a crawl of them reports of those is judged() anew.
 
-    A sitemap that is not among the files is a notice (F04), and whether the robots.txt of another host permits to list
-    its URLs is left open (U04): notes() has their number.
+    Whether a sitemap of another host can be read is left open (F04), and whether the robots.txt of that host permits to
+    list its URLs (U04): notes() has their number.
     """
 
     def __init__(self, knows: Callable[[str], bool]) -> None:
         self._knows = knows
         self._urls: Counter[str] = Counter()  # by host
         self._documents: Counter[str] = Counter()  # by the document that lists them
+        self._unread: set[str] = set()  # sitemaps
 
     def judged(self, problem: Problem) -> Problem | None:
         """The problem, another in its place, or None."""
@@ -400,7 +401,8 @@ class UrlsElsewhere:
         if url is None or self._knows(url):
             return problem
         if problem.code == "F04":
-            return attrs.evolve(problem, severity="notice")
+            self._unread.add(url)
+            return None
         if problem.code != "U04":
             return problem
         authority = origin(without_userinfo(url)).partition("://")[2]
@@ -413,6 +415,9 @@ class UrlsElsewhere:
         return sum(self._documents[each.url or ""] for each in documents)
 
     def notes(self, indexes: Iterable[Outcome]) -> Iterator[str]:
+        if self._unread:
+            first = f"{min(self._unread)}{' …' * (len(self._unread) > 1)}"
+            yield f"{count_of(len(self._unread), 'sitemap')} not read, as not among these files: {first}"
         if self._urls:
             names, children = sorted(self._urls), self.count(indexes)
             counted = ((self._urls.total() - children, "URL"), (children, "sitemap"))

@@ -16,7 +16,7 @@ from ..model.problems import count_of
 from ..parser.normalise.urls import comparable, host, without_userinfo
 from .documents import NO_LINE, CountedUrls
 from .findings import Check, location_of, url_key, url_keys
-from .urls import development_host
+from .urls import PARAMETER, development_host
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -122,6 +122,12 @@ def differences(one: str, other: str) -> list[Kind]:
     return found
 
 
+def _is_marked(loc: str, usual: str) -> bool:
+    """Whether all parameters that the one URL has beyond the other are those of visits and campaigns (U09)."""
+    added = {*loc.partition("?")[2].split("&")} - {*usual.partition("?")[2].split("&")}
+    return bool(added) and all(PARAMETER.match(f"?{each}") for each in added)
+
+
 def _is_one_name(one: str, other: str) -> bool:
     """Whether names that differ in capitals are one: ids that do so are two, and have small and capital letters."""
     one, other = (_ESCAPE.sub("", each) for each in (one, other))
@@ -208,10 +214,12 @@ class Spellings(Check):
     def on_end(self, findings: Findings) -> None:
         """Reports the less usual spelling of each page, where it is listed first."""
         accused: dict[int, tuple[str, str, list[Kind]]] = {}
+        has_u09 = findings.includes(["U09"])
         for locs in self._groups():
             usual, *others = sorted(locs, key=self._rank)
             for other in others:
-                if found := differences(usual, other):
+                found = differences(usual, other)
+                if found and not (has_u09 and found == ["added parameter"] and _is_marked(other, usual)):
                     accused[url_key(other)] = other, usual, found
         for sitemap, line, key in self._listings.places_of(accused.keys()):
             if key in accused:

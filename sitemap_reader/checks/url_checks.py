@@ -33,7 +33,7 @@ from .extensions import CONTRADICTORY_PAGE, packed_alternates
 from .findings import Check, url_key, url_keys
 from .media_checks import MOST_MEDIA, ImageSample
 from .page_dates import PageDates
-from .page_faults import CONTENT_CODES, PAGE_CODES, REFUSALS, KnownPage, faults_of
+from .page_faults import BUSY, CONTENT_CODES, PAGE_CODES, REFUSALS, KnownPage, faults_of
 from .page_signals import (
     LEAST_SHELL_WORDS,
     PageSignals,
@@ -178,6 +178,7 @@ class UrlChecks(Check):
         self.robots: AgentRules | None = None
         self.alternates: dict[int, bytes] = {}
         self.folder: str | None = None  # where pages are read from, in place of the network
+        self.base = ""  # the URL of that folder
         self._seed = seed
         self._crawl = crawl
         self._sample = UrlSample(None if size == "all" else size, seed)
@@ -193,6 +194,7 @@ class UrlChecks(Check):
         self._same = SamePages()
         self._has_compared = False
         self._status: dict[str, int | None] = {}
+        self._ends: dict[str, int] = {}  # URLs to which redirects lead in the end, and their status
         self._soft_404s: _Soft404s = _Soft404s()
         self._reused: set[str] = set()  # known from the crawl file
         self._disallowed = self._done = 0
@@ -310,6 +312,8 @@ class UrlChecks(Check):
                 self._undecodable.add(check.url)
             self._codes[check.url] = codes = check.codes
             self._status[check.url] = check.status
+            if check.final_url is not None and check.final_status not in (None, BUSY):
+                self._ends[check.final_url] = max(check.final_status, self._ends.get(check.final_url, 0))
             if codes:
                 self._faulty.append(check)
             elif check.hash is not None and self._is_comparable(check.url):
@@ -347,6 +351,8 @@ class UrlChecks(Check):
         rules = "" if self.robots is None else self.robots.rules(url) or ""
         if url in self._status:
             return KnownPage(self._status[url], "C03" in self._codes[url], rules=rules)
+        if url in self._ends:
+            return KnownPage(self._ends[url], rules=rules)
         return KnownPage(rules=rules) if self._crawl is None else self._crawl.look_up(url)
 
     def _final_notes(self) -> Iterator[str]:
@@ -359,7 +365,13 @@ class UrlChecks(Check):
             )
         if self.folder is not None and absent * 2 > statuses.total():
             urls = f"{absent:,} of {count_of(statuses.total(), 'checked URL')}"
-            yield f"{self.folder} has no file for {urls}: it seems not to be what is published; build the site first"
+            reason = "it seems not to be what is published; build the site first"
+            start = f"{self.base}{next(iter(self._status)).removeprefix(self.base).partition('/')[0]}/"
+            if absent == statuses.total() and all(url.startswith(start) for url in self._status):
+                reason = (
+                    f"if it is published at {start}, read it with that as --base (base=...); else build the site first"
+                )
+            yield f"{self.folder} has no file for {urls}: {reason}"
         for reason, count in sorted(self._reasons.items(), key=lambda each: (-each[1], each[0]))[:3]:
             yield f"{count_of(count, 'URL')} {reason}"
         yield from self._soft_404s.notes

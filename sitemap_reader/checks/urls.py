@@ -277,8 +277,10 @@ _SUFFIXES = {
     _TUNNEL: "ngrok.io ngrok.app ngrok.dev ngrok-free.app ngrok-free.dev trycloudflare.com loca.lt lhr.life serveo.net "
     "devtunnels.ms github.dev githubpreview.dev gitpod.io gitpod.dev cloudworkstations.dev csb.app webcontainer.io",
     _PREVIEW: "vercel.app now.sh netlify.app pages.dev workers.dev herokuapp.com azurewebsites.net azurestaticapps.net "
-    "amplifyapp.com web.app firebaseapp.com onrender.com fly.dev up.railway.app surge.sh deno.dev replit.dev",
+    "amplifyapp.com web.app firebaseapp.com onrender.com fly.dev up.railway.app surge.sh deno.dev replit.dev "
+    "wpengine.com wpenginepowered.com wpcomstaging.com kinsta.cloud pantheonsite.io flywheelsites.com webflow.io",
 }
+_SINGLE_LABEL = re.compile(r"[a-z0-9-]+")  # as `web`, the name of a container
 _BY_SUFFIX = {what: tuple(f".{each}" for each in suffixes.split()) for what, suffixes in _SUFFIXES.items()}
 
 
@@ -316,8 +318,9 @@ def development_host(name: str, own: str = "", *, is_page: bool = True) -> str |
         _PREVIEW: is_elsewhere and is_page,
         _STAGING: name != own and is_of_site and not words.isdisjoint(_STAGING_WORDS),
     }
-    by_suffix = (what for what, suffixes in _BY_SUFFIX.items() if f".{name}".endswith(suffixes))
-    return next((what for what in (*by_suffix, _STAGING) if holds[what]), None)
+    by_suffix = [what for what, suffixes in _BY_SUFFIX.items() if f".{name}".endswith(suffixes)]
+    by_form = [_NETWORK] if _SINGLE_LABEL.fullmatch(name) else []
+    return next((what for what in (*by_suffix, *by_form, _STAGING) if holds[what]), None)
 
 
 def _is_private(name: str) -> bool:

@@ -156,6 +156,8 @@ def _nothing(report: Report) -> str:
     what = "no URL could be read from" if report.complete is False else "there is no URL in"
     if report.complete is not False and any(note.startswith("filtered by") for note in report.notes):
         what = "no URL matches the filters in"
+    elif report.complete is not False and report.not_checked:
+        what = f"all URLs ({report.not_checked:,}) are of other hosts, and were not checked, in"
     return found.samples[0].message if found and found.samples else f"{what} {report.target}"
 
 

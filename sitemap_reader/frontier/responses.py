@@ -216,7 +216,7 @@ _BY_STATUS = {
 }
 
 
-_REFUSED_LOGIN = "the credentials of --auth (auth=...), --netrc (netrc=True) or the URL are refused: check them"
+_REFUSED_LOGIN = "the login of --auth (auth=...), --header (headers=...), --netrc (netrc=True) or the URL is refused"
 
 
 def allow_listing(plan: Plan) -> str:

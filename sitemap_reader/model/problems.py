@@ -71,6 +71,7 @@ PageKind = Literal[
     "redirect to a noindex page",
     "redirect to a disallowed page",
     "redirect to another site",
+    "redirect to a host that is not public",
     "redirect to the start page",
     "redirect to http",
     "redirect loop",

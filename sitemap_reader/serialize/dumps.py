@@ -131,7 +131,7 @@ def _json_objects(stream: BinaryIO | _Body, name: str, rule: str | None) -> Iter
             json_object = None
         if type(json_object) is not dict:
             raise _no_line(name, number, line, bare, rule if rule or is_first else _RULE)
-        yield number, checked(json_object, name, number)
+        yield number, checked(json_object, name, number, rule)
         is_first = False
 
 
@@ -152,14 +152,15 @@ def _lines(stream: BinaryIO | _Body, name: str) -> Iterator[tuple[int, bytes]]:
         yield number, line
 
 
-def checked(json_object: JsonObject, name: str, number: int) -> JsonObject:
-    """The JSON object if it has a textual "type", or without one a textual "loc"; else UsageError."""
+def checked(json_object: JsonObject, name: str, number: int, rule: str | None = None) -> JsonObject:
+    """The JSON object if it has a textual "type", or without one a textual "loc"; else UsageError, with the `rule`."""
     kind = json_object.get("type")
     if kind is None:
         if type(json_object.get("loc")) is not str:
             shown = _shown(orjson.dumps(json_object, default=repr))
             fault = 'no "loc"' if json_object.get("loc") is None else 'a "loc" that is not text'
-            raise UsageError(f'{name}:{number}: a line without "type" is a URL, and this one has {fault}: {shown}')
+            reason = f'a line without "type" is a URL, and this one has {fault}: {shown}'
+            raise UsageError(f"{name}:{number}: {reason}{f'; {rule}' if rule else ''}")
         json_object.pop("type", None)  # null is the same as absent
     elif type(kind) is not str:
         raise UsageError(f'{name}:{number}: "type" is not text: {_shown(orjson.dumps(json_object, default=repr))}')

@@ -265,6 +265,13 @@ def test_a_page_of_the_crawl_without_links_is_an_orphan(reported: dict[str, Any]
     assert lines == [text] * is_orphan
 
 
+def test_links_to_the_start_page_show_that_the_columns_are_filled_in() -> None:
+    crawl = read(page(HOME, **{"Inlinks": 9, "Crawl Depth": 0}), page(LAMP, **{"Inlinks": 0, "Crawl Depth": ""}))
+    assert site_text(crawl, some(HOME, LAMP)) == [
+        f"C05 {SITEMAP}:3: {LAMP} is in crawl.jsonl, but no link of the site leads to it"
+    ]
+
+
 def test_columns_of_links_that_are_not_filled_in_show_no_orphans() -> None:
     crawl = read(*(page(each, inlinks=0) for each in (HOME, OLD, LAMP)))
     assert site_text(crawl, some(HOME, OLD, LAMP)) == []

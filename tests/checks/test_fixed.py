@@ -278,6 +278,8 @@ def test_known_findings_may_come_through_a_pipe() -> None:
     ("k.csv", "code,severity,url\nD01,error,a\n", "k.csv:1: no JSON object: 'code,severity,url'; "),
     ("k.html", "<!doctype html>", "k.html:1: no JSON object: '<!doctype html>'; "),
     ("k.jsonl", '{"loc":"https://e.com/"}\n', "k.jsonl:1: that is no finding of an audit; "),
+    ("k.jsonl", '{"code":"D01"}\n', """k.jsonl:1: a line without "type" is a URL, and this one has no "loc": """
+     """'{"code":"D01"}'; """),
     ("k.jsonl", '{"type":"problem"}\n', "k.jsonl:1: that is no finding of an audit; "),
 ])  # fmt: skip
 def test_another_file_is_refused_with_what_writes_one(name: str, body: str, reported: str) -> None:
@@ -285,6 +287,12 @@ def test_another_file_is_refused_with_what_writes_one(name: str, body: str, repo
     result = run("audit", site(**BEFORE), "--known", name)
     assert result.exit_code == Exit.USAGE
     assert result.stderr == f"error: {reported}give the file that an audit (--findings FILE.jsonl) wrote\n"
+
+
+def test_a_folder_is_refused_with_what_writes_a_file() -> None:
+    result = run("audit", site(**BEFORE), "--known", ".")
+    assert result.exit_code == Exit.USAGE
+    assert result.stderr == "error: . is a folder; give the file that an audit (--findings FILE.jsonl) wrote\n"
 
 
 def test_values_of_other_types_are_left_out() -> None:

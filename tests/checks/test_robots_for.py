@@ -367,8 +367,9 @@ def test_files_say_nothing_of_other_hosts(tmp_path: Path) -> None:
     folder = files(tmp_path, {"robots.txt": rules, "sitemap.xml": listed})
     report = sr.audit(folder, base=HOST, select="F,U04,U12,U14", ignore="F10")
     assert {(each.code, each.severity): each.count for each in report.findings} == {
-        ("U12", "error"): 1, ("U14", "error"): 2, ("F04", "notice"): 1, ("F21", "notice"): 1,
+        ("U12", "error"): 1, ("U14", "error"): 2, ("F21", "notice"): 1,
     }  # fmt: skip
+    assert "1 sitemap not read, as not among these files: https://cdn.example/s.xml" in report.notes
     hosts = "2 other hosts (c.example:8080, fr.a.example)"
     assert f"U04 not checked for 3 URLs of {hosts}: their robots.txt is not among these files" in report.notes
     assert (report.urls, report.dropped, report.not_checked) == (1, 2, 3)

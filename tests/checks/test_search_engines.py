@@ -71,6 +71,11 @@ DAMAGED: dict[str, tuple[bytes, set[tuple[str, str, str]]]] = {
     "names in capitals": (GOOD.replace(b"urlset", b"URLSET"), unread("S10")),
     "locations in capitals": (GOOD.replace(b"loc>", b"Loc>"), unread("S10")),
     "no entries": (urlset(), unread("S06")),
+    "an index of pages": (GOOD.replace(b"urlset", b"sitemapindex"), unread("S10")),
+    "pages in an index": (
+        index(f"{WWW}/sitemap.xml.gz").replace(b"</sitemapindex>", f"{entry(PAGES[0])}</sitemapindex>".encode()),
+        {("S10", "warning", SIGNAL), ("F01", "error", "unread")},
+    ),
     "an empty file": (b"", unread("F11")),
     "a page": (b"<!DOCTYPE html><html><body><a href='/a'>a</a></body></html>", unread("F05")),
     "JSON": (b'{"urls": ["https://www.example.com/a"]}', unread("S15")),
@@ -193,6 +198,8 @@ def test_hosts_that_are_not_in_the_folder_are_a_note(tmp_path: Path) -> None:
     assert (report.urls, report.dropped, report.not_checked) == (0, 0, 2)
     assert "(2 of 2 of other hosts, not checked)" in report.headline
     assert "2 URLs listed, 0 valid, 0 that search engines may ignore, 2 of other hosts not checked" in report.url_counts
+    result = run("audit", tmp_path, "--base", WWW, "-q")
+    assert result.stderr == f"error: all URLs (2) are of other hosts, and were not checked, in {WWW}/\n"
     assert "Of other hosts, not checked</dt><dd>2" in report.to_html()
 
 
@@ -256,9 +263,9 @@ def test_localhost_in_images_and_videos(field: str, tmp_path: Path) -> None:
 
 SHOP = "https://lamps.shop"
 TUNNELS = "a.ngrok.io a-b.ngrok-free.app x.trycloudflare.com x.loca.lt 3000-x.gitpod.io x-3000.app.github.dev"
-PLATFORMS = "a-git-main-me.vercel.app 12--a.netlify.app 1a2b.a.pages.dev lamps.herokuapp.com a.azurewebsites.net"
+PLATFORMS = "a-git-main-me.vercel.app 12--a.netlify.app 1a2b.a.pages.dev a.azurewebsites.net lamps.wpengine.com"
 EXAMPLES = "lamps.test lamps.invalid shop.example www.example.com example.org"
-NETWORKS = "nas.local wiki.internal a.home.arpa"
+NETWORKS = "nas.local wiki.internal a.home.arpa web"
 LOCAL = "localhost lamps.localhost 127.0.0.1 10.0.0.7 [::1]"
 HOSTS = {
     **dict.fromkeys(TUNNELS.split(), "a tunnel to the machine of a developer"),
@@ -467,3 +474,40 @@ def test_a_robots_txt_that_names_itself_loses_nothing(tmp_path: Path) -> None:
     pages = {"robots.txt": robots(f"{SHOP}/robots.txt", f"{SHOP}/c.xml"), "c.xml": urlset(f"{SHOP}/")}
     report = sr.audit(Site(pages, SHOP).write(tmp_path / "site"), select="S04,S05")
     assert found(report) == {("S05", "warning", "lost")}
+
+
+# --- one fault, one finding ---
+
+
+@pytest.mark.parametrize(("other", "is_both"), [
+    ("a?utm_source=rss", False), ("a?utm_source=rss&amp;utm_medium=feed", False), ("a?GCLID=1", False),
+    ("a?utm_source=rss&amp;sort=price", True), ("a/?utm_source=rss", True), ("a?ref=rss", None),
+])  # fmt: skip
+def test_a_page_beside_itself_with_a_tracking_parameter_is_one_fault(
+    tmp_path: Path, other: str, is_both: bool | None
+) -> None:
+    folder = site(tmp_path, urlset(PAGES[0], f"{WWW}/{other}"))
+    codes = {each.code for each in audited(folder, select="U").findings}
+    assert codes == {None: {"U16"}, True: {"U09", "U16"}, False: {"U09"}}[is_both]
+    assert [each.count for each in sr.audit(folder, base=WWW, select="U16").findings] == [1]
+
+
+@pytest.mark.parametrize(("lastmods", "expected"), [
+    (("1970-01-01", "null"), []),
+    (("null", "2026-13-01", "2026-11-01", ""), []),
+    (("null", "", ""), ["1 of 3 URLs have a lastmod, 1 of them an unreadable one"]),
+    (("null", "2026-11-01", "", "", ""), ["2 of 5 URLs have a lastmod, 1 of them an unreadable one"]),
+    (("2026-11-01", "", ""), ["1 of 3 URLs have a lastmod"]),
+])  # fmt: skip
+def test_lastmods_that_cannot_be_read_are_not_missing(
+    tmp_path: Path, lastmods: tuple[str, ...], expected: list[str]
+) -> None:
+    entries = [entry(f"{WWW}/{at}", f"<lastmod>{each}</lastmod>" * bool(each)) for at, each in enumerate(lastmods)]
+    report = sr.audit(site(tmp_path, urlset(*entries)), base=WWW, select="D07")
+    assert [each.message for finding in report.findings for each in finding.samples] == expected
+
+
+def test_a_site_that_is_not_crawled_stands_with_pages_that_cannot_be_indexed(tmp_path: Path) -> None:
+    folder = site(tmp_path, GOOD)
+    (folder / "robots.txt").write_text(f"User-agent: Googlebot\nDisallow: /\nSitemap: {WWW}/sitemap.xml\n")
+    assert found(audited(folder)) == {("F20", "error", "unindexed")}

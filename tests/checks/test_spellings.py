@@ -54,7 +54,7 @@ CASES: dict[str, tuple[str, str, str]] = {
     "a default file": ("shop/", "shop/Default.aspx", "index file"),
     "order": ("shoes?color=red&size=9", "shoes?size=9&color=red", "order of parameters"),
     "a donation": ("giving/", "giving/?ac=140126", "added parameter"),
-    "a campaign": ("a?id=1", "a?id=1&utm_source=x", "added parameter"),
+    "a campaign": ("a?id=1", "a?id=1&ref=x", "added parameter"),
     "a sort": ("shoes", "shoes?sort=price", "added parameter"),
     "a direction": ("shoes?page=2", "shoes?page=2&order=ASC", "added parameter"),
     "no value": ("contact.html", "contact.html?", "added parameter"),
@@ -101,7 +101,7 @@ def test_of_a_trailing_slash_the_kind_that_is_rarer_is_reported() -> None:
 
 
 def test_each_of_several_spellings_is_reported() -> None:
-    pages = ["shop", "Shop", "SHOP/", "shop/index.html", "shop?utm_source=x"]
+    pages = ["shop", "Shop", "SHOP/", "shop/index.html", "shop?ref=x"]
     assert {page for page, _ in accused(*pages)} == {*pages[1:]}
 
 

@@ -495,6 +495,8 @@ STATES: dict[str, tuple[Page, tuple[str, str, str] | None]] = {
     "/switch": ((101, {}, b""), ("C08", "error", "does not respond: 101 is no final response")),
     "/nowhere": (html("", 302), ("C02", "error", "redirects (302) without a usable target; let the URL answer")),
     "/bad-target": (html("", 302, Location="javascript:x()"), ("C02", "error", "redirects (302) without a usable")),
+    "/to-staging": (html("", 301, Location="http://staging.e.example:1/"), (
+        "C02", "error", "redirects (301) to http://staging.e.example:1/; correct the redirect: its host seems not")),
     "/away": (html("", 301, Location="https://other.example/"), (
         "C02", "error", "redirects (301) to https://other.example/; remove the URL from the sitemap: its page is on")),
     "/old": (html("", 301, Location="/"), (
@@ -530,7 +532,7 @@ STATES: dict[str, tuple[Page, tuple[str, str, str] | None]] = {
         "C11", "warning", "names a canonical URL without https://")),
     "/copy": (html(OWN.format("/fine")), ("C04", "warning", "has the canonical /fine")),
     "/copy-of-gone": (html(OWN.format("/gone")), (
-        "C04", "warning", "has the canonical /gone, which answers 404; correct the canonical URL of the page: there")),
+        "C04", "warning", "has the canonical /gone, which answers 404; correct the canonical URL of the page, or")),
     "/copy-of-moved": (html(OWN.format("/to-fine")), (
         "C04", "warning", "has the canonical /to-fine, which answers 301; correct the canonical URL of the page, and")),
     "/copy-of-hidden": (html(OWN.format("/for-google")), (
@@ -543,6 +545,10 @@ STATES: dict[str, tuple[Page, tuple[str, str, str] | None]] = {
         "page: its host seems not")),
     "/on-localhost": (html(OWN.format("http://localhost:1313/x")), (
         "C04", "warning", "has the canonical http://localhost:1313/x; correct the canonical URL of the page: its")),
+    "/on-lost": (html(OWN.format("/nothing-there")), (
+        "C04", "warning", "has the canonical /nothing-there, which answers 404; correct the canonical URL of the")),
+    "/to-lost": (html("", 301, Location="/nothing-there"), (
+        "C02", "error", "redirects (301) to /nothing-there, which answers 404; remove the URL")),
     "/elsewhere": (html(OWN.format("https://other.example/x")), (
         "C04", "warning", "has the canonical https://other.example/x; remove the URL from the sitemap if the other")),
     "/soft": (html(f"<title>404 - Page not found</title>{OWN.format('/soft')}"), (
@@ -583,9 +589,9 @@ def test_each_state_of_a_page_has_its_fault(serve: Callable[..., SiteServer]) ->
     of_redirects = (each for finding in report.findings if finding.code == "C02" for each in finding.kinds)
     redirects = {each.kind: each.count for each in of_redirects}
     assert redirects == {
-        "redirect within the site": 4, "redirect to an error": 2, "redirect loop": 2, "redirect without a target": 3,
+        "redirect within the site": 4, "redirect to an error": 3, "redirect loop": 2, "redirect without a target": 3,
         "redirect to another site": 1, "redirect to the start page": 1, "redirect to a noindex page": 1,
-        "redirect to a disallowed page": 1,
+        "redirect to a disallowed page": 1, "redirect to a host that is not public": 1,
     }  # fmt: skip
     assert [each.partition(";")[0] for each in report.notes if each.startswith("1 URL")] == [
         "1 URL not checked for C03, C04, C07, C10, C11, C12: answers 304 to a request without a condition",
@@ -642,6 +648,17 @@ def test_what_is_not_in_the_folder_is_not_called_an_answer(public: Path) -> None
     (public / "old.html").write_text("<p>x")
     report = sr.audit(public, base="https://e.example", check_urls="all", select="C")
     assert not any("build the site" in note for note in report.notes)
+
+
+@pytest.mark.parametrize(("base", "is_hinted"), [("https://e.example", True), ("https://e.example/shop", False)])
+def test_a_base_without_the_path_of_all_pages_is_named(tmp_path: Path, base: str, is_hinted: bool) -> None:
+    listed = urlset("https://e.example/shop/", "https://e.example/shop/a")
+    folder = files(tmp_path / "docs", {"index.html": "x", "sitemap.xml": listed})
+    hint = (
+        f"{folder} has no file for 2 of 2 checked URLs: if it is published at https://e.example/shop/, read it with "
+        "that as --base (base=...); else build the site first"
+    )
+    assert (hint in sr.audit(folder, base=base, check_urls="all").notes) is is_hinted
 
 
 def test_an_image_that_is_not_in_the_folder_is_not_called_an_answer(public: Path) -> None:

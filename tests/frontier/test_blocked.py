@@ -410,7 +410,7 @@ def test_reported_https_origin_is_not_requested_again() -> None:
 
 def test_refused_credentials_are_named() -> None:
     """Not the option that gave them."""
-    refused = "the credentials of --auth (auth=...), --netrc (netrc=True) or the URL are refused: check them"
+    refused = "the login of --auth (auth=...), --header (headers=...), --netrc (netrc=True) or the URL is refused"
     site = Site({"/map.xml": (401, {}, b"")}, "https://e.com")
     for target, options in (
         ("https://e.com/map.xml", {"auth": "me:wrong"}), ("https://me:wrong@e.com/map.xml", {}),

@@ -305,6 +305,7 @@ def test_each_variant_of_each_dialect(text, moment, precision, repair):
     ("1969-12-31", True), ("Thu, 01 Jan 1970 00:00:00 +0000", True), ("1970-01-01 00:00:00", True),
     ("0000000000", True), ("1970-01-01T14:00Z", True), ("1970-01-01T14:01Z", False), ("1969-12-31T10:00Z", False),
     ("1970-01-02", False), ("1969-12-30", False), ("1970", False), ("1970-01", False),
+    ("1980-01-01T00:00:00+00:00", True), ("1980-01-02", False), ("1980", False),
     ("1951-12-17T12:00:00+00:00", False), ("2026-01-01", False),
 ])
 def test_the_zero_of_a_clock_is_no_date_of_a_page(text, is_zero):

@@ -82,11 +82,11 @@ _MAX_CACHED_CHARACTERS = 40
 _cached = lru_cache(maxsize=2048)(_parse)
 
 
-# What programs write for a date that they do not have: the zeros of .NET and Go, Windows, SQL Server (two), OLE, Unix.
-# No page is as old.
+# What programs write for a date that they do not have: the zeros of .NET and Go, Windows, SQL Server (two), OLE, Unix,
+# DOS. No page is as old.
 _ZEROS = [
     datetime(*day, tzinfo=UTC)
-    for day in ((1, 1, 1), (1601, 1, 1), (1753, 1, 1), (1899, 12, 30), (1900, 1, 1), (1970, 1, 1))
+    for day in ((1, 1, 1), (1601, 1, 1), (1753, 1, 1), (1899, 12, 30), (1900, 1, 1), (1970, 1, 1), (1980, 1, 1))
 ]
 
 
