@@ -123,9 +123,9 @@ def write(path: Path, rows: Iterable[Occurrence]) -> Path:
 
 
 def test_only_what_the_file_lacks_is_new(tmp_path: Path) -> None:
-    bad = "<lastmod>soon</lastmod>"
-    known = write(tmp_path / "known.jsonl", occurrences(site(tmp_path, a=entry("1", bad))))
-    now = site(tmp_path, a="\n".join([entry("0"), entry("1", bad), entry("2", bad)]))
+    bad, undated = "<lastmod>soon</lastmod>", [entry("3"), entry("4")]
+    known = write(tmp_path / "known.jsonl", occurrences(site(tmp_path, a="\n".join([entry("1", bad), *undated]))))
+    now = site(tmp_path, a="\n".join([entry("0"), entry("1", bad), entry("2", bad), *undated]))
     rows: list[Occurrence] = []
     result = sr.audit(now, known=known, on_occurrence=rows.append)
     assert [(row.url, row.new) for row in rows if row.code == "D01"] == [
