@@ -250,7 +250,7 @@ class CrawlCheck(WholeSiteCheck):
         if odd is None or odd is _BUSY:
             return KnownPage(None if key in self._odd else self._ends.get(key), rules=rules or "")
         page = odd.page(url)
-        return KnownPage(page.status, page.noindex, page.redirect_url, rules or "")
+        return KnownPage(page.status, page.noindex, page.redirect_url, rules or "", is_copy="C04" in odd.codes)
 
     def is_page_known(self, url: str, code: str) -> bool:
         """Whether the file has a page."""

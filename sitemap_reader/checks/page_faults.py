@@ -40,6 +40,7 @@ class KnownPage:
     noindex: bool = False
     target: str | None = None  # of its redirect
     rules: str = ""  # those of robots.txt that disallow it to search engines
+    is_copy: bool = False  # it has another canonical URL
 
     @property
     def is_error(self) -> bool:
@@ -50,11 +51,13 @@ class KnownPage:
         return not (self.is_error or is_page_status(self.status))
 
     @property
-    def fault(self) -> Literal["error", "redirect", "disallowed", "noindex"] | None:
-        """Why it cannot be indexed."""
+    def fault(self) -> Literal["error", "redirect", "disallowed", "noindex", "copy"] | None:
+        """Why it cannot be indexed, or another page in its place."""
         if self.is_error or self.is_redirect:
             return "error" if self.is_error else "redirect"
-        return "disallowed" if self.rules else "noindex" if self.noindex else None
+        if self.rules or self.noindex:
+            return "disallowed" if self.rules else "noindex"
+        return "copy" if self.is_copy else None
 
     @property
     def text(self) -> str:
@@ -64,6 +67,7 @@ class KnownPage:
             "redirect": f"answers {self.status}",
             "disallowed": f"is disallowed by {self.rules}",
             "noindex": "is noindex",
+            "copy": "has another canonical URL itself",
         }
         return f", which {texts[self.fault]}" if self.fault else ""
 
@@ -251,7 +255,7 @@ def _refresh(page: CrawledPage, look_up: LookUp) -> PageFault | None:
     seconds, target = page.refresh.seconds, page.refresh.target
     if seconds == 0:
         end = look_up(target)
-        severity: Severity | None = "error" if end.fault and not end.is_redirect else None
+        severity: Severity | None = "error" if end.fault in ("error", "disallowed", "noindex") else None
         remedy = "remove the URL from the sitemap, or lead on to a page that can be indexed" if severity else None
         return PageFault("C10", f"leads on to {target} at once{end.text}", "meta refresh at once", severity, remedy)
     text = f"leads on to {target} after {seconds} s"
@@ -295,6 +299,7 @@ _UNINDEXABLE_CANONICALS: dict[str | None, PageKind] = {
     "redirect": "canonical that redirects",
     "disallowed": "canonical that is disallowed",
     "noindex": "canonical that is noindex",
+    "copy": "canonical of a page with another canonical",
 }
 
 
@@ -320,6 +325,7 @@ _OTHER_CANONICALS: _Kinds = {
     "canonical with an error": (None, f"{_CORRECT}, or restore the page at it"),
     "canonical that is noindex": (None, f"{_CORRECT}, or let the page at it be indexed"),
     "canonical that is disallowed": (None, f"{_CORRECT}, or allow the page at it in robots.txt"),
+    "canonical of a page with another canonical": (None, f"{_CORRECT}, or that of the page at it"),
 }  # fmt: skip
 
 

@@ -350,7 +350,8 @@ class UrlChecks(Check):
         """What is known of another URL, by this check or by the crawl file, and by robots.txt."""
         rules = "" if self.robots is None else self.robots.rules(url) or ""
         if url in self._status:
-            return KnownPage(self._status[url], "C03" in self._codes[url], rules=rules)
+            codes = self._codes[url]
+            return KnownPage(self._status[url], "C03" in codes, rules=rules, is_copy="C04" in codes)
         if url in self._ends:
             return KnownPage(self._ends[url], rules=rules)
         return KnownPage(rules=rules) if self._crawl is None else self._crawl.look_up(url)

@@ -85,6 +85,7 @@ PageKind = Literal[
     "canonical with an error",
     "canonical that is noindex",
     "canonical that is disallowed",
+    "canonical of a page with another canonical",
     # C10
     "meta refresh at once",
     "meta refresh after a delay",

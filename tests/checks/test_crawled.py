@@ -20,7 +20,9 @@ from sitemap_reader.parser import batch_of
 SITE = "https://shop.example"
 SITEMAP = f"{SITE}/sitemap.xml"
 HOME, LAMP, OLD, CART = (f"{SITE}/{name}" for name in ("", "lamp", "old", "cart"))
-HIDDEN, MOVED, LOST, ROUND, OPEN, BUSY = (f"{SITE}/{name}" for name in ("no", "to", "lost", "round", "open", "busy"))
+HIDDEN, MOVED, LOST, ROUND, OPEN, BUSY, COPY = (
+    f"{SITE}/{name}" for name in ("no", "to", "lost", "round", "open", "busy", "copy")
+)
 DAY = datetime(2026, 3, 1, tzinfo=UTC)
 
 
@@ -137,6 +139,12 @@ def test_urls_are_compared_as_they_are_normalised() -> None:
     ({"status": 301, "Redirect URL": BUSY}, "warning", f"C02 {{0}} redirects (301) to {BUSY} in crawl.jsonl"),
     ({"canonical": HIDDEN}, "warning",
      f"C04 {{0}} has the canonical {HIDDEN}, which is noindex in crawl.jsonl; correct the canonical URL of the page"),
+    ({"canonical": COPY}, "warning", f"C04 {{0}} has the canonical {COPY}, which has another canonical URL itself in "
+     "crawl.jsonl; correct the canonical URL of the page, or that of the page at it"),
+    ({"status": 301, "Redirect URL": COPY}, "warning",
+     f"C02 {{0}} redirects (301) to {COPY}, which has another canonical URL itself in crawl.jsonl"),
+    ({"Meta Refresh 1": f"0;url={COPY}"}, "warning",
+     f"C10 {{0}} leads on to {COPY} at once, which has another canonical URL itself in crawl.jsonl"),
     ({"canonical": BUSY}, "warning", f"C04 {{0}} has the canonical {BUSY} in crawl.jsonl"),
     ({"Meta Refresh 1": f"0;url={HIDDEN}"}, "error",
      f"C10 {{0}} leads on to {HIDDEN} at once, which is noindex in crawl.jsonl; remove the URL from the sitemap, or"),
@@ -178,6 +186,7 @@ def test_what_a_crawl_says_of_a_page_is_in_the_message(reported: dict[str, Any],
     others = [
         page(HIDDEN, noindex=True), page(MOVED, 301, redirect_url=LAMP), page(LOST, 301, redirect_url=CART),
         page(ROUND, 301, redirect_url=OLD), page(OPEN, 301), page(BUSY, 429),
+        page(COPY, canonical=OLD),
     ]  # fmt: skip
     crawl = read(page(HOME), page(OLD, **reported), page(LAMP), page(CART, 404), *others)
     (problem,) = [each for each in audit(crawl, some(OLD)) if each.code != "C06"]

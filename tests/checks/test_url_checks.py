@@ -531,6 +531,8 @@ STATES: dict[str, tuple[Page, tuple[str, str, str] | None]] = {
     "/no-scheme": (html("<link rel=canonical href='127.0.0.1/no-scheme'>"), (
         "C11", "warning", "names a canonical URL without https://")),
     "/copy": (html(OWN.format("/fine")), ("C04", "warning", "has the canonical /fine")),
+    "/copy-of-copy": (html(OWN.format("/copy")), (
+        "C04", "warning", "has the canonical /copy, which has another canonical URL itself; correct the canonical")),
     "/copy-of-gone": (html(OWN.format("/gone")), (
         "C04", "warning", "has the canonical /gone, which answers 404; correct the canonical URL of the page, or")),
     "/copy-of-moved": (html(OWN.format("/to-fine")), (
