@@ -23,7 +23,7 @@ from ..serialize.jsonl import stamp
 from ..state.rows import moment
 from .crawl_file import CrawledPage, CrawlFile, is_check_file
 from .documents import INCOMPLETE, CountedUrls, WholeSiteCheck
-from .findings import Check, location_of, place_of, url_key, url_keys
+from .findings import Check, location, location_of, place_of, url_key, url_keys
 from .page_faults import BUSY, NO_CONTENT, PAGE_CODES, KnownPage, faults_of, is_page_status
 from .urls import PARAMETER
 
@@ -398,7 +398,7 @@ class SamePages:
         ]
         for (sitemap, line, loc), *others in sorted(groups):
             also = others[0][2] + (f" and {len(others) - 1:,} more" if others[1:] else "")
-            at: Location = {"sitemap": sitemap or None, "line": line or None, "url": loc, "field": "loc", "raw": loc}
+            at = location(sitemap or None, line or None, loc)
             findings.report("C13", f"{loc} is the same page as {also}{source}", **at)
 
 

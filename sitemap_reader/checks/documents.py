@@ -19,7 +19,7 @@ from ..model.url_batch import lastmod_of
 from ..parser.content.sniff import FEEDS, SITEMAP_FORMATS, Format
 from ..parser.normalise.dates import DAY, format_date, period_end
 from ..parser.normalise.urls import comparable, is_robots_txt
-from .findings import Check, listing_of, location_of, url_keys
+from .findings import Check, listing_of, location, location_of, url_keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
@@ -214,7 +214,7 @@ class CountedUrls:
             self.places.append(at)
 
 
-NO_LINE = -1
+_NO_LINE = -1
 _UNDATED = 255
 Period = tuple[datetime, datetime, Precision]
 
@@ -235,12 +235,12 @@ class _SitemapKeys:
             self.lastmods.extend(numbers)  # type: ignore[arg-type]
             self.precisions += bytes([codes[0] or 0]) * len(batch)
             return
-        if not batch.dates:
-            self.lastmods.frombytes(bytes(self.lastmods.itemsize * len(batch)))
-            self.precisions += bytes([_UNDATED]) * len(batch)
-            return
         self.lastmods.extend([number or 0 for number in numbers])
         self.precisions += bytes([_UNDATED if code is None else code for code in codes])
+
+    def line(self, index: int) -> int | None:
+        line = self.lines[index]
+        return None if line == _NO_LINE else line
 
     def period(self, index: int) -> Period | None:
         """The first and the last moment of a lastmod, and its precision."""
@@ -279,7 +279,7 @@ class DuplicateUrls(Check):
             if any(each.code == "U08" and each.field == "loc" for each in problems):
                 here.fragments.add(len(here.keys) + index)
         here.keys.extend(array("q", keys))  # in one piece: an array takes a list number by number
-        here.lines.extend(array("q", [NO_LINE if line is None else line for line in batch.lines]))
+        here.lines.extend(array("q", [_NO_LINE if line is None else line for line in batch.lines]))
         here.add_lastmods(batch)
         known = len(self.listed)
         if self.listed.isdisjoint(keys):
@@ -320,13 +320,11 @@ class DuplicateUrls(Check):
                 continue
             if sitemap != last:
                 here, last = {}, sitemap
-            loc, line = self._locs[key], there.lines[index]
-            place: Location = {
-                "sitemap": sitemap, "line": None if line == NO_LINE else line, "url": loc, "field": "loc", "raw": loc
-            }  # fmt: skip
+            loc, line = self._locs[key], there.line(index)
+            place = location(sitemap, line, loc)
             if key in here:
-                before = there.lines[here[key]]
-                where = f"on line {before} already" if line not in (NO_LINE, before) else "before"
+                before = there.line(here[key])
+                where = f"on line {before} already" if line not in (None, before) else "before"
                 date, kind = self._contradiction((sitemap, here[key]), (sitemap, index))
                 findings.report("U06", f"{loc} is listed {where}{date}", **place, kind=kind)
                 continue
@@ -348,9 +346,9 @@ class DuplicateUrls(Check):
         dates = (format_date(start, precision) for start, _, precision in (there, here))
         return ", there with the lastmod {}, here {}".format(*dates), "with another lastmod"
 
-    def places_of(self, keys: Set[int]) -> Iterator[tuple[str, int, int]]:
-        """Sitemap, line and key of each listing of these, by the sitemaps' URLs; the line is -1 if it is unknown."""
-        return ((sitemap, self._sitemaps[sitemap].lines[index], key) for sitemap, index, key in self._places(keys))
+    def places_of(self, keys: Set[int]) -> Iterator[tuple[str, int | None, int]]:
+        """Sitemap, line and key of each listing of these, by the sitemaps' URLs."""
+        return ((sitemap, self._sitemaps[sitemap].line(index), key) for sitemap, index, key in self._places(keys))
 
     def _places(self, keys: Set[int]) -> Iterator[tuple[str, int, int]]:
         """Sitemap, index and key of each listing."""

@@ -25,7 +25,7 @@ from ..parser.normalise.urls import host, is_web_url
 from ..state.schema import temp_database_errors, temporary_database
 from .dates import zone_doubt
 from .documents import INCOMPLETE, PerSitemapCheck, WholeSiteCheck
-from .findings import Check, place_of, url_key, url_keys
+from .findings import Check, location, place_of, url_key, url_keys
 
 if TYPE_CHECKING:
     import sqlite3
@@ -716,7 +716,7 @@ def _report_contradictory_page(links: _Links, packed: bytes, findings: Findings)
     else:
         text = "; ".join(missing)
     kind, severity = _OF_CONTRADICTORY_PAGES[bool(other)]
-    at: Any = {"sitemap": links.sitemap, "line": links.line, "url": links.loc, "field": "loc", "raw": links.loc}
+    at = location(links.sitemap, links.line, links.loc)
     findings.add(report(CONTRADICTORY_PAGE, f"{links.loc}: {text}", kind=kind, severity=severity, **at))
 
 

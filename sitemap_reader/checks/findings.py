@@ -416,12 +416,17 @@ def place_of(batch: UrlBatch, index: int) -> Place:
     return {"sitemap": batch.sitemap, "line": batch.lines[index], "url": batch.locs[index]}
 
 
+def location(sitemap: str | None, line: int | None, loc: str) -> Location:
+    """Where a URL is listed."""
+    return {"sitemap": sitemap, "line": line, "url": loc, "field": "loc", "raw": loc}
+
+
 def location_of(batch: UrlBatch, index: int) -> Location:
-    return {**place_of(batch, index), "field": "loc", "raw": batch.locs[index]}
+    return location(batch.sitemap, batch.lines[index], batch.locs[index])
 
 
 def listing_of(ref: SitemapRef) -> Location:
-    return {"sitemap": ref.sitemap, "line": ref.line, "url": ref.loc, "field": "loc", "raw": ref.loc}
+    return location(ref.sitemap, ref.line, ref.loc)
 
 
 class Check:

@@ -17,7 +17,7 @@ from ..frontier.robots_agents import group_rules, joined, refusal_text, rules_te
 from ..model.problems import count_of, report, report_as
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
 from ..parser.normalise.urls import host, is_robots_txt, origin, without_userinfo
-from .findings import Check
+from .findings import Check, location
 from .urls import development_host
 
 if TYPE_CHECKING:
@@ -143,8 +143,7 @@ class DisallowedUrls(Check):
             else:
                 self._match(groups, start, sitemap, line, loc)
         for _, start, sitemap, line, loc in self._matched.kept:
-            place: Location = {"sitemap": sitemap, "line": line, "url": loc, "field": "loc", "raw": loc}
-            self._report(self._groups(start, findings) or (), place, findings)
+            self._report(self._groups(start, findings) or (), location(sitemap, line, loc), findings)
         left_out = self._unknown.left_out + self._matched.left_out
         reasons = ["the robots.txt of the others was not looked at"] * bool(unread)
         reasons += ["its rules are too many to compare more"] * bool(left_out)

@@ -14,9 +14,9 @@ from zlib import compress, decompress
 
 from ..model.problems import count_of
 from ..parser.normalise.urls import comparable, host, without_userinfo
-from .documents import NO_LINE, CountedUrls
-from .findings import Check, location_of, url_key, url_keys
-from .urls import PARAMETER, development_host
+from .documents import CountedUrls
+from .findings import Check, location, location_of, url_key, url_keys
+from .urls import CAMPAIGN, PARAMETER, development_host
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -27,22 +27,17 @@ if TYPE_CHECKING:
     from .findings import Findings
 
 
-# Parameters that choose no page: of campaigns (as U09, but `cid` and `sid`, which may be the number of a page), of
-# appeals for donations, and of the order or the form in which a list is shown.
-_CAMPAIGN = (
-    "utm_[a-z_]+ gclid gclsrc dclid gbraid wbraid fbclid msclkid yclid twclid ttclid igshid igsh mc_cid mc_eid srsltid "
-    "spm _ga _gl _hsenc _hsmi mkt_tok s_kwcid ef_id pk_campaign pk_kwd mtm_[a-z]+ phpsessid jsessionid ref ref_src "
-    "cmpid icid trk replytocom"
-)
+# Parameters that choose no page: of campaigns and sessions (of U09 not `cid` and `sid`, which may be the number of a
+# page), of appeals for donations, and of the order or the form in which a list is shown.
+_VISIT = "spm phpsessid jsessionid ref ref_src cmpid icid trk replytocom"
 _SORT = "sort sortby sort_by sort-by sortorder sort_order orderby order_by"
+_NAMES = "|".join(f"{CAMPAIGN} {_VISIT} {_SORT}".split())
 _ADDED = (
-    rf"(?:{'|'.join((_CAMPAIGN + ' ' + _SORT).split())})=[^&\n]*|ac=[0-9]+|(?:order|dir|direction)=(?:asc|desc)|"
+    rf"(?:{_NAMES})=[^&\n]*|ac=[0-9]+|(?:order|dir|direction)=(?:asc|desc)|"
     r"view=(?:grid|list)|[^=&?\n]*="
 )
 _IS_ADDED = re.compile(rf"(?:{_ADDED})?", re.IGNORECASE)
-_VALUED = re.compile(
-    rf"[?&](?:{'|'.join((_CAMPAIGN + ' ' + _SORT).split())}|ac|order|dir|direction|view|)=?", re.IGNORECASE
-)
+_VALUED = re.compile(rf"[?&](?:{_NAMES}|ac|order|dir|direction|view|)=?", re.IGNORECASE)
 _INDEX = re.compile(r"/(?:index|default)\.(?:[xs]?html?|php[0-9]?|aspx?|jsp|cfm)\Z", re.IGNORECASE)
 _SLASHES = re.compile("/{2,}")
 # A capital that is no hex digit of an escape.
@@ -226,10 +221,7 @@ class Spellings(Check):
                 loc, usual, found = accused.pop(key)
                 but = " and ".join(_WORDS[kind] for kind in found)
                 message = f"{loc} and {usual} are both listed: they are the same but for {but}"
-                place = None if line == NO_LINE else line
-                findings.report(
-                    "U16", message, sitemap=sitemap, line=place, field="loc", raw=loc, url=loc, kind=found[0]
-                )
+                findings.report("U16", message, **location(sitemap, line, loc), kind=found[0])
 
     def _groups(self) -> Iterator[set[str]]:
         """The URLs of each page that is listed in several spellings."""

@@ -30,7 +30,7 @@ from ..serialize.jsonl import stamp
 from .crawl_file import CrawledPage, is_check_file, resolved_canonical, shown
 from .crawled import SamePages
 from .extensions import CONTRADICTORY_PAGE, packed_alternates
-from .findings import Check, url_key, url_keys
+from .findings import Check, location, url_key, url_keys
 from .media_checks import MOST_MEDIA, ImageSample
 from .page_dates import PageDates
 from .page_faults import BUSY, CONTENT_CODES, PAGE_CODES, REFUSALS, KnownPage, faults_of
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from ..model.url_batch import UrlBatch
     from ..pipeline.page_fetcher import PageResponse
     from .crawled import CrawlCheck
-    from .findings import Findings, Location
+    from .findings import Findings
     from .url_sample import ListedUrl, SampledStratum
 
 CheckSize = int | Literal["all"]
@@ -326,9 +326,7 @@ class UrlChecks(Check):
 
     def on_end(self, findings: Findings) -> None:
         for check in sorted(self._faulty, key=lambda each: (each.sitemap or "", each.line or 0, each.url)):
-            at: Location = {
-                "sitemap": check.sitemap, "line": check.line, "url": check.url, "field": "loc", "raw": check.url
-            }  # fmt: skip
+            at = location(check.sitemap, check.line, check.url)
             for fault in faults_of(check.page, self._look_up):
                 if self.folder is not None and fault.code == "C01" and check.status == HTTPStatus.NOT_FOUND:
                     fault = attrs.evolve(fault, text=f"is not in {self.folder}")

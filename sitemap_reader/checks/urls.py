@@ -26,10 +26,12 @@ if TYPE_CHECKING:
 _SESSIONS = (
     "jsessionid phpsessid aspsessionid[a-z]* asp.net_sessionid sessionid session_id sid cfid cftoken zenid oscsid"
 )
+CAMPAIGN = (
+    "utm_[a-z_]+ gclid gclsrc dclid gbraid wbraid fbclid msclkid yclid twclid ttclid igshid igsh mc_cid mc_eid srsltid "
+    "_ga _gl _hsenc _hsmi mkt_tok s_kwcid ef_id pk_campaign pk_kwd mtm_[a-z]+"
+)
 _TRACKING = (
-    "utm_[a-z_]+ gclid gclsrc dclid gbraid wbraid fbclid msclkid yclid twclid ttclid igshid igsh mc_cid mc_eid "
-    "srsltid gad_source gad_campaignid rdt_cid li_fat_id epik irclickid _kx "
-    "_ga _gl _hsenc _hsmi __hssc __hstc hsctatracking mkt_tok vero_id s_kwcid ef_id pk_campaign pk_kwd mtm_[a-z]+ "
+    f"{CAMPAIGN} gad_source gad_campaignid rdt_cid li_fat_id epik irclickid _kx __hssc __hstc hsctatracking vero_id "
     "xtor at_medium at_campaign wt_mc ns_mchannel ns_source ns_campaign"  # as news publishers mark links of their feeds
 )
 # Of WordPress: a form for an answer, and a draft.

@@ -76,11 +76,11 @@ class SitemapTree:
     def __init__(self) -> None:
         self._nodes: dict[str, Node] = {}
         self._repeated = 0
-        self._listings: dict[str, SitemapRef | None] | None = None
+        self._arranged: tuple[list[Node], dict[str, SitemapRef | None]] | None = None  # until the next add()
 
     def add(self, item: Item) -> None:
         """Adds a reference or an outcome; other items are ignored."""
-        self._listings = None
+        self._arranged = None
         if isinstance(item, SitemapRef):
             parent = None if item.sitemap is None else self._node(item.sitemap)
             node = self._node(item.loc)
@@ -103,7 +103,7 @@ class SitemapTree:
 
     def listing(self, url: str) -> SitemapRef | None:
         """The listing of a document by which it is in the tree; None for a root."""
-        return self.listings.get(url)
+        return self._arrange()[1].get(url)
 
     def rows(self) -> Iterator[TreeRow]:
         """The rows, each root before its children. A document that no other lists is a root.
@@ -112,41 +112,34 @@ class SitemapTree:
         for its rules, and of whose sitemaps none was read, is left out. A document that several list is below the one
         that is nearest to a root, of equally near ones below the first. None of this depends on the order of documents.
         """
-        roots = self._roots()
+        roots, listings = self._arrange()
         hidden = self._read_for_rules(roots)
         hosts = {_host(root) for root in roots if root.children or (root.outcome and root.outcome.entries)}
-        roots.sort(key=lambda root: (_host(root) not in hosts, _host(root), not _is_robots(root), root.url))
-        listings = self.listings
-        for root in roots:
+        for root in sorted(
+            roots, key=lambda root: (_host(root) not in hosts, _host(root), not _is_robots(root), root.url)
+        ):
             yield from self._rows_below(root, listings, hidden)
-
-    @property
-    def listings(self) -> dict[str, SitemapRef | None]:
-        """The listing of each document by which it is in the tree; None for a root."""
-        if self._listings is None:
-            self._listings = {}
-            for root in self._roots():
-                self._list_from(root, self._listings)
-        return self._listings
 
     def relisted(self, problem: Problem) -> Problem:
         """The problem of a document; if its message says where that is listed, it is the listing of the tree."""
-        place = listing_place(self.listings.get(problem.sitemap or "")) if problem.listed else None
+        place = listing_place(self.listing(problem.sitemap or "")) if problem.listed else None
         return relisted(problem, place) if place else problem
 
-    def _roots(self) -> list[Node]:
-        """The documents that no other lists, by URL; and of a cycle that none of them leads to, the first."""
-        nodes = sorted(self._nodes.values(), key=lambda node: (not _is_robots(node), node.url))
-        roots = [node for node in nodes if not node.is_listed]
-        seen: dict[str, SitemapRef | None] = {}
-        for root in roots:
-            self._list_from(root, seen)
-        if len(seen) < len(nodes):
+    def _arrange(self) -> tuple[list[Node], dict[str, SitemapRef | None]]:
+        """The roots, and the listing of each document by which it is in the tree; None for a root.
+
+        Roots are the documents that no other lists, by URL; and of a cycle that none of them leads to, the first.
+        """
+        if self._arranged is None:
+            nodes = sorted(self._nodes.values(), key=lambda node: (node.is_listed, not _is_robots(node), node.url))
+            roots: list[Node] = []
+            listings: dict[str, SitemapRef | None] = {}
             for node in nodes:
-                if node.url not in seen:
+                if node.url not in listings:
                     roots.append(node)
-                    self._list_from(node, seen)
-        return roots
+                    self._list_from(node, listings)
+            self._arranged = roots, listings
+        return self._arranged
 
     def _list_from(self, root: Node, listings: dict[str, SitemapRef | None]) -> None:
         level = [root]
@@ -165,7 +158,7 @@ class SitemapTree:
         Of the listings of a cycle it is the last one, from the roots on in the order of the documents.
         """
         done: set[str] = set()
-        for root in self._roots():
+        for root in self._arrange()[0]:
             path = {root.url: None}
             stack = [(root, iter(root.children))]
             while stack:

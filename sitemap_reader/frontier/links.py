@@ -67,9 +67,8 @@ class Links:
     _pruned: dict[str, str] = attrs.field(factory=dict, init=False)
     _recorded: int = attrs.field(default=0, init=False)
     _waiting_deep: int = attrs.field(default=0, init=False)
-    _deep: dict[Document, list[SitemapRef]] = attrs.field(
-        factory=dict, init=False
-    )  # children below the limit, by index
+    # Index -> its children that are below the limit.
+    _deep: dict[Document, list[SitemapRef]] = attrs.field(factory=dict, init=False)
     _robots: int = attrs.field(default=0, init=False)  # robots.txt files that documents list or redirect to
 
     def __attrs_post_init__(self) -> None:

@@ -262,14 +262,14 @@ class AgentRules:
     def refusals(self, url: str) -> list[GroupRules] | None:
         """The groups that forbid a URL; None while its robots.txt is not known."""
         groups = self.groups(origin_of(url))
-        return None if groups is None else [group for group in groups if group.disallows(url)]
+        if groups is None:
+            return None
+        return [group for group in groups if group.may_disallow(url) and group.disallows(url)]
 
     def rules(self, url: str) -> str | None:
         """The rules that forbid a URL, as refusal_text() has them; None while its robots.txt is not known."""
-        groups = self.groups(origin_of(url))
-        if groups is None:
-            return None
-        return refusal_text([each for each in groups if each.may_disallow(url) and each.disallows(url)], url)
+        refusals = self.refusals(url)
+        return None if refusals is None else refusal_text(refusals, url)
 
 
 def refusal_text(groups: Iterable[GroupRules], url: str) -> str:

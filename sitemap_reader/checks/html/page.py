@@ -201,7 +201,7 @@ def _score(result: AuditResult) -> Html:
     known = result.complete is not None or result.sitemaps
     rest = [
         *([("New places", new)] if has_known else []),
-        ("URLs listed", None if result.dropped is None else result.urls + result.dropped + result.not_checked),
+        ("URLs listed", None if result.dropped is None else result.listed),
         ("Valid", result.urls),
         *([("In refused sitemaps", result.unread)] if result.unread else []),
         ("May be ignored", result.dropped),
