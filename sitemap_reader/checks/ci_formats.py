@@ -364,7 +364,7 @@ def to_sarif(
         "properties": {"target": shown(result.target), "headline": result.headline},
     }
     if result.fixed is not None:
-        run["properties"]["fixed"] = _printable(result.fixed.to_dict())
+        run["properties"]["fixed"] = with_texts(result.fixed.to_dict(), shown)
     log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
     return orjson.dumps(log, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
 
@@ -423,13 +423,13 @@ def _location(found: Occurrence, file: str | None) -> Json:
     return location
 
 
-def _printable(value: Any) -> Any:
-    """The same JSON with each text as shown()."""
+def with_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """The same JSON with each text changed."""
     if isinstance(value, dict):
-        return {key: _printable(each) for key, each in value.items()}
+        return {key: with_texts(each, change) for key, each in value.items()}
     if isinstance(value, list):
-        return [_printable(each) for each in value]
-    return shown(value) if isinstance(value, str) else value
+        return [with_texts(each, change) for each in value]
+    return change(value) if isinstance(value, str) else value
 
 
 def _without_links(text: str) -> str:

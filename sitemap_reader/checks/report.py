@@ -18,7 +18,7 @@ from ..parser.normalise.urls import is_web_url
 from ..serialize.jsonl import stamp, to_dict
 from ..version import __version__
 from . import ci_formats
-from .ci_formats import no_file
+from .ci_formats import no_file, with_texts
 from .findings import IMPACTS, SEVERITIES, AuditResult
 from .fixed import fixed_lines
 from .html.elements import shorten
@@ -234,15 +234,8 @@ def json_text(report: dict[str, Any]) -> str:
     try:
         return orjson.dumps(report, option=options).decode()
     except TypeError:  # the name of a file is not UTF-8
-        return orjson.dumps(_in_utf8(report), option=options).decode()
-
-
-def _in_utf8(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _in_utf8(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_in_utf8(each) for each in value]
-    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+        readable = with_texts(report, lambda text: text.encode("utf-8", "replace").decode())
+        return orjson.dumps(readable, option=options).decode()
 
 
 def _finding_json(finding: Finding) -> dict[str, Any]:
