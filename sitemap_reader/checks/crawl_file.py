@@ -560,7 +560,7 @@ _MAX_CACHED = 1000
 _MAX_CACHED_CHARS = 1000
 _EXPECTED = {
     "status": "no HTTP status: give a number such as 200, or nothing where the page was not fetched",
-    **dict.fromkeys(("noindex", "soft404"), "neither true nor false: give true, false, 1, 0, yes or no"),
+    **dict.fromkeys(("noindex", "soft404", "empty"), "neither true nor false: give true, false, 1, 0, yes or no"),
 }
 
 

@@ -10,7 +10,7 @@ import os
 from collections import Counter
 from itertools import compress, count, repeat
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import attrs
 
@@ -117,6 +117,7 @@ _ABSENT = object()
 # Pages of which nothing is known: the crawler did not request them, or too often.
 _BLOCKED = _OddPage(CrawledPage(0, "", reason="blocked"))
 _BUSY = _OddPage(CrawledPage(0, "", status=BUSY))
+Part = TypeVar("Part")
 _CLEARED: dict[str, Any] = {"line": 0, "url": "", "hash": None, "title": None, "indexable": True}
 
 
@@ -124,9 +125,7 @@ class _OddPages:
     """Makes an _OddPage of each row with a fault; equal parts are shared."""
 
     def __init__(self) -> None:
-        self._states: dict[CrawledPage, CrawledPage] = {}
-        self._pages: dict[_OddPage, _OddPage] = {}
-        self._codes: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self._parts: dict[Any, Any] = {}
 
     def of(self, page: CrawledPage) -> _OddPage | None:
         """None for a page without a fault."""
@@ -146,20 +145,19 @@ class _OddPages:
         if not field and has_other_canonical:
             field = "canonical"
         other = getattr(page, field) if field else None
-        found = _OddPage(self._shared(state)) if not other else self._relative(state, page.url, field, other)
-        codes = tuple(fault.code for fault in faults)
-        found = attrs.evolve(found, codes=self._codes.setdefault(codes, codes))
-        return self._pages.setdefault(found, found)
+        if not other:
+            field = other = ""
+        else:
+            cleared: dict[str, Any] = {field: None}
+            state = attrs.evolve(state, **cleared)
+        shared = len(os.path.commonprefix([page.url, other]))  # noqa: RUF071 - of text, and no path
+        codes = self._one(tuple(fault.code for fault in faults))
+        return self._one(_OddPage(self._one(state), field, shared, other[shared:], codes))
 
-    def _shared(self, state: CrawledPage) -> CrawledPage:
-        return self._states.setdefault(state, state)
-
-    def _relative(self, state: CrawledPage, url: str, field: str, other: str) -> _OddPage:
-        pairs = enumerate(zip(url, other, strict=False))
-        shared = next((index for index, (one, two) in pairs if one != two), min(len(url), len(other)))
-        cleared: dict[str, Any] = {field: None}
-        state = self._shared(attrs.evolve(state, **cleared))
-        return _OddPage(state, field, shared, other[shared:])
+    def _one(self, part: Part) -> Part:
+        """The first of equal parts."""
+        first: Part = self._parts.setdefault(part, part)
+        return first
 
 
 class CrawlCheck(WholeSiteCheck):
@@ -192,7 +190,7 @@ class CrawlCheck(WholeSiteCheck):
     def read(cls, path: str | os.PathLike[str]) -> Self:
         """The check for a crawl file, which is read; UsageError as of CrawlFile."""
         check = cls(file := CrawlFile(os.fspath(path)))
-        pages, hashes, has_linked = _OddPages(), _Hashes(), False
+        pages, seen, repeated, has_linked = _OddPages(), set[int](), set[int](), False
         for row in file:
             key = url_key(row.url)
             if key in check._odd:  # a variant of the same URL: the first row counts
@@ -204,14 +202,18 @@ class CrawlCheck(WholeSiteCheck):
             odd = check._odd[key] = pages.of(row)
             if (odd is None or odd.state.is_orphan) and row.status == 200 and row.indexable:
                 check._unlisted.add(key)
-                hashes.add(row.hash)
+                if row.hash is not None:
+                    content = hash(row.hash)
+                    (repeated if content in seen else seen).add(content)
         if not has_linked:  # the columns of links are not filled in
-            check._odd = {key: None if odd and odd.state.is_orphan else odd for key, odd in check._odd.items()}
-        if hashes.repeated:
+            for key, odd in check._odd.items():
+                if odd is not None and odd.state.is_orphan:
+                    check._odd[key] = None
+        if repeated:
             check._contents = {
                 key: row.hash
                 for row in file
-                if row.hash is not None and row.hash in hashes.repeated and (key := url_key(row.url)) in check._unlisted
+                if row.hash is not None and hash(row.hash) in repeated and (key := url_key(row.url)) in check._unlisted
             }
         check._note_columns()
         return check
@@ -228,11 +230,6 @@ class CrawlCheck(WholeSiteCheck):
         if file.unusable:
             rows = f"{count_of(file.unusable, 'row')} without a URL of a page"
             self.notes.append(f"{file.name}: {rows}, the first in line {file.first_unusable}; skipped")
-
-    @property
-    def unjudged(self) -> frozenset[str]:
-        """The faults of pages that the file has no column for."""
-        return frozenset(self.unchecked).intersection(PAGE_CODES)
 
     def codes_of(self, key: int) -> tuple[str, ...] | None:
         """The codes of a page's faults by the key of its URL; None if the file does not have it, or not its answer."""
@@ -365,22 +362,6 @@ class CrawlCheck(WholeSiteCheck):
         return "that robots.txt disallows" if rules is not None and rules.refusal(url) == "" else None
 
 
-class _Hashes:
-    """Which hashes of contents come more than once."""
-
-    def __init__(self) -> None:
-        self._seen: set[int] = set()
-        self.repeated: set[str] = set()
-
-    def add(self, content: str | None) -> None:
-        if content is None:
-            return
-        key = hash(content)
-        if key in self._seen:
-            self.repeated.add(content)
-        self._seen.add(key)
-
-
 class SamePages:
     """Listed pages by their content; report() reports each content of several URLs once (C13)."""
 
@@ -392,7 +373,8 @@ class SamePages:
         place = sitemap or "", line or 0
         places[loc] = min(places.get(loc, place), place)
 
-    def report(self, findings: Findings, source: str = "") -> None:
+    def report(self, findings: Findings, source: str = "") -> bool:
+        """Whether any page could be compared."""
         groups = [
             sorted((*place, loc) for loc, place in each.items()) for each in self._places.values() if len(each) > 1
         ]
@@ -400,6 +382,7 @@ class SamePages:
             also = others[0][2] + (f" and {len(others) - 1:,} more" if others[1:] else "")
             at = location(sitemap or None, line or None, loc)
             findings.report("C13", f"{loc} is the same page as {also}{source}", **at)
+        return bool(self._places)
 
 
 class UnchangedContentCheck(Check):

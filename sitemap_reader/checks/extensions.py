@@ -17,7 +17,6 @@ import attrs
 import orjson
 
 from ..frontier.lastmod_trust import is_future
-from ..model.columns import EPOCH
 from ..model.problems import count_of, report
 from ..model.records import Alternate, News
 from ..parser.normalise.dates import format_date, period_end
@@ -26,14 +25,15 @@ from ..state.schema import temp_database_errors, temporary_database
 from .dates import zone_doubt
 from .documents import INCOMPLETE, PerSitemapCheck, WholeSiteCheck
 from .findings import Check, location, place_of, url_key, url_keys
+from .spellings import with_other_end
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, KeysView, Mapping, Sequence
     from datetime import datetime
 
     from ..model.problems import PageKind, Problem, Severity
-    from ..model.records import Outcome, SitemapRef, Video
+    from ..model.records import Outcome, Precision, SitemapRef, Video
     from ..model.url_batch import UrlBatch
     from .documents import CheckFactories, DuplicateUrls, PageResults
     from .findings import Description, Findings
@@ -310,10 +310,11 @@ def _faults(loc: str, stated: list[Alternate]) -> Iterator[tuple[str, str, str, 
     if not alternates:
         return
     codes = {each.hreflang for each in alternates if each.hreflang}
-    for code in sorted(codes):
+    ordered = tuple(sorted(codes))
+    for code in ordered:
         if fault := hreflang_fault(code.strip()):
             yield "L01", f'hreflang "{code}" of {loc}: {fault}', "xhtml:link hreflang", code
-        elif doubt := hreflang_doubt(code.strip(), tuple(sorted(codes)), host(loc)):
+        elif code.strip().lower() in DOUBTS and (doubt := hreflang_doubt(code.strip(), ordered, host(loc))):
             yield "L11", f'hreflang "{code}" of {loc}: {doubt}', "xhtml:link hreflang", code
     # Also those without a code, which is L01.
     hrefs = {
@@ -674,17 +675,23 @@ def _common_codes(codes: list[str], numbers: Mapping[int, int]) -> _InOrder | No
     return _in_order(tuple(first)) if is_common else None
 
 
+def _first_difference(one: _Links, other: _Links) -> tuple[str, str, str, str] | None:
+    """The first code of which two listings have different pages, one of each, and how many more differ."""
+    before, here = one.by_code(), other.by_code()
+    codes = sorted(code for code in before.keys() & here.keys() if before[code].keys() != here[code].keys())
+    if not codes:
+        return None
+    (then, *_), (now, *_) = (sorted(pages[codes[0]].values()) for pages in (before, here))
+    more = f", and {len(codes) - 1:,} more of its codes differ" if len(codes) > 1 else ""
+    return codes[0], then, now, more
+
+
 def _report_contradiction(links: _Links, first: _Links, findings: Findings) -> None:
     """L10, if two listings of a page have different pages for a code."""
-    if links is first:
-        return
-    before, here = first.by_code(), links.by_code()
-    codes = sorted(code for code in before.keys() & here.keys() if before[code].keys() != here[code].keys())
-    if codes:
-        (then, *_), (now, *_) = (sorted(pages[codes[0]].values()) for pages in (before, here))
+    if links is not first and (found := _first_difference(first, links)):
+        code, then, now, more = found
         line = f":{first.line}" if first.line is not None else ""
-        more = f", and {len(codes) - 1:,} more of its codes differ" if len(codes) > 1 else ""
-        message = f"{links.loc} has {now} for {codes[0]}, and in {first.sitemap}{line} {then}{more}"
+        message = f"{links.loc} has {now} for {code}, and in {first.sitemap}{line} {then}{more}"
         links.report("L10", message, now, findings)
 
 
@@ -697,25 +704,20 @@ def _report_contradictory_page(links: _Links, packed: bytes, findings: Findings)
     """L12, if the page has other pages for a code than its sitemap, or other codes, which is a notice."""
     codes, hrefs = zip(*orjson.loads(zlib.decompress(packed)), strict=True)
     itself = attrs.evolve(links, keys=url_keys(hrefs), codes=codes, hrefs=hrefs)
-    here, there = links.by_code(), itself.by_code()
-    other = sorted(code for code in here.keys() & there.keys() if here[code].keys() != there[code].keys())
-    missing = [
-        f"only {where} has {', '.join(alone[:_MOST_CODES])}{' …' * (len(alone) > _MOST_CODES)}"
-        for where, alone in (
-            ("the page", sorted(there.keys() - here.keys())),
-            ("the sitemap", sorted(here.keys() - there.keys())),
-        )
-        if alone
-    ]
-    if not (other or missing):
-        return
-    if other:
-        (now, *_), (listed, *_) = (sorted(pages[other[0]].values()) for pages in (there, here))
-        more = f", and {len(other) - 1:,} more of its codes differ" if len(other) > 1 else ""
-        text = f"the page has {now} for {other[0]}, and the sitemap {listed}{more}"
+    if found := _first_difference(links, itself):
+        code, listed, now, more = found
+        text = f"the page has {now} for {code}, and the sitemap {listed}{more}"
     else:
-        text = "; ".join(missing)
-    kind, severity = _OF_CONTRADICTORY_PAGES[bool(other)]
+        here, there = links.by_code().keys(), itself.by_code().keys()
+        alone = (("the page", sorted(there - here)), ("the sitemap", sorted(here - there)))
+        text = "; ".join(
+            f"only {where} has {', '.join(codes[:_MOST_CODES])}{' …' * (len(codes) > _MOST_CODES)}"
+            for where, codes in alone
+            if codes
+        )
+        if not text:
+            return
+    kind, severity = _OF_CONTRADICTORY_PAGES[found is not None]
     at = location(links.sitemap, links.line, links.loc)
     findings.add(report(CONTRADICTORY_PAGE, f"{links.loc}: {text}", kind=kind, severity=severity, **at))
 
@@ -747,22 +749,18 @@ def variants(url: str) -> Iterator[str]:
     """
     scheme, _, rest = url.partition("://")
     other_host = rest.removeprefix("www.") if rest.startswith("www.") else f"www.{rest}"
-    for place in (rest, _other_end(rest), other_host, _other_end(other_host)):
+    for place in (rest, with_other_end(rest), other_host, with_other_end(other_host)):
         for name in (scheme, "http" if scheme == "https" else "https"):
             if (other := f"{name}://{place}") != url:
                 yield other
 
 
-def _other_end(text: str) -> str:
-    return text[:-1] if text.endswith("/") else f"{text}/"
-
-
 _Arrays = tuple["array[int]", "array[int]", "array[int]", "array[int]", int]
 
 
-def _blocks(db: sqlite3.Connection) -> Iterator[tuple[int, _Arrays]]:
+def _blocks(db: sqlite3.Connection, but: Collection[int] = ()) -> Iterator[tuple[int, _Arrays]]:
     """The blocks in the order of the sitemaps' URLs: keys of sets and pages, ends and keys of links, and `own`."""
-    for block in [each for (each,) in db.execute(_ORDER)]:
+    for block in [each for (each,) in db.execute(_ORDER) if each not in but]:
         sets, pages, ends, links, own = db.execute(_BLOCK, (block,)).fetchone()
         yield block, (array("q", sets), array("q", pages), array("I", ends), array("q", links), own)
 
@@ -792,17 +790,12 @@ def _entries(
     db: sqlite3.Connection, listed: set[int], unlinked: set[int]
 ) -> Iterator[tuple[int, int, int, int, dict[int, int]]]:
     """The entries with links to other listed pages: block, place in it, keys of set and page, key -> place of links."""
-    for block in [each for (each,) in db.execute(_ORDER)]:
-        if block in unlinked:
-            continue
-        sets, pages, ends, links, own = db.execute(_BLOCK, (block,)).fetchone()
-        keys, stop = array("q", links), 0
-        are_listed = bytes(map(listed.__contains__, keys))
+    for block, (sets, pages, ends, keys, own) in _blocks(db, unlinked):
+        are_listed, stop = bytes(map(listed.__contains__, keys)), 0
         if sum(are_listed) == own:
             unlinked.add(block)  # of the next calls
             continue
-        entries = zip(array("q", sets), array("q", pages), array("I", ends), strict=True)
-        for entry, (pages_key, page, end) in enumerate(entries):
+        for entry, (pages_key, page, end) in enumerate(zip(sets, pages, ends, strict=True)):
             start, stop = stop, end
             some = compress(range(start, stop), are_listed[start:stop])
             if places := {keys[at]: at for at in some if keys[at] != page}:
@@ -862,11 +855,15 @@ class NewsItems(Check):
         missing = ((index, _missing_of_news(each, batch.problems.get(index, ()))) for index, each in news.items())
         faults = {index: words for index, words in missing if words}
         findings.report_urls("N03", batch, faults, lambda loc, words: (f"{loc}: no {words}", "news:news", None))
-        dated = [(index, each, self._doubt(batch, index)) for index, each in news.items() if each.publication_date]
-        old = {index: each for index, each, doubt in dated if _is_old(each, self._now - doubt)}
-        findings.report_urls("N02", batch, old, _describe_old)
-        future = {index: each for index, each, doubt in dated if _is_future(each, self._now + doubt)}
-        findings.report_urls("N05", batch, future, _describe_future)
+        dated = [
+            (index, (date, each.publication_date_precision or "second"), self._doubt(batch, index))
+            for index, each in news.items()
+            if (date := each.publication_date) is not None
+        ]
+        old = {index: date for index, date, doubt in dated if self._now - doubt - period_end(*date) > MAX_NEWS_AGE}
+        findings.report_urls("N02", batch, old, _published("over 48 hours ago"))
+        future = {index: date for index, date, doubt in dated if is_future(*date, self._now + doubt)}
+        findings.report_urls("N05", batch, future, _published("which is in the future"))
         languages = {index: each.language for index, each in news.items() if each.language}
         strange = {index: each for index, each in languages.items() if not is_publication_language(each)}
         findings.report_urls(
@@ -883,16 +880,6 @@ class NewsItems(Check):
         return zone_doubt(batch.problems.get(index, ()), "news:publication_date")
 
 
-def _is_old(news: News, now: datetime) -> bool:
-    date, precision = news.publication_date, news.publication_date_precision or "second"
-    return date is not None and now - period_end(date, precision) > MAX_NEWS_AGE
-
-
-def _is_future(news: News, now: datetime) -> bool:
-    date = news.publication_date
-    return date is not None and is_future(date, news.publication_date_precision or "second", now)
-
-
 def _missing_of_news(news: News, problems: Iterable[Problem]) -> str:
     """What is missing, in words; nothing if the document ends there. An unreadable date is D01 instead."""
     missing = [field for field in _REQUIRED_OF_NEWS if not getattr(news, field)]
@@ -904,18 +891,12 @@ def _missing_of_news(news: News, problems: Iterable[Problem]) -> str:
     return ", ".join(words if has_day else [*words, "day in the publication_date"])
 
 
-def _publication_date(news: News) -> str:
-    return format_date(news.publication_date or EPOCH, news.publication_date_precision or "second")
+def _published(when: str) -> Callable[[str, tuple[datetime, Precision]], Description]:
+    def describe(loc: str, date: tuple[datetime, Precision]) -> Description:
+        day = format_date(*date)
+        return f"{loc}: published {day}, {when}", "news:publication_date", day
 
-
-def _describe_old(loc: str, news: News) -> Description:
-    day = _publication_date(news)
-    return f"{loc}: published {day}, over 48 hours ago", "news:publication_date", day
-
-
-def _describe_future(loc: str, news: News) -> Description:
-    day = _publication_date(news)
-    return f"{loc}: published {day}, which is in the future", "news:publication_date", day
+    return describe
 
 
 def is_publication_language(code: str) -> bool:
@@ -935,8 +916,8 @@ class Videos(Check):
     def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
         for index in compress(count(), batch.counts("videos")):
             record = batch.record(index)
+            doubt = zone_doubt(batch.problems.get(index, ()), "video:expiration_date")
             for video in record.videos:
-                doubt = zone_doubt(batch.problems.get(index, ()), "video:expiration_date")
                 for code, field, detail in _certain(_video_faults(video, record.loc, self._now - doubt), batch, index):
                     findings.report(code, f"{record.loc}: {detail}", **place_of(batch, index), field=field)
 
@@ -952,10 +933,10 @@ def _video_faults(video: Video, page: str, now: datetime) -> Iterator[tuple[str,
         if url == page:
             yield "V03", f"video:{name}", f"{name} is the page itself"
     uploader = (video.uploader and video.uploader["value"]) or ""
-    for field, text, most in (("a description", video.description or "", 2_048), ("an uploader", uploader, 255)):
+    long = (("a", "description", video.description or "", 2_048), ("an", "uploader", uploader, 255))
+    for article, field, text, most in long:
         if len(text) > most:
-            detail = f"{field} of {len(text):,} characters; {most:,} are allowed"
-            yield "V04", f"video:{field.split()[1]}", detail
+            yield "V04", f"video:{field}", f"{article} {field} of {len(text):,} characters; {most:,} are allowed"
     if len(video.tag) > MAX_TAGS:
         yield "V04", "video:tag", f"a video with {len(video.tag):,} tags; {MAX_TAGS} are allowed"
     if video.duration == 0:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from ..model.problems import PageKind
-    from .findings import Findings
+    from ..model.problems import PageKind, Problem
+    from .findings import Findings, Place
     from .page_signals import PageSignals
     from .url_sample import ListedUrl
 
@@ -31,21 +31,12 @@ LEAST_PAGES = 3
 _LEAST_SHARE = 0.5
 
 
-@attrs.frozen
-class _Contradiction:
-    listed: ListedUrl
-    kind: PageKind
-    lastmod: str
-    changed: datetime
-    source: str
-
-
 @attrs.define
 class _Compared:
     """Of a sitemap: the number of pages that could be compared, and the contradictions."""
 
     pages: int = 0
-    contradictions: list[_Contradiction] = attrs.field(factory=list)
+    problems: list[Problem] = attrs.field(factory=list)
 
 
 class PageDates:
@@ -61,28 +52,25 @@ class PageDates:
             return
         compared = self._by_sitemap.setdefault(listed.sitemap, _Compared())
         compared.pages += 1
-        text = format_date(lastmod, precision)
+        kind: PageKind
         if lastmod - dates[-1] > TOLERANCE:
-            kind: PageKind = "lastmod after the last change"
-            compared.contradictions.append(_Contradiction(listed, kind, text, dates[-1], source))
+            kind, changed = "lastmod after the last change", dates[-1]
         elif source != _HEADER and dates[0] - period_end(lastmod, precision or "second") > TOLERANCE:
-            kind = "lastmod before the last change"
-            compared.contradictions.append(_Contradiction(listed, kind, text, dates[0], source))
+            kind, changed = "lastmod before the last change", dates[0]
+        else:
+            return
+        text, loc = format_date(lastmod, precision), listed.loc
+        message = f"{loc}: the lastmod is {text}, and the page was last changed on {changed:%Y-%m-%d} ({source})"
+        place: Place = {"sitemap": listed.sitemap, "line": listed.line, "url": loc}
+        compared.problems.append(report("C15", message, **place, field="lastmod", raw=text, kind=kind))
 
     def report(self, findings: Findings) -> bool:
         """Reports the pages of sitemaps that most pages contradict; whether any page could be compared."""
         for _, compared in sorted(self._by_sitemap.items()):
-            found = compared.contradictions
-            if len(found) < LEAST_PAGES or len(found) < _LEAST_SHARE * compared.pages:
-                continue
-            for each in sorted(found, key=lambda each: (each.listed.line or 0, each.listed.loc)):
-                url = each.listed
-                message = (
-                    f"{url.loc}: the lastmod is {each.lastmod}, and the page was last changed on "
-                    f"{each.changed:%Y-%m-%d} ({each.source})"
-                )
-                place = {"sitemap": url.sitemap, "line": url.line, "url": url.loc}
-                findings.add(report("C15", message, **place, field="lastmod", raw=each.lastmod, kind=each.kind))  # type: ignore[arg-type]
+            found = compared.problems
+            if len(found) >= LEAST_PAGES and len(found) >= _LEAST_SHARE * compared.pages:
+                for each in sorted(found, key=lambda each: (each.line or 0, each.url or "")):
+                    findings.add(each)
         return bool(self._by_sitemap)
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
 import attrs
 
+from ..frontier.documents import http_date
 from ..frontier.responses import is_html
 from ..model.errors import UsageError, install_hint
 from ..parser.content.charset import declared_charset, decode_body
@@ -63,8 +63,6 @@ class PageSignals:
     directives: str | None = None  # of robots metas
     header_directives: str | None = None  # of X-Robots-Tag
     noindex: bool = False  # one of them forbids indexing
-    canonical: str | None = None  # of the Link header, or else of the head
-    base: str | None = None  # of `<base>`, for `canonical`; None for one of the Link header (RFC 8288 3.1)
     head_base: str | None = None  # of `<base>`, for all other URLs
     has_whole_head: bool = False  # the body of HTML has begun
     words: Counter[str] | None = attrs.field(default=None, repr=False)  # of the visible text; None unless it is HTML
@@ -77,6 +75,16 @@ class PageSignals:
     header_alternates: tuple[tuple[str, str], ...] | None = ()
     head_alternates: tuple[tuple[str, str], ...] = ()
     modified: tuple[datetime, ...] = ()  # when the page says that it was changed, the earliest first
+
+    @property
+    def canonical(self) -> str | None:
+        """Of the Link header, or else of the head."""
+        return next(filter(None, (*self.header_canonicals[:1], *self.head_canonicals)), None)
+
+    @property
+    def base(self) -> str | None:
+        """Of `<base>`, for `canonical`; None for one of the Link header (RFC 8288 3.1)."""
+        return None if any(self.header_canonicals[:1]) else self.head_base
 
 
 def require_selectolax() -> None:
@@ -94,20 +102,15 @@ def read_signals(headers: Mapping[str, str], body: bytes, now: datetime | None =
     now = now or datetime.now(UTC)
     header = headers.get("x-robots-tag", "")[:_MAX_HEADER]
     links = headers.get("link", "")
-    from_header = tuple(_link_canonicals(links[:_MAX_HEADER]))
-    header_alternates = None if len(links) > _MAX_HEADER else tuple(_link_alternates(links))
-    canonical = next(iter(from_header), None)
-    noindex = header_forbids_indexing(header, now)
-    refresh = read_refresh(headers.get("refresh", "")[:_MAX_HEADER])
+    of_header = PageSignals(
+        header_directives=header[:_MAX_TEXT] or None,
+        noindex=header_forbids_indexing(header, now),
+        header_canonicals=tuple(url for url, _ in _links(links[:_MAX_HEADER], "canonical")),  # RFC 6596
+        refresh=read_refresh(headers.get("refresh", "")[:_MAX_HEADER]),
+        header_alternates=None if len(links) > _MAX_HEADER else tuple(_link_alternates(links)),
+    )
     if not (body and is_html(headers)):
-        return PageSignals(
-            header_directives=header[:_MAX_TEXT] or None,
-            noindex=noindex,
-            canonical=canonical,
-            header_canonicals=from_header,
-            refresh=refresh,
-            header_alternates=header_alternates,
-        )
+        return of_header
     from selectolax.lexbor import LexborHTMLParser  # here: only checks of pages need it
 
     charset = _META_CHARSET.search(body[:_META_CHARSET_BYTES])
@@ -124,22 +127,18 @@ def read_signals(headers: Mapping[str, str], body: bytes, now: datetime | None =
     has_whole_head = tree.body is not None and tree.body.first_child is not None
     has_elements = tree.css_first(_CONTENT) is not None
     words = _words(tree)  # last: it removes elements
-    return PageSignals(
+    return attrs.evolve(
+        of_header,
         title=title,
         heading=heading,
         directives=directives[:_MAX_TEXT] or None,
-        header_directives=header[:_MAX_TEXT] or None,
-        noindex=noindex or any(forbids_indexing(content, now) for _, content in metas),
-        canonical=canonical or next(filter(None, in_head), None),
-        base=None if canonical else head_base,
+        noindex=of_header.noindex or any(forbids_indexing(content, now) for _, content in metas),
         head_base=head_base,
         has_whole_head=has_whole_head,
         words=words,
-        header_canonicals=from_header,
         head_canonicals=in_head,
         body_canonicals=tuple(_canonicals(tree, "body link[rel]")),
-        refresh=refresh or next(filter(None, map(read_refresh, _refreshes(tree))), None),
-        header_alternates=header_alternates,
+        refresh=of_header.refresh or next(filter(None, map(read_refresh, _refreshes(tree))), None),
         head_alternates=head_alternates,
         has_content=has_elements or bool(words),
         modified=modified,
@@ -184,11 +183,6 @@ def _modified(tree: LexborHTMLParser) -> tuple[datetime, ...]:
         texts += _DATE_MODIFIED.findall(script.text())
     dates = (parse_date(each.strip()) for each in texts)
     return tuple(sorted(each.moment for each in dates if each is not None))
-
-
-def _link_canonicals(header: str) -> Iterator[str]:
-    """RFC 6596 for the relation."""
-    return (url for url, _ in _links(header, "canonical"))
 
 
 def _link_alternates(header: str) -> Iterator[tuple[str, str]]:
@@ -334,11 +328,7 @@ def _moment(text: str) -> datetime | None:
         date = parse_date(text[:end].strip(), "rss")
         if date is not None:
             return date.moment
-    try:
-        moment = parsedate_to_datetime(text)
-    except (ValueError, IndexError, OverflowError):
-        return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return http_date(text)
 
 
 def header_forbids_indexing(header: str, now: datetime | None = None) -> bool:

@@ -54,7 +54,7 @@ class _UrlSample:
     _bits: int = 32  # those whose hash has no more of them are drawn
     _costs: list[int] = attrs.field(factory=lambda: [0] * 33)  # of the URLs whose hash has so many bits
     _counts: list[int] = attrs.field(factory=lambda: [0] * 33)
-    _kept: list[_Kept] = attrs.field(factory=list)
+    kept: list[_Kept] = attrs.field(factory=list)
 
     def draws(self, loc: str, cost: int) -> int | None:
         """The hash of a URL that is drawn, for keep(); once others have come it may be left out all the same."""
@@ -67,16 +67,12 @@ class _UrlSample:
         while self._bits and sum(self._costs) > self.budget:
             self._costs[self._bits] = 0
             self._bits -= 1
-            self._kept = [each for each in self._kept if each[0].bit_length() <= self._bits]
+            self.kept = [each for each in self.kept if each[0].bit_length() <= self._bits]
         return rank
 
     def keep(self, rank: int, origin: str, sitemap: str | None, line: int | None, loc: str) -> None:
         if rank.bit_length() <= self._bits:
-            self._kept.append((rank, origin, sitemap, line, loc))
-
-    @property
-    def kept(self) -> list[_Kept]:
-        return self._kept
+            self.kept.append((rank, origin, sitemap, line, loc))
 
     @property
     def left_out(self) -> int:

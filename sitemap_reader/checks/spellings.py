@@ -198,13 +198,13 @@ class Spellings(Check):
         if with_slash == (0 if self._rarer_has_slash else len(locs)):
             return
         rarer = [loc for loc in locs if (loc[-1] == "/") is self._rarer_has_slash and _may_lose_slash(loc)]
-        keys = url_keys([*map(_toggled, rarer)])
+        keys = url_keys([*map(with_other_end, rarer)])
         self._others.update(keys)
         if not self._listings.listed.isdisjoint(keys):
             self._pair(loc for key, loc in zip(keys, rarer, strict=True) if key in self._listings.listed)
 
     def _pair(self, locs: Iterable[str]) -> None:
-        self._pairs.update((min(loc, other), max(loc, other)) for loc in locs for other in [_toggled(loc)])
+        self._pairs.update((min(loc, other), max(loc, other)) for loc in locs for other in [with_other_end(loc)])
 
     def on_end(self, findings: Findings) -> None:
         """Reports the less usual spelling of each page, where it is listed first."""
@@ -276,8 +276,9 @@ def _may_lose_slash(loc: str) -> bool:
     return "?" not in loc and (loc[-1] != "/" or (loc[-2] != "/" and loc.count("/") > 3))
 
 
-def _toggled(loc: str) -> str:
-    return loc[:-1] if loc[-1] == "/" else f"{loc}/"
+def with_other_end(loc: str) -> str:
+    """The URL with a final slash, or without the one that it has."""
+    return loc[:-1] if loc.endswith("/") else f"{loc}/"
 
 
 def _with_slash(usual: str) -> str:

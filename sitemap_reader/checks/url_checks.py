@@ -14,7 +14,6 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from hashlib import blake2b, sha256
 from http import HTTPStatus
-from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Literal
 
@@ -37,10 +36,10 @@ from .page_faults import BUSY, CONTENT_CODES, PAGE_CODES, REFUSALS, KnownPage, f
 from .page_signals import (
     LEAST_SHELL_WORDS,
     PageSignals,
-    Refresh,
     is_like,
     is_same_shell,
     names_an_error,
+    read_refresh,
     read_signals,
     require_selectolax,
 )
@@ -128,7 +127,6 @@ class UrlCheck:
     @property
     def page(self) -> CrawledPage:
         """The result as a crawl file has it."""
-        seconds, _, target = (self.meta_refresh or "").partition("; url=")
         stated = (("X-Robots-Tag", self.header_directives), ("robots meta", self.meta_directives))
         return CrawledPage(
             0,
@@ -143,7 +141,7 @@ class UrlCheck:
             redirect_url=self.redirect_url or "",
             final_url=self.final_url,
             final_status=self.final_status,
-            refresh=Refresh(int(seconds), target) if target else None,
+            refresh=read_refresh(self.meta_refresh or ""),
             canonicals=self.canonicals,
             canonical_fault=self.canonical_fault,
             empty=self.empty,
@@ -189,10 +187,9 @@ class UrlChecks(Check):
         self._dates = PageDates()
         self._comparable: set[str] = set()  # URLs of pages with a text, which may be compared
         self._codes: dict[str, tuple[str, ...]] = {}  # of the URLs that have a result
-        self._undecodable: set[str] = set()  # those of them that have none for _CONTENT_CODES
+        self._undecodable: set[str] = set()  # those of them that have none for CONTENT_CODES
         self._faulty: list[UrlCheck] = []
         self._same = SamePages()
-        self._has_compared = False
         self._status: dict[str, int | None] = {}
         self._ends: dict[str, int] = {}  # URLs to which redirects lead in the end, and their status
         self._soft_404s: _Soft404s = _Soft404s()
@@ -285,12 +282,13 @@ class UrlChecks(Check):
         )
         if is_page:
             check = attrs.evolve(check, meta_refresh=_refresh(signals, url), **_canonical_fields(signals, url))
-        if is_cut and not (signals.has_whole_head or not_checked or check.codes):
+        is_sound = is_page and not check.codes
+        if is_sound and is_cut and not (signals.has_whole_head or not_checked):
             self._reasons[_CUT_HEAD] += 1
-        if is_page and not check.codes:
+        if is_sound:
             self._dates.add(listed, response.headers, signals, now)
         has_all_links = not (is_cut or not_checked) or signals.has_whole_head
-        if is_page and not check.codes and has_all_links and (alternates := _alternates(signals, url)):
+        if is_sound and has_all_links and (alternates := _alternates(signals, url)):
             self.alternates[url_key(url)] = packed_alternates(alternates)
         if signals.words is not None and signals.words.total() >= LEAST_SHELL_WORDS:
             self._comparable.add(url)
@@ -317,7 +315,6 @@ class UrlChecks(Check):
             if codes:
                 self._faulty.append(check)
             elif check.hash is not None and self._is_comparable(check.url):
-                self._has_compared = True
                 self._same.add(check.hash, check.sitemap, check.line, check.url)
 
     def results(self) -> Iterator[tuple[int, tuple[str, ...]]]:
@@ -331,9 +328,11 @@ class UrlChecks(Check):
                 if self.folder is not None and fault.code == "C01" and check.status == HTTPStatus.NOT_FOUND:
                     fault = attrs.evolve(fault, text=f"is not in {self.folder}")
                 findings.add(fault.problem(at))
-        self._same.report(findings)
-        compared = {"C13": self._has_compared, "C14": self._images.report(findings)}
-        compared["C15"] = self._dates.report(findings)
+        compared = {
+            "C13": self._same.report(findings),
+            "C14": self._images.report(findings),
+            "C15": self._dates.report(findings),
+        }
         self.notes += self._final_notes()
         known = {code for code in PAGE_CODES if any(self._is_known(url, code) for url in self._codes)}
         known |= {code for code, is_known in compared.items() if is_known}
@@ -346,13 +345,14 @@ class UrlChecks(Check):
 
     def _look_up(self, url: str) -> KnownPage:
         """What is known of another URL, by this check or by the crawl file, and by robots.txt."""
+        is_reached = url in self._status or url in self._ends
+        if self._crawl is not None and not is_reached:
+            return self._crawl.look_up(url)
         rules = "" if self.robots is None else self.robots.rules(url) or ""
         if url in self._status:
             codes = self._codes[url]
             return KnownPage(self._status[url], "C03" in codes, rules=rules, is_copy="C04" in codes)
-        if url in self._ends:
-            return KnownPage(self._ends[url], rules=rules)
-        return KnownPage(rules=rules) if self._crawl is None else self._crawl.look_up(url)
+        return KnownPage(self._ends.get(url), rules=rules)
 
     def _final_notes(self) -> Iterator[str]:
         statuses = Counter(self._status.values())
@@ -416,7 +416,7 @@ class UrlChecks(Check):
         if codes is None or code in codes:
             return codes is not None
         is_open = url in self._undecodable and code in CONTENT_CODES
-        return not is_open and not (self._crawl is not None and url in self._reused and code in self._crawl.unjudged)
+        return not is_open and not (self._crawl is not None and url in self._reused and code in self._crawl.unchecked)
 
 
 _NO_PAGE = "no page could be checked"
@@ -444,7 +444,7 @@ def _canonical_fields(signals: PageSignals, url: str) -> dict[str, Any]:
     fault = None
     if len(canonicals) > 1:
         fault = "several canonical URLs"
-    elif any(map(_lacks_scheme, (text for text, _ in stated), repeat(url))):
+    elif any(_lacks_scheme(text, url) for text, _ in stated):
         fault = "canonical without its scheme"
     elif stated and not canonicals:
         fault = "unreadable canonical"

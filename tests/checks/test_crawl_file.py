@@ -177,9 +177,10 @@ def test_a_noindex_of_our_own_is_true_or_false(value: object, noindex: bool) -> 
     assert one(noindex=value).noindex is noindex
 
 
-def test_invalid_noindex_value_is_reported() -> None:
-    assert failure(f"url,noindex\n{A},perhaps\n") == (
-        "crawl.csv:2: 'perhaps' in the column noindex is neither true nor false: give true, false, 1, 0, yes or no"
+@pytest.mark.parametrize("column", ["noindex", "soft404", "empty"])
+def test_a_value_that_is_neither_true_nor_false_is_reported(column: str) -> None:
+    assert failure(f"url,{column}\n{A},perhaps\n") == (
+        f"crawl.csv:2: 'perhaps' in the column {column} is neither true nor false: give true, false, 1, 0, yes or no"
     )
 
 
