@@ -570,7 +570,7 @@ cdef bint zone_offset(Bytes p, Bytes end, long long* seconds) noexcept nogil:
 
 
 # The last moment that may be the zero of a clock for is_zero_of_clock() (normalise/dates.py), in any time zone.
-cdef long long LAST_ZERO = 14 * 3_600 * MICROSECONDS
+cdef long long LAST_ZERO = (days_from_civil(1980, 1, 1) * DAY_SECONDS + 14 * 3_600) * MICROSECONDS
 # datetime.min and datetime.max.
 cdef long long FIRST_MOMENT = days_from_civil(1, 1, 1) * DAY_SECONDS * MICROSECONDS
 cdef long long LAST_MOMENT = days_from_civil(10_000, 1, 1) * DAY_SECONDS * MICROSECONDS - 1

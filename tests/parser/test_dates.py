@@ -312,6 +312,14 @@ def test_the_zero_of_a_clock_is_no_date_of_a_page(text, is_zero):
     assert dates.is_zero_of_clock(parse_date(text)) is is_zero
 
 
+@pytest.mark.parametrize("text", ["1970-01-01", "1980-01-01", "1980-01-01T00:00:00Z", "1980-01-01T00:00:00+00:00"])
+def test_the_zero_of_a_clock_is_no_lastmod_of_a_plain_entry(text):
+    for scans in (True, False):
+        read = parse(urlset(f"<url><loc>https://example.com/</loc><lastmod>{text}</lastmod></url>"), scans=scans)
+        assert [each.lastmod for each in read.of(sr.UrlRecord)] == [None]
+        assert [(each.code, each.raw) for each in read.of(sr.Problem)] == [("D01", text)]
+
+
 # --- repeated texts ---
 
 
