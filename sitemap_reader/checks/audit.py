@@ -837,7 +837,7 @@ class AuditRunner:
             self._disallowed.report_held(self.findings, self._tree.listing)
         for check in self._checks:
             check.on_end(self.findings)
-        refused = self.findings.end()
+        self.findings.end()
         unchecked = {code: why for check in self._checks for code, why in check.unchecked.items()}
         if self._elsewhere is not None:
             indexes = (each for each in self._outcomes if each.format == Format.INDEX)
@@ -847,6 +847,7 @@ class AuditRunner:
         policy_notes = policy.notes(ignored) if policy is not None else ()
         is_known = self._outcomes and not any(map(has_filter_drops, self._outcomes))  # a filter hides dropped entries
         listing = [each for each in sitemaps_of(self._outcomes) if each.format != Format.INDEX]
+        unread = self.findings.documents_of("unread")
         elsewhere = self._elsewhere.count(listing) if self._elsewhere is not None and is_known else 0
         return Report(
             target=self.target,
@@ -867,7 +868,7 @@ class AuditRunner:
             site=self.site,
             dropped=sum(each.entries - each.kept for each in listing) - elsewhere if is_known else None,
             not_checked=elsewhere,
-            unread=sum(each.kept for each in listing if each.url in refused),
+            unread=sum(each.kept for each in listing if each.url in unread) if is_known else None,
         )
 
     def _rows(self) -> Iterator[TreeRow]:

@@ -723,7 +723,7 @@ def _report_contradictory_page(links: _Links, packed: bytes, findings: Findings)
 
 
 _MOST_CODES = 5  # in a message
-_NO_ALTERNATES = "no checked page has hreflang, and has it in the sitemap, too"
+_NO_ALTERNATES = "no page that was fetched has hreflang, and has it in the sitemap, too"
 # Whether the page has another URL for a code -> kind and severity.
 _OF_CONTRADICTORY_PAGES: dict[bool, tuple[PageKind, Severity]] = {
     True: ("another URL for a code", "warning"),

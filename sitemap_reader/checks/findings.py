@@ -233,22 +233,17 @@ class Findings:
             return
         self._judge(problem, problem.severity)
 
-    def end(self) -> set[str | None]:
-        """Adds the problems for which search engines refuse a sitemap, with their numbers; returns these sitemaps."""
-        refused = {
-            problem.sitemap
-            for problem, count in self._refused.values()
-            if self._judge(attrs.evolve(problem, url=None), "error", count) == "error"
-        }
+    def end(self) -> None:
+        """Adds the problems for which search engines refuse a sitemap: their numbers are known by now."""
+        for problem, count in self._refused.values():
+            self._judge(attrs.evolve(problem, url=None), "error", count)
         self._refused.clear()
-        return refused
 
-    def _judge(self, problem: Problem, severity: Severity, count: int = 1) -> Severity | None:
+    def _judge(self, problem: Problem, severity: Severity, count: int = 1) -> None:
         judged = self._severity(problem.code, severity, problem.url, problem.sitemap, count)
         if judged is not None:
             same = problem if judged == problem.severity else attrs.evolve(problem, severity=judged)
             self._add(same, self._of(same), count)
-        return judged
 
     def _severity(
         self, code: str, severity: Severity, url: str | None, sitemap: str | None, count: int = 1
@@ -292,6 +287,11 @@ class Findings:
             self._refused[key] = first, known + count
         for problem, count in other._pending or ():
             self._add_occurrence(problem, self._of(problem), count)
+
+    def documents_of(self, impact: str) -> set[str | None]:
+        """The documents that have a problem of this impact."""
+        found = (each.documents for ((*_, cost), _), each in self._by_code.items() if cost == impact)
+        return set().union(*found)
 
     def by_document(self) -> Counter[str | None]:
         total: Counter[str | None] = Counter()
@@ -474,7 +474,7 @@ class AuditResult:
     site: str | None = None
     dropped: int | None = None
     not_checked: int = 0
-    unread: int = 0
+    unread: int | None = None
     fixed: FixedFindings | None = None
 
     @property

@@ -45,11 +45,11 @@ class Report(AuditResult):
     `at` is the time that ages are computed from: of a recording, when it was made. `urls` counts the URLs that were
     kept, `pages` unique ones, and `dropped` entries of sitemaps that were not kept, as they are invalid or out of
     scope; None if the source does not state it. `not_checked` are those of other hosts, of which only local files were
-    read: nothing says whether search engines take them. `unread` are those of `urls` in sitemaps that search engines
-    refuse, by the selected rules, while this program reads them. `site` is the host of a recording or of local files,
-    which is the title of the report; None for others, whose title is the target. `complete` is False if a sitemap or a
-    part of one could not be read, so that findings may be missing; None if the source, such as a dump of URLs alone,
-    does not state it.
+    read: nothing says whether search engines take them. `unread` are those of `urls` in sitemaps of the findings whose
+    impact is "unread", which this program reads; None where `dropped` is. `site` is the host of a recording or of local
+    files, which is the title of the report; None for others, whose title is the target. `complete` is False if a
+    sitemap or a part of one could not be read, so that findings may be missing; None if the source, such as a dump of
+    URLs alone, does not state it.
     `findings`: by what they cost with search engines (see IMPACTS), then by severity, then the most frequent first.
     `sitemaps` are the rows of the sitemap tree; their `problems` count those of all findings. `facts` are counts in the
     groups `lastmod month` (name: `2026-11`), `lastmod none`, `sections` (as in stats), `formats`, and `lastmod` and

@@ -382,7 +382,7 @@ def test_text_begins_with_the_summary() -> None:
     text = " ".join(head.split())
     assert text.startswith(
         "broken.example: 4 errors, 1 warning and 1 notice (27 places) in 146 URLs (10 of 156 may be ignored) "
-        "156 URLs listed, 146 valid (30 of them in sitemaps that search engines cannot read), "
+        "156 URLs listed, 146 valid (86 of them in sitemaps that search engines cannot read), "
         "10 that search engines may ignore; 8 sitemaps; "
         f"read from {SITES / 'broken'}; as of "
     )

@@ -416,7 +416,7 @@ def test_urls_of_a_refused_sitemap_are_counted(tmp_path: Path) -> None:
     words = "4 URLs listed, 4 valid (2 of them in sitemaps that search engines cannot read), 0 that search engines may"
     assert words in report.to_markdown()
     assert words in " ".join(str(report).split())
-    assert "In refused sitemaps" in report.to_html()
+    assert "In unreadable sitemaps" in report.to_html()
     config = files(tmp_path / "config", {"c.toml": '[audit.severity]\nS01 = "notice"\n'}) / "c.toml"
     for options in ({"select": "U"}, {"policy": config}):  # nothing says that they are refused
         other = audited(folder, **options)

@@ -907,7 +907,7 @@ def test_a_page_that_is_cut_in_its_head_is_not_compared(serve: Callable[..., Sit
 
 
 def test_without_hreflang_on_both_sides_nothing_is_compared(serve: Callable[..., SiteServer]) -> None:
-    why = "no checked page has hreflang, and has it in the sitemap, too"
+    why = "no page that was fetched has hreflang, and has it in the sitemap, too"
     for page, listed, expected in (
         (html(""), LISTED, why),
         (html(links(en="/a")), {}, why),

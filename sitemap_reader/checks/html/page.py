@@ -203,7 +203,7 @@ def _score(result: AuditResult) -> Html:
         *([("New places", new)] if has_known else []),
         ("URLs listed", None if result.dropped is None else result.listed),
         ("Valid", result.urls),
-        *([("In refused sitemaps", result.unread)] if result.unread else []),
+        *([("In unreadable sitemaps", result.unread)] if result.unread else []),
         ("May be ignored", result.dropped),
         *([("Of other hosts, not checked", result.not_checked)] if result.not_checked else []),
         ("Pages", result.pages),
