@@ -22,7 +22,7 @@ PACKAGE = Path(sitemap_reader.__file__).parent
 LAYERS = [
     {"version", "model"},
     {"serialize", "parser"},
-    {"frontier"},
+    {"frontier", "pages"},
     {"fetch"},
     {"pipeline"},
     {"state"},

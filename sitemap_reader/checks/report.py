@@ -13,6 +13,7 @@ import orjson
 from ..client.terminal import FILE_COLUMNS, Screen
 from ..model.errors import printable, without_commands
 from ..model.problems import count_of
+from ..pages.rendering import shorten
 from ..parser.content.sniff import Format
 from ..parser.normalise.urls import is_web_url
 from ..serialize.jsonl import stamp, to_dict
@@ -21,9 +22,8 @@ from . import ci_formats
 from .ci_formats import no_file, with_texts
 from .findings import IMPACTS, SEVERITIES, AuditResult
 from .fixed import fixed_lines
-from .html.elements import shorten
-from .html.page import render_fragment, render_page, render_several
 from .occurrences import with_url
+from .page import render_fragment, render_page, render_pages
 from .rule_docs import explain, plain
 
 if TYPE_CHECKING:
@@ -308,5 +308,5 @@ class ReportSet:
         return json_text(self.to_dict())
 
     def to_html(self, occurrences: Sequence[Occurrence] = (), *, file: str | None = None) -> str:
-        """A self-contained HTML page: a list of the targets, then a short report of each, with an example a finding."""
-        return render_several(self._titled, self.headline)
+        """A self-contained HTML page: a table of the targets, then a part for each, with all that its own page has."""
+        return render_pages(self._titled, self.headline)

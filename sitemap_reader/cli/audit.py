@@ -15,7 +15,6 @@ import attrs
 from ..checks.audit import AuditRequest, audit, audit_lines
 from ..checks.ci_formats import MAX_ANNOTATIONS, MAX_RESULTS, no_file
 from ..checks.findings import NO_SITEMAP, SEVERITIES
-from ..checks.html.charts import can_draw
 from ..checks.occurrences import Occurrence, OccurrenceBuffer, RowSpool
 from ..checks.options import RequestOptions
 from ..checks.report import ReportSet
@@ -23,7 +22,7 @@ from ..checks.rule_docs import explain_all
 from ..checks.url_checks import check_bar
 from ..client.targets import find_target, reject_sitemap_file
 from ..client.terminal import FILE, FILE_COLUMNS, Screen
-from ..model.errors import UsageError, install_hint
+from ..model.errors import UsageError
 from ..model.options import part_of
 from ..serialize.dumps import STDIN, is_dump_name, numbered_objects
 from ..serialize.projection import columns_of
@@ -84,8 +83,6 @@ def run(
         report = auditor.result()
         if report is not None:
             outputs.write(report, _FAILING[fail_on], auditor.file_of)
-            if len(targets) == 1 and any(each == "html" for each, _ in outputs.reports) and not can_draw():
-                console.note(f"note: {install_hint('analysis')} adds charts to the HTML report")
             if report.failing(_FAILING[fail_on]):
                 ended.append(Exit.THRESHOLD)
     if report is None:

@@ -5,11 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-import sys
-from functools import cache, wraps
 from html.parser import HTMLParser
-from itertools import pairwise
-from unittest.mock import patch
 
 import attrs
 import pytest
@@ -19,22 +15,19 @@ from reports import AT, EMPTY, SHOP, finding, hostile, large, of_urls, row, smal
 from tiers import examples
 
 from sitemap_reader import explain
-from sitemap_reader.checks.html.charts import (
+from sitemap_reader.checks.figures import (
     GAP_WIDTH_UNITS,
-    LABEL_CHARS,
     MAX_NAMES,
     MAX_SLOWEST,
     MAX_WIDTH_UNITS,
-    draw,
     figures,
-    sanitise_svg,
     slowest,
 )
-from sitemap_reader.checks.html.elements import MAX_LINK_CHARS, is_address, prose, shorten
-from sitemap_reader.checks.html.page import FRAGMENT_FINDINGS, MAX_ROWS, sitemaps, size
-from sitemap_reader.checks.html.page import render_fragment as written_fragment
-from sitemap_reader.checks.html.page import render_page as written_page
+from sitemap_reader.checks.page import FRAGMENT_FINDINGS, MAX_ROWS, SiteView, size
+from sitemap_reader.checks.page import render_fragment as fragment
+from sitemap_reader.checks.page import render_page as page
 from sitemap_reader.model import CATALOGUE, printable, report
+from sitemap_reader.pages.rendering import MAX_LINK_CHARS, is_address
 from sitemap_reader.statistics import Fact
 
 HOSTILE = [
@@ -87,20 +80,6 @@ class Parsed(HTMLParser):
         return [attributes for name, attributes in self.elements if name == tag]
 
 
-def without_charts(render):
-    @wraps(render)
-    def rendered(reported) -> str:
-        with patch.dict(sys.modules, {"altair": None}):
-            return render(reported)
-
-    return rendered
-
-
-# Charts take a fifth of a second: they are drawn once, and only for the tests that check them.
-page, fragment = without_charts(written_page), without_charts(written_fragment)
-charted_page, charted_fragment = cache(written_page), cache(written_fragment)
-
-
 # --- text of a site stays text ---
 
 
@@ -115,22 +94,12 @@ def test_text_of_a_site_is_shown_as_it_is_and_opens_nothing(render, text):
     assert all(re.match("https?://|#", link["href"]) for link in shown.all_of("a"))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("text", [*HOSTILE, "'+alert(1)+'", '"+datum+"', "\\", "datum.value", "/\\'/"])
-def test_charts_show_text_of_a_site_as_it_is(text):
-    plain, shown = Parsed(charted_page(hostile(_PLAIN))), Parsed(charted_page(hostile(text)))
-    assert shown.all_of("svg")
-    assert shown.skeleton() == plain.skeleton()
-    assert shorten(printable(text), LABEL_CHARS).strip() in shown.text
-    assert shown.text.replace("\n", "").isprintable()
-
-
 def test_invisible_characters_are_shown_as_code_points():
     shown = page(hostile("a\u202eb\x1b"))
     assert '<span class="unseen">\\u202e</span>b<span class="unseen">\\x1b</span>' in shown
     assert "\u202e" not in shown
     assert "\x1b" not in shown
-    charted_page(hostile("\udc80")).encode()
+    page(hostile("\udc80")).encode()
 
 
 @pytest.mark.parametrize(("url", "is_one"), [
@@ -160,7 +129,7 @@ def test_only_web_addresses_become_links(url, is_one):
 @pytest.mark.slow
 @pytest.mark.parametrize("reported", [small(), EMPTY], ids=["small", "empty"])
 def test_the_policy_allows_the_style_and_the_script_of_the_page_and_nothing_else(reported):
-    shown = Parsed(charted_page(reported))
+    shown = Parsed(page(reported))
     policy = next(meta["content"] for meta in shown.all_of("meta") if meta.get("http-equiv"))
     rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
     assert rules.pop("style-src") == _hash_of(shown.inside["style"])
@@ -175,7 +144,7 @@ def _hash_of(inline: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(inline.encode()).digest()).decode()}'"
 
 
-@pytest.mark.parametrize("render", [charted_page, charted_fragment])
+@pytest.mark.parametrize("render", [page, fragment])
 def test_nothing_is_loaded(render):
     shown = Parsed(render(small()))
     names = {name for _, attributes in shown.elements for name in attributes}
@@ -188,18 +157,6 @@ def test_nothing_is_loaded(render):
 def test_script_makes_no_markup_and_no_requests():
     script = Parsed(page(EMPTY)).inside["script"]
     assert not re.search("innerHTML|outerHTML|insertAdjacent|document.write|eval|Function|fetch|XMLHttp|import", script)
-
-
-def test_svg_holds_shapes_only():
-    svg = (
-        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1" onload="x"><script>x</script><style>x</style>'
-        '<image href="https://e.com/"/><g onclick="x" style="x"><text fill="#000001" href="x">&lt;b></text></g>'
-        '<path d="M0" fill="#000004"/><path d="M0" fill="#123456"/></svg>'
-    )
-    assert sanitise_svg(svg, "a chart") == (
-        '<svg class="chart" viewBox="0 0 1 1" role="img" aria-label="a chart">'
-        '<g><text class="ink">&lt;b&gt;</text></g><path class="bar" d="M0"></path></svg>'
-    )
 
 
 # --- contents ---
@@ -227,12 +184,12 @@ def _amount(found) -> str:
 
 def _targets(html: str) -> list[str]:
     """The link targets of the overview."""
-    return re.findall('href="#(.*?)"', re.search('<ol class="overview".*?</ol>', html).group())
+    return re.findall('href="#(.*?)"', re.search('<ol class="overview".*?</ol>', html, re.DOTALL).group())
 
 
 def test_the_overview_has_a_line_for_each_finding_which_leads_to_its_card():
     shown = page(small())
-    lines = re.findall("<li>(.*?)</li>", re.search('<ol class="overview".*?</ol>', shown).group())
+    lines = re.findall("<li>(.*?)</li>", re.search('<ol class="overview".*?</ol>', shown, re.DOTALL).group())
     assert [Parsed(line).text for line in lines] == [
         "◆ Error D01 1,284 Unreadable date",
         "◆ Error L03 48 Missing hreflang return tag",
@@ -296,9 +253,7 @@ def test_report_of_a_dump_of_urls_has_no_sitemap_figures():
         )
 
 
-def test_prose_has_several_pieces_of_code():
-    assert prose("`a` as `<b>`, ` alone") == "<code>a</code> as <code>&lt;b&gt;</code>, ` alone"
-    assert prose("`a``b`") == "<code>a</code><code>b</code>"
+def test_code_in_sentences_is_marked():
     everything = tuple(finding(code, ()) for code in CATALOGUE)
     assert "`" not in Parsed(page(attrs.evolve(small(), findings=everything, notes=()))).text
 
@@ -308,13 +263,13 @@ def test_the_score_counts_problems_urls_pages_and_sitemaps():
         pairs = re.findall(r"<div[^>]*><dt>(.*?)</dt><dd>(.*?)</dd></div>", render(small()))
         score = {re.sub("<.*?>", "", name).lstrip("◆▲● "): count for name, count in pairs}
         assert score == {
-            "Errors": "3", "Warnings": "2", "Notice": "1", "URLs listed": "48,250", "Valid": "48,142",
-            "May be ignored": "108", "Pages": "47,903", "Sitemaps": "5",
+            "Errors": "3", "Warnings": "2", "Notice": "1", "URLs listed": "48,250", "Valid URLs": "48,142",
+            "URLs that may be ignored": "108", "Pages": "47,903", "Sitemaps": "5",
         }
 
 
 def test_robots_txt_is_no_sitemap():
-    assert sitemaps(small()) == len(small().sitemaps) - 1
+    assert SiteView(small()).sitemaps == len(small().sitemaps) - 1
 
 
 def test_every_code_has_a_card():
@@ -326,7 +281,7 @@ def test_every_code_has_a_card():
 
 
 def test_cards_of_errors_are_open():
-    cards = re.findall(r'<article class="finding (\w+)".*?><details( open)?>', page(small()))
+    cards = re.findall(r'<article class="finding (\w+)".*?>\s*<details( open)?>', page(small()))
     assert len(cards) == len(small().findings)
     assert all((severity == "error") == bool(is_open) for severity, is_open in cards)
 
@@ -334,7 +289,7 @@ def test_cards_of_errors_are_open():
 def test_an_incomplete_sitemap_has_at_least_its_entries():
     cut = row(f"{SHOP}/cut.xml.gz", entries=56, kept=56, complete="no", problem="F07 cut off")
     shown = page(attrs.evolve(small(), sitemaps=(cut,)))
-    assert '<td class="number">56+</td><td class="number">56</td>' in shown
+    assert re.search(r'<td [^>]*"number">56\+</td><td [^>]*"number">56</td>', shown)
     assert "partial (F07)" in shown
 
 
@@ -386,13 +341,13 @@ def test_the_columns_that_matter_most_come_first():
 
 def test_dates_are_shown_as_stated_and_may_break_before_the_time():
     shown = page(stamped())
-    assert shown.count('2026-11-21</bdi></span> <span class="moment"><bdi>09:30:15.123456Z</bdi></span></td>') == 20
-    assert '<td><span class="moment"><bdi>2026-11-20</bdi></span></td>' in page(small())
+    assert shown.count("<bdi>2026-11-21 09:30:15.123456Z</bdi></td>") == 20
+    assert "<bdi>2026-11-20</bdi></td>" in page(small())
 
 
 def test_rows_of_unread_sitemaps_have_dashes():
     row_of = re.search(r'private/map\.xml".*?</tr>', page(small())).group()
-    assert row_of.count("<td>–</td>") + row_of.count('<td class="number">–</td>') == 7
+    assert row_of.count(">–</td>") == 7
     assert "not read" in row_of
 
 
@@ -462,33 +417,17 @@ def test_number_of_bars_is_bounded_for_any_dates():
     assert _lastmods(every_year).total == len(every_year)
 
 
-def _axis_labels(months: list[str]) -> list[tuple[float, str]]:
-    """Position and text of the labels below the bars, from left to right."""
-    pytest.importorskip("altair")
-    (svg,) = draw([_lastmods(months)])
-    texts = re.findall(r'<text class="quiet" transform="translate\(([\d.]+),([\d.]+)\)"[^>]*>(.*?)</text>', str(svg))
-    below = [(float(x), re.sub(r"(<[^>]*>)+", " ", text).strip()) for x, y, text in texts if float(y) < 20]
-    assert len(below) > 1
-    return below
-
-
 @pytest.mark.parametrize(("months", "names"), [
     (["2026-10", "2026-11"], "Oct 2026, Nov"),
     (["2025-12", "2026-01", "2026-03"], "Dec 2025, Jan 2026, Feb, Mar"),
-    (_run_of(17)[3:], "Apr 2000, Jul, Sep, Nov, Jan 2001, Mar, May"),
-    (_run_of(30), "Jan 2000, Apr, Jul, Oct, Jan 2001, Apr, Jul, Oct, Jan 2002, Apr"),
-    (_run_of(60), ", ".join(f"Jan {year}, Jul" for year in range(2000, 2005))),
-    ([*(f"2026-{month:02}" for month in range(1, 9)), "2031-03"], "Jan 2026, Mar, May, Aug, …, Mar 2031"),
-    (["2010-05", "2010-06", *_run_of(40)[20:], "2019-02"], None),
+    (_run_of(17)[3:], "Apr 2000, Jan 2001"),
+    (_run_of(30), "Jan 2000, Jan 2001, Jan 2002"),
+    (_run_of(60), "Jan 2000, Jan 2001, Jan 2002, Jan 2003, Jan 2004"),
+    ([*(f"2026-{month:02}" for month in range(1, 9)), "2031-03"], "Jan 2026, …, Mar 2031"),
 ])
-def test_an_axis_of_months_names_months_and_each_year_once(months: list[str], names: str | None) -> None:
-    below = _axis_labels(months)
-    if names is not None:
-        assert ", ".join(text for _, text in below) == names
-    first = min(months)
-    assert below[0][1].endswith(f" {first[:4]}")
-    places = [place for place, text in below if text != "…"]
-    assert min(after - before for before, after in pairwise(places)) >= 28, "none overlaps the next"
+def test_columns_of_months_name_each_year_once(months: list[str], names: str) -> None:
+    labels = [" ".join(column.label) for column in _lastmods(months).columns if column.label]
+    assert ", ".join(labels) == names
 
 
 def test_other_sections_are_one_bar():
@@ -502,7 +441,8 @@ def test_other_sections_are_one_bar():
 
 @pytest.mark.parametrize(("seconds", "shown"), [(0.0, "0.01"), (0.01, "0.01"), (0.011, "0.02"), (3.0, "3.00")])
 def test_the_time_that_half_of_the_sitemaps_took_is_rounded_up(seconds: float, shown: str):
-    (figure,) = figures(attrs.evolve(EMPTY, sitemaps=(row(f"{SHOP}/a", seconds=seconds),)))
+    rows = (row(f"{SHOP}/{each}", seconds=each) for each in (0.0, seconds, 40.0))
+    (figure,) = figures(attrs.evolve(EMPTY, sitemaps=tuple(rows)))
     assert figure.note == f"Half of them took {shown} s or less, fetched and read."
 
 
@@ -518,32 +458,18 @@ def test_response_times_are_counted_by_their_length():
     assert len(slowest(row(f"{SHOP}/{place}") for place in range(MAX_SLOWEST + 1))) == MAX_SLOWEST
 
 
-def test_charts_are_drawn_with_their_numbers_below():
-    shown = charted_page(small())
-    assert shown.count('<svg class="chart"') == len(figures(small())) == 4
+def test_figures_have_their_numbers_in_tables():
+    shown = page(small())
+    assert len(figures(small())) == 4
     for figure in figures(small()):
         assert f"<h3>{figure.title}</h3>" in shown
         for bar in figure.bars:
-            assert not bar.count or f'<bdi>{bar.name}</bdi></th><td class="number">{bar.count:,}</td>' in shown
-
-
-@pytest.mark.parametrize("missing", ["altair", "vl_convert"])
-def test_without_the_extra_there_are_tables_with_bars_and_no_advice_for_it(monkeypatch, missing):
-    charted = Parsed(charted_page(small()))
-    monkeypatch.setitem(sys.modules, missing, None)
-    shown = Parsed(written_page(small()))
-    assert draw(figures(small())) is None
-    assert "pip install" not in shown.text
-    bars = sum(bool(bar.count) for figure in figures(small()) for bar in figure.bars)
-    assert len(shown.all_of("rect")) == len(shown.all_of("svg")) == bars
-    assert len(shown.all_of("table")) == len(charted.all_of("table"))
-    closed = [each for each in shown.all_of("details") if "open" not in each]
-    assert len(closed) == len([each for each in charted.all_of("details") if "open" not in each]) - 4
+            assert not bar.count or re.search(f'<bdi>{bar.name}</bdi>(<svg.*?</svg>)?</th><td [^>]*>{bar.count:,}</td>', shown)
 
 
 @pytest.mark.slow
 def test_a_large_report_is_a_page_of_a_bounded_size():
-    assert len(charted_page(large())) < 1_000_000
+    assert len(page(large())) < 1_000_000
 
 
 # --- in a notebook ---

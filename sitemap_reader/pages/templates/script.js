@@ -1,10 +1,23 @@
-// The findings: three buttons and a field hide the others, and each card has pages of its occurrences, if the page has
-// their data. Without this script all cards are shown, with samples.
-const filters = document.querySelector(".filters");
+// Search in findings and tables, pages of occurrences, print. Without this script everything is shown, with samples.
+const filters = document.querySelector(".filters:has([data-severity])");
 const data = JSON.parse(document.querySelector("#occurrences")?.textContent ?? '{"sitemaps": [], "rows": {}}');
 const PAGE_ROWS = 25;
 
-const many = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
+const plain = (count) => count.toLocaleString("en");
+const many = (count, noun) => `${plain(count)} ${noun}${count === 1 ? "" : "s"}`;
+const wordsOf = (field) => field.value.toLowerCase().split(/\s+/).filter(Boolean);
+
+// Runs `show` when the text of the field changes; Escape empties it.
+function onSearch(field, show) {
+  field.addEventListener("input", show);
+  field.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    field.value = "";
+    show();
+  });
+}
+
+// --- findings ---
 
 // Counts the visible cards below a heading.
 function tally(group, findings) {
@@ -13,6 +26,9 @@ function tally(group, findings) {
 }
 
 // --- occurrences ---
+
+// A row may stand for several places.
+const placesOf = (rows) => rows.reduce((sum, row) => sum + row[7], 0);
 
 const made = (name, text, className) => {
   const element = document.createElement(name);
@@ -40,7 +56,7 @@ function listing(sitemap, line) {
   return line === null ? found : [...found, `:${line}`];
 }
 
-function item([sitemap, line, page, message, field, raw, isNew]) {
+function item([sitemap, line, page, message, field, raw, isNew, places]) {
   const words = made("span", undefined, "words");
   const text = made("span", undefined, "message");
   text.append(made("bdi", message));
@@ -63,6 +79,7 @@ function item([sitemap, line, page, message, field, raw, isNew]) {
   }
   const element = made("li");
   element.append(place, words);
+  if (places > 1) words.append(" ", made("small", many(places, "place"), "listed"));
   if (isNew) element.prepend(made("span", "new", "new"));
   return element;
 }
@@ -107,15 +124,16 @@ class Pages {
 
   draw() {
     const start = this.page * PAGE_ROWS;
-    const end = Math.min(start + PAGE_ROWS, this.shown.length);
-    const count = this.shown.length === this.all.length ? this.total : this.shown.length;
+    const rows = this.shown.slice(start, start + PAGE_ROWS);
+    const isAll = this.shown.length === this.all.length;
+    const count = isAll ? this.total : placesOf(this.shown);
+    const first = placesOf(this.shown.slice(0, start)) + 1;
+    const last = first + placesOf(rows) - 1;
     this.range.textContent =
-      end - start === count
-        ? many(count, "place")
-        : `${(start + 1).toLocaleString("en")}–${end.toLocaleString("en")} of ${many(count, "place")}`;
-    this.list.replaceChildren(...this.shown.slice(start, end).map(item));
+      first === 1 && last === count ? many(count, "place") : `${plain(first)}–${plain(last)} of ${many(count, "place")}`;
+    this.list.replaceChildren(...rows.map(item));
     this.buttons[0].disabled = start === 0;
-    this.buttons[1].disabled = end === this.shown.length;
+    this.buttons[1].disabled = start + PAGE_ROWS >= this.shown.length;
     this.buttons[0].parentElement.hidden = this.shown.length <= PAGE_ROWS;
   }
 }
@@ -146,7 +164,7 @@ function search(finding, words) {
 
 function show() {
   const pressed = [...filters.querySelectorAll('[aria-pressed="true"]')].map((button) => button.dataset.severity);
-  const words = filters.querySelector("input").value.trim().toLowerCase().split(/\s+/).filter(Boolean);
+  const words = wordsOf(filters.querySelector("input"));
   let shown = 0;
   for (const group of document.querySelectorAll(".group")) {
     const findings = [...group.querySelectorAll(".finding")];
@@ -160,7 +178,7 @@ function show() {
     shown += here.length;
   }
   const all = document.querySelectorAll(".finding").length;
-  filters.querySelector(".shown").textContent = `${shown} of ${many(all, "problem")} shown`;
+  filters.querySelector(".status").textContent = `${shown} of ${many(all, "problem")} shown`;
 }
 
 // Opens the card that the address names.
@@ -179,7 +197,7 @@ function clear() {
 
 if (filters) {
   filters.hidden = false;
-  filters.addEventListener("input", show);
+  onSearch(filters.querySelector("input"), show);
   filters.addEventListener("click", (event) => {
     const button = event.target.closest("button");
     if (button) {
@@ -187,21 +205,34 @@ if (filters) {
       show();
     }
   });
-  filters.addEventListener("keydown", (event) => {
-    if (event.key === "Escape" && event.target.matches("input")) {
-      event.target.value = "";
-      show();
-    }
-  });
   // A line of the overview leads to its card, also where that is filtered away.
-  document.querySelector(".overview").addEventListener("click", (event) => {
-    const line = event.target.closest("a");
+  document.addEventListener("click", (event) => {
+    const line = event.target.closest(".overview a");
     if (!line) return;
     const card = document.getElementById(line.hash.slice(1));
     if (card.hidden) clear();
     card.querySelector("details").open = true;
   });
   show();
+}
+
+// --- tables ---
+
+for (const part of document.querySelectorAll(".searchable")) {
+  const search = part.querySelector(".filters");
+  if (!search) continue;
+  const [field, status] = [search.querySelector("input"), search.querySelector(".status")];
+  const rows = [...part.querySelectorAll("tbody tr")];
+  const texts = rows.map((row) => row.textContent.toLowerCase());
+  search.hidden = false;
+  onSearch(field, () => {
+    const words = wordsOf(field);
+    rows.forEach((row, number) => {
+      row.hidden = !words.every((word) => texts[number].includes(word));
+    });
+    const found = rows.filter((row) => !row.hidden).length;
+    status.textContent = words.length ? `${plain(found)} of ${many(rows.length, "row")}` : many(rows.length, "row");
+  });
 }
 
 // Paper has all findings, and opens nothing: what is closed is opened for it, and closed again.

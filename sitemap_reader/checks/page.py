@@ -1,0 +1,306 @@
+"""The HTML page of an audit, of one site or several, and a short form for notebooks: what the templates need of each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, get_args
+from urllib.parse import quote, urlsplit
+
+import attrs
+import orjson
+
+from ..model.errors import json_without_commands, printable
+from ..model.records import Precision
+from ..pages.rendering import is_address, render, shorten
+from ..parser.content.sniff import Format
+from ..statistics.facts import as_stated
+from .figures import figures, slowest
+from .findings import IMPACTS, SEVERITIES
+from .occurrences import with_url
+from .rule_docs import explain
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..client.sitemap_tree import TreeRow
+    from ..model.problems import Problem
+    from .figures import Figure
+    from .findings import AuditResult, Finding, FindingKey
+    from .occurrences import Occurrence
+
+# A notebook is saved with its output, which should stay small.
+FRAGMENT_FINDINGS = 50
+MAX_ROWS = 500
+_SCRIPTS = ("script.js",)
+
+
+def render_page(result: AuditResult, occurrences: Sequence[Occurrence] = (), file: str | None = None) -> str:
+    """The page of one site, with the data of these occurrences; `file` is the name of one that has those beyond them."""
+    site = SiteView(result)
+    places = sum(each.count for each in occurrences)
+    return render(
+        "audit.html",
+        scripts=_SCRIPTS,
+        **_WORDS,
+        site=site,
+        data=_occurrence_data(site, occurrences) if occurrences else None,
+        places=places if places < result.places else 0,
+        file=file and {"name": file, "url": quote(file)},
+    )
+
+
+def render_pages(results: Sequence[AuditResult], headline: str) -> str:
+    """The page of several sites: a table of them, then a part for each, with all that the page of one has."""
+    sites = [SiteView(result, f"site-{number}-") for number, result in enumerate(results, 1)]
+    return render("audit_sites.html", scripts=_SCRIPTS, **_WORDS, sites=sites, headline=headline, data=None)
+
+
+def render_fragment(result: AuditResult) -> str:
+    """A short report to embed in another page: no script, and styles for its own elements only."""
+    return render("audit_fragment.html", **_WORDS, site=SiteView(result), limit=FRAGMENT_FINDINGS)
+
+
+_WORDS = {
+    "severities": {"error": ("Error", "Errors"), "warning": ("Warning", "Warnings"), "notice": ("Notice", "Notices")},
+    # So that severities differ without colours, too.
+    "shapes": {"error": "◆", "warning": "▲", "notice": "●"},
+    "explain": explain,
+    "with_url": with_url,
+}
+
+
+@attrs.frozen
+class Mark:
+    """A shape and words; `css` is a class."""
+
+    shape: str
+    words: str
+    css: str = ""
+
+
+_READ = {"yes": Mark("✓", "complete"), "no": Mark("✕", "partial", "no"), "unread": Mark("–", "not read", "unread")}
+_FAILED = Mark("✕", "failed", "no")
+_UNKNOWN = Mark("–", "not known", "unread")
+
+
+@attrs.frozen
+class SiteView:
+    """An audit of one site as the templates show it; its ids begin with `prefix`."""
+
+    result: AuditResult
+    prefix: str = ""
+
+    @property
+    def state(self) -> str:
+        """A class: whether all was read."""
+        return {True: "complete", False: "partial", None: "unknown"}[self.result.complete]
+
+    @property
+    def counts(self) -> list[tuple[str, int | None]]:
+        """The numbers at the head beside those of problems; None is unknown."""
+        result = self.result
+        is_known = result.complete is not None or bool(result.sitemaps)
+        return [
+            *([("New places", sum(each.new or 0 for each in result.findings))] if self.has_known else []),
+            ("URLs listed", None if result.dropped is None else result.listed),
+            ("Valid URLs", result.urls),
+            *([("URLs in unreadable sitemaps", result.unread)] if result.unread else []),
+            ("URLs that may be ignored", result.dropped),
+            *([("URLs of other hosts, not checked", result.not_checked)] if result.not_checked else []),
+            ("Pages", result.pages),
+            ("Sitemaps", self.sitemaps if is_known else None),
+        ]
+
+    @property
+    def problems(self) -> list[tuple[str, int]]:
+        """Each severity with its number of problems."""
+        return [(severity, self.result.count(severity)) for severity in SEVERITIES]
+
+    @property
+    def has_known(self) -> bool:
+        return any(finding.new is not None for finding in self.result.findings) or self.result.fixed is not None
+
+    @property
+    def trend(self) -> str:
+        """`3 new, 12 fixed` since the known findings; empty without such."""
+        new, fixed = sum(each.new or 0 for each in self.result.findings), self.result.fixed
+        return f"{new:,} new, {fixed.count if fixed else 0:,} fixed" if self.has_known else ""
+
+    @property
+    def sitemaps(self) -> int:
+        """The number of sitemaps: robots.txt is in the tree, too, and does not count."""
+        return sum(row.format != Format.ROBOTS for row in self.result.sitemaps)
+
+    @property
+    def groups(self) -> list[tuple[str, list[Finding]]]:
+        """The findings by what they cost, with the title of each group."""
+        found = {impact: [each for each in self.result.findings if each.impact == impact] for impact in IMPACTS}
+        return [(IMPACTS[impact], findings) for impact, findings in found.items() if findings]
+
+    @property
+    def names(self) -> dict[FindingKey, str]:
+        """The id of each finding's card: `D03`; of others of a code `S01-warning`, `U15-error-media`."""
+        names: dict[FindingKey, str] = {}
+        for finding in self.result.findings:
+            ids = (self.prefix + "-".join(finding.key[:parts]) for parts in (1, 2, 3))
+            names[finding.key] = next(each for each in ids if each not in names.values())
+        return names
+
+    @property
+    def tools(self) -> dict[str, str]:
+        """What this program does about each code: of no use to a reader who runs the site."""
+        return {finding.code: text for finding in self.result.findings if (text := explain(finding.code).tool)}
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        return figures(self.result)
+
+    @property
+    def slowest(self) -> list[tuple[str, float]]:
+        return slowest(self.result.sitemaps)
+
+    @property
+    def tree(self) -> list[TreeLine]:
+        """At most MAX_ROWS rows in their order: indexes first, then incomplete ones, those with problems, the first."""
+        rows, lines, root = self.result.sitemaps, [], ""
+        for row in (rows[place] for place in sorted(sorted(range(len(rows)), key=self._rank)[:MAX_ROWS])):
+            root = row.url if row.depth == 0 else root
+            lines.append(TreeLine(row, root, is_unknown=self.result.complete is None))
+        return lines
+
+    def _rank(self, place: int) -> tuple[bool, bool, bool, int]:
+        rows = self.result.sitemaps
+        row = rows[place]
+        is_index = place + 1 < len(rows) and rows[place + 1].depth > row.depth
+        return not is_index, row.complete != "no", not row.problems, place
+
+    def place(self, sample: Problem) -> Place:
+        url, sitemap = sample.url, sample.sitemap
+        page = None if url == sitemap else url
+        message = _without_url(sample.message, page)
+        raw = sample.raw if sample.raw and sample.raw not in f"{page} {message}" else None
+        return Place(page, sitemap, sample.line, message, sample.field if raw else None, raw)
+
+
+@attrs.frozen
+class Place:
+    """Where a problem is: of a page, which the sitemap lists at the line, or, with no page, of the sitemap itself."""
+
+    page: str | None
+    sitemap: str | None
+    line: int | None
+    message: str
+    field: str | None
+    raw: str | None
+
+
+def _without_url(message: str, url: str | None) -> str:
+    """A message behind the URL that it begins with."""
+    return message if url is None else message.removeprefix(url).lstrip(": ")
+
+
+@attrs.frozen
+class TreeLine:
+    """A row of the sitemap tree; `root` is the URL at depth 0 above it, `is_unknown`: the source has no outcomes."""
+
+    row: TreeRow
+    root: str
+    is_unknown: bool
+
+    @property
+    def name(self) -> str:
+        """The URL, below the root without its origin."""
+        try:
+            parts = urlsplit(self.root)
+        except ValueError:
+            return self.row.url
+        origin = f"{parts.scheme}://{parts.netloc}/"
+        is_below = bool(self.row.depth and parts.netloc) and self.row.url.startswith(origin)
+        return self.row.url[len(origin) - 1 :] if is_below else self.row.url
+
+    @property
+    def read(self) -> Mark:
+        """Whether it was read, and why not."""
+        row = self.row
+        mark = _READ.get(row.complete, Mark("", row.complete))
+        if row.complete == "unread" and self.is_unknown:
+            mark = _UNKNOWN
+        if row.complete == "no" and not row.entries:
+            mark = _FAILED
+        is_refused = row.status is not None and row.status >= 400
+        if is_refused and row.complete == "yes":  # a robots.txt that may be missing
+            return Mark(_UNKNOWN.shape, f"missing ({row.status})")
+        reason = row.status if is_refused else (row.problem or "").partition(" ")[0]
+        return attrs.evolve(mark, words=f"{mark.words} ({reason})") if row.complete == "no" and reason else mark
+
+    @property
+    def cells(self) -> list[tuple[str, Any, bool]]:
+        """Column, value, and whether it is a number, of what stands behind the columns of name and state."""
+        row = self.row
+        entries = None if row.entries is None else f"{row.entries:,}" + "+" * (row.complete == "no" and row.entries > 0)
+        return [
+            ("Problems", None if row.problems is None else f"{row.problems:,}", True),
+            ("Entries", entries, True),
+            ("Valid", None if row.kept is None else f"{row.kept:,}", True),
+            ("Format", row.format, False),
+            ("Size", None if row.bytes_decoded is None else size(row.bytes_decoded), True),
+            ("Seconds", None if row.seconds is None else f"{row.seconds:.2f}", True),
+            ("Stated lastmod", _date(row.lastmod, row.lastmod_precision), False),
+            ("Newest inside", _date(row.newest, row.newest_precision), False),
+        ]
+
+
+def _date(lastmod: str | None, precision: str | None) -> str | None:
+    """A lastmod as it was stated, with a space before its time."""
+    if lastmod is None or precision not in get_args(Precision):
+        return lastmod
+    return as_stated(lastmod, precision).replace("T", " ", 1)
+
+
+def size(number: int) -> str:
+    """A number of bytes with a unit.
+
+    >>> size(999), size(1_536), size(52_428_800)
+    ('999 B', '1.5 KiB', '50 MiB')
+    """
+    amount, unit = float(number), "B"
+    for larger in ("KiB", "MiB", "GiB"):
+        if amount < 1_000:
+            break
+        amount, unit = amount / 1_024, larger
+    return f"{amount:.0f} {unit}" if amount >= 10 or unit == "B" else f"{amount:.1f} {unit}"
+
+
+# --- data of the script ---
+
+
+def _occurrence_data(site: SiteView, occurrences: Sequence[Occurrence]) -> str:
+    """The occurrences as JSON for the script: sitemaps, and id of a card -> rows.
+
+    A sitemap is its text, and whether that is a link. A row is the index of its sitemap, or null, its line; the page
+    in the same form as a sitemap, or null; the message, field and value, null where these have it, 1 where it is new,
+    and the number of places that it stands for.
+    """
+    sitemaps: dict[str, int] = {}
+    names = site.names
+    rows: dict[str, list[tuple[object, ...]]] = {name: [] for name in names.values()}
+    for each in occurrences:
+        number = None if each.sitemap is None else sitemaps.setdefault(each.sitemap, len(sitemaps))
+        url = None if each.url == each.sitemap else each.url
+        message = _without_url(each.message, url)
+        value = _plain(each.value) if each.value and each.value not in f"{url} {message}" else None
+        page = None if url is None else _address(url)
+        name = names[each.code, each.severity, each.impact]
+        field = each.field if value else None
+        rows[name].append((number, each.line, page, _plain(message), field, value, int(bool(each.new)), each.count))
+    data = {"sitemaps": [*map(_address, sitemaps)], "rows": rows}
+    # Nothing in it can end the element: `<` is escaped.
+    return json_without_commands(orjson.dumps(data, default=str)).decode().replace("<", "\\u003c")
+
+
+def _address(url: str) -> tuple[str, bool]:
+    return (url, True) if is_address(url) else (_plain(url), False)
+
+
+def _plain(text: str) -> str:
+    """Text of a site as the script shows it: cut, invisible characters by their numbers, in UTF-8."""
+    return printable(shorten(text)).encode("utf-8", "replace").decode()
