@@ -19,10 +19,10 @@ from ..model.options import with_defaults
 from ..serialize.jsonl import stamp
 from ..state.sync import settings_difference
 from .cluster import HarvestTasks, connected, require_dask, shards_at_once
-from .folder import HarvestFolder, HarvestPlan
+from .folder import HarvestFolder, HarvestPlan, write_synced
 from .hosts import HostList, read_hosts, sharded
 from .options import HarvestOptions
-from .report import bar_state, load_harvest
+from .report import bar_state, harvest_page, load_harvest
 from .shard import make_config
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def harvest(
 ) -> Harvest:
     """Reads the sitemaps of many hosts into a folder: urls/, sitemaps/, problems/ and hosts/, a Parquet file a shard.
 
+    summary.html there, written at the end, has the result for a browser.
     `hosts` is a file with one a line, or the hosts themselves. All hosts of a registrable domain are of one shard, and
     read one after the other. A worker waits for each host no longer than `host_seconds` in all, and takes hardly more
     than `host_urls` of it: then the host is skipped, and its URLs so far are kept.
@@ -77,9 +78,11 @@ def harvest(
                 tasks.run()
             in_this_run = {"failed": tasks.failed, "again": tasks.progress_tracker.restarts}
     seconds = time.monotonic() - started
-    return attrs.evolve(
-        load_harvest(folder.path), refused=listed.refused, repeated=listed.repeated, seconds=seconds, **in_this_run
-    )
+    of_run = {"refused": listed.refused, "repeated": listed.repeated, "seconds": seconds, **in_this_run}
+    found = attrs.evolve(load_harvest(folder.path), **of_run)
+    page = harvest_page(found, datetime.fromisoformat(plan.started))
+    write_synced(folder.path / "summary.html", page.encode("utf-8", "replace"))
+    return found
 
 
 def _resumed_plan(

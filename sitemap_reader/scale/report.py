@@ -13,11 +13,13 @@ from tqdm.std import tqdm
 from ..client.progressbar import BarState, size_of
 from ..client.summary import count_of
 from ..model.errors import UsageError
+from ..pages.rendering import render
 from .folder import INCOMPLETE, SUMS, HarvestFolder
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Mapping
+    from datetime import datetime
 
 
 @attrs.define
@@ -200,6 +202,33 @@ class Harvest:
         if self.shards_done != self.shards:
             parts.append(f"{self.shards - self.shards_done:,} of {count_of(self.shards, 'shard')} not done")
         return ", ".join(parts)
+
+
+_PAGE_ROWS = 1_000
+
+
+def harvest_page(harvest: Harvest, started: datetime) -> str:
+    """The result as a self-contained HTML page: hosts by result, and what was skipped or failed."""
+    verdicts = [(VERDICT_WORDS[name], count) for name, count in harvest.verdicts.items()]
+    skipped = [[each.site, VERDICT_WORDS[each.verdict], each.why] for each in harvest.given_up]
+    urls = "Changes of URLs" if harvest.has_state else "URLs"
+    rows = {urls: "urls", "Sitemaps": "sitemaps", "Problems": "problems"}
+    hosts = [("Host", False), ("Result", False), ("Why", False)]
+    shards, lines = [("Shard", False), ("Why", False)], [("Line of the list", False), ("Why", False)]
+    return render(
+        "harvest.html",
+        harvest=harvest,
+        started=started,
+        counts=[("Hosts read", harvest.hosts_done), *((words, harvest.rows.get(name)) for words, name in rows.items())],
+        verdicts=verdicts,
+        most=max((count for _, count in verdicts), default=1),
+        tables=[
+            ("Hosts that were cut short, or failed", hosts, skipped),
+            ("Shards that are not done", shards, [[str(shard), why] for shard, why in harvest.failed.items()]),
+            ("Lines that are no hosts", lines, [[str(line), why] for line, why in harvest.refused]),
+        ],
+        limit=_PAGE_ROWS,
+    )
 
 
 def load_harvest(folder: str | os.PathLike[str]) -> Harvest:
