@@ -1,4 +1,4 @@
-"""Renders a Snapshot as one self-contained HTML page: a table of its sites, then a part for each question about them."""
+"""Renders a Snapshot as one self-contained HTML page: a table of its sites, then a part for each question."""
 
 from __future__ import annotations
 

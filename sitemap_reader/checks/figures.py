@@ -1,4 +1,4 @@
-"""The figures of an audit's page: lastmods by month, response times, sections, formats; a bounded number of bars each."""
+"""The figures of an audit's page: lastmods by month, response times, sections, formats; each of a few bars."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Figure:
         return columns
 
     def _is_landmark(self, place: int, width: int) -> bool:
-        """Whether a bar may have a label: all if they are few, else the first, that after a gap, and each January or fifth."""
+        """Whether a bar may have a label: any of few, else the first, one after a gap, each January or fifth."""
         bar = self.bars[place]
         if width <= _MAX_LABELS or place == 0 or self.bars[place - 1].count is None:
             return True

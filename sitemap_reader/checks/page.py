@@ -1,4 +1,4 @@
-"""The HTML page of an audit, of one site or several, and a short form for notebooks: what the templates need of each."""
+"""The HTML page of an audit, of one site or several, and a short form for notebooks: what their templates need."""
 
 from __future__ import annotations
 
@@ -30,28 +30,33 @@ if TYPE_CHECKING:
 # A notebook is saved with its output, which should stay small.
 FRAGMENT_FINDINGS = 50
 MAX_ROWS = 500
-_SCRIPTS = ("script.js",)
 
 
 def render_page(result: AuditResult, occurrences: Sequence[Occurrence] = (), file: str | None = None) -> str:
-    """The page of one site, with the data of these occurrences; `file` is the name of one that has those beyond them."""
-    site = SiteView(result)
-    places = sum(each.count for each in occurrences)
-    return render(
-        "audit.html",
-        scripts=_SCRIPTS,
-        **_WORDS,
-        site=site,
-        data=_occurrence_data(site, occurrences) if occurrences else None,
-        places=places if places < result.places else 0,
-        file=file and {"name": file, "url": quote(file)},
-    )
+    """The page of one site, with the data of these occurrences; `file` is the name of one that has all."""
+    return _page("audit.html", [SiteView(result, occurrences=occurrences)], file)
 
 
-def render_pages(results: Sequence[AuditResult], headline: str) -> str:
+def render_pages(results: Sequence[AuditResult], occurrences: Sequence[Sequence[Occurrence]], headline: str) -> str:
     """The page of several sites: a table of them, then a part for each, with all that the page of one has."""
-    sites = [SiteView(result, f"site-{number}-") for number, result in enumerate(results, 1)]
-    return render("audit_sites.html", scripts=_SCRIPTS, **_WORDS, sites=sites, headline=headline, data=None)
+    rows = occurrences or [()] * len(results)
+    pairs = zip(results, rows, strict=True)
+    sites = [SiteView(result, f"site-{number}-", rows) for number, (result, rows) in enumerate(pairs, 1)]
+    return _page("audit_sites.html", sites, None, headline=headline)
+
+
+def _page(template: str, sites: Sequence[SiteView], file: str | None, **values: Any) -> str:
+    has_rows = any(site.occurrences for site in sites)
+    return render(
+        template,
+        scripts=("script.js",),
+        **_WORDS,
+        sites=sites,
+        severities_found={finding.severity for site in sites for finding in site.result.findings},
+        data=_occurrence_data(sites) if has_rows else None,
+        file=file and {"name": file, "url": quote(file)},
+        **values,
+    )
 
 
 def render_fragment(result: AuditResult) -> str:
@@ -59,7 +64,7 @@ def render_fragment(result: AuditResult) -> str:
     return render("audit_fragment.html", **_WORDS, site=SiteView(result), limit=FRAGMENT_FINDINGS)
 
 
-_WORDS = {
+_WORDS: dict[str, Any] = {
     "severities": {"error": ("Error", "Errors"), "warning": ("Warning", "Warnings"), "notice": ("Notice", "Notices")},
     # So that severities differ without colours, too.
     "shapes": {"error": "◆", "warning": "▲", "notice": "●"},
@@ -88,6 +93,12 @@ class SiteView:
 
     result: AuditResult
     prefix: str = ""
+    occurrences: Sequence[Occurrence] = ()
+
+    @property
+    def places(self) -> int:
+        """How many places the occurrences stand for."""
+        return sum(each.count for each in self.occurrences)
 
     @property
     def state(self) -> str:
@@ -251,7 +262,7 @@ class TreeLine:
 
 def _date(lastmod: str | None, precision: str | None) -> str | None:
     """A lastmod as it was stated, with a space before its time."""
-    if lastmod is None or precision not in get_args(Precision):
+    if lastmod is None or precision is None or precision not in get_args(Precision):
         return lastmod
     return as_stated(lastmod, precision).replace("T", " ", 1)
 
@@ -273,28 +284,35 @@ def size(number: int) -> str:
 # --- data of the script ---
 
 
-def _occurrence_data(site: SiteView, occurrences: Sequence[Occurrence]) -> str:
+def _occurrence_data(sites: Sequence[SiteView]) -> str:
     """The occurrences as JSON for the script: sitemaps, and id of a card -> rows.
 
-    A sitemap is its text, and whether that is a link. A row is the index of its sitemap, or null, its line; the page
-    in the same form as a sitemap, or null; the message, field and value, null where these have it, 1 where it is new,
-    and the number of places that it stands for.
+    A sitemap is its text, and whether that is a link. See _occurrence_row().
     """
     sitemaps: dict[str, int] = {}
-    names = site.names
-    rows: dict[str, list[tuple[object, ...]]] = {name: [] for name in names.values()}
-    for each in occurrences:
-        number = None if each.sitemap is None else sitemaps.setdefault(each.sitemap, len(sitemaps))
-        url = None if each.url == each.sitemap else each.url
-        message = _without_url(each.message, url)
-        value = _plain(each.value) if each.value and each.value not in f"{url} {message}" else None
-        page = None if url is None else _address(url)
-        name = names[each.code, each.severity, each.impact]
-        field = each.field if value else None
-        rows[name].append((number, each.line, page, _plain(message), field, value, int(bool(each.new)), each.count))
+    rows: dict[str, list[tuple[object, ...]]] = {}
+    for site in sites:
+        names = site.names
+        for each in site.occurrences:
+            name = names[each.code, each.severity, each.impact]
+            rows.setdefault(name, []).append(_occurrence_row(each, sitemaps))
     data = {"sitemaps": [*map(_address, sitemaps)], "rows": rows}
     # Nothing in it can end the element: `<` is escaped.
     return json_without_commands(orjson.dumps(data, default=str)).decode().replace("<", "\\u003c")
+
+
+def _occurrence_row(found: Occurrence, sitemaps: dict[str, int]) -> tuple[object, ...]:
+    """The index of its sitemap, or null, its line; the page in the form of a sitemap, or null if it is one of it.
+
+    Then the message, field and value, null where these have it; 1 where it is new; the number of places.
+    """
+    number = None if found.sitemap is None else sitemaps.setdefault(found.sitemap, len(sitemaps))
+    url = None if found.url == found.sitemap else found.url
+    message = _without_url(found.message, url)
+    value = _plain(found.value) if found.value and found.value not in f"{url} {message}" else None
+    page = None if url is None else _address(url)
+    field = found.field if value else None
+    return number, found.line, page, _plain(message), field, value, int(bool(found.new)), found.count
 
 
 def _address(url: str) -> tuple[str, bool]:

@@ -307,6 +307,6 @@ class ReportSet:
     def to_json(self) -> str:
         return json_text(self.to_dict())
 
-    def to_html(self, occurrences: Sequence[Occurrence] = (), *, file: str | None = None) -> str:
-        """A self-contained HTML page: a table of the targets, then a part for each, with all that its own page has."""
-        return render_pages(self._titled, self.headline)
+    def to_html(self, occurrences: Sequence[Sequence[Occurrence]] = ()) -> str:
+        """A self-contained HTML page: a table of the targets, then a part for each; `occurrences`: those of each."""
+        return render_pages(self._titled, occurrences, self.headline)

@@ -110,7 +110,7 @@ class _Auditor:
         return None if file is None else file.as_posix()
 
     def audit(self, target: str) -> Exit:
-        self.outputs.site = display_name(target)
+        self.outputs.begin(display_name(target))
         is_dump = self.options["base"] is None and is_dump_name(target)
         return self.file(target) if is_dump else self.site(target)
 
@@ -173,11 +173,23 @@ _REPORT_ENDINGS = ".sarif, .xml, .md, .html, .json or .txt; --findings takes .cs
 class Shown:
     """What a report shows beside its findings."""
 
-    occurrences: list[Occurrence]
+    by_target: list[list[Occurrence]]
     failing: tuple[Severity, ...]  # the severities that make the command fail
     file_of: FileOf = no_file
     file: str | None = None  # has the occurrences that an HTML page lacks
     screen: Screen = FILE
+
+    @property
+    def occurrences(self) -> list[Occurrence]:
+        """Those of the only target."""
+        return self.by_target[0]
+
+
+def _html(report: Report | ReportSet, shown: Shown) -> str:
+    if isinstance(report, ReportSet):
+        share = MAX_PAGE_ROWS // len(shown.by_target)
+        return report.to_html([rows[:share] for rows in shown.by_target])
+    return report.to_html(shown.occurrences[:MAX_PAGE_ROWS], file=shown.file)
 
 
 _WRITERS: dict[str, Callable[[Any, Shown], str]] = {
@@ -185,7 +197,7 @@ _WRITERS: dict[str, Callable[[Any, Shown], str]] = {
         color=shown.screen.has_color, columns=min(shown.screen.columns, FILE_COLUMNS)
     ),
     "json": lambda report, _: report.to_json(),
-    "html": lambda report, shown: report.to_html(shown.occurrences[:MAX_PAGE_ROWS], file=shown.file),
+    "html": _html,
     "github": lambda report, shown: report.to_github(shown.occurrences, file_of=shown.file_of),
     "sarif": lambda report, shown: report.to_sarif(shown.occurrences, file_of=shown.file_of),
     "junit": lambda report, shown: report.to_junit(shown.occurrences, file_of=shown.file_of, failing=shown.failing),
@@ -211,6 +223,7 @@ class AuditOutputs:
     _file: str | None = None  # for what an HTML page lacks
     _beside: Sink | None = None  # its sink
     _found: int = 0
+    _by_target: list[list[Occurrence]] = attrs.field(factory=list)
     _rows: RowSpool = attrs.field(factory=RowSpool)
     site: str = ""  # the target that is read
     names_sites: bool = False  # rows have it
@@ -226,8 +239,14 @@ class AuditOutputs:
         if self.sinks or self._beside is not None:
             self._rows.add({**found.to_dict(), "site": self.site} if self.names_sites else found.to_dict())
 
+    def begin(self, site: str) -> None:
+        """Takes the occurrences of the next target; those of one that failed are given up."""
+        self.site = site
+        self._kept = OccurrenceBuffer(self._kept.limit)
+
     def write_rows(self, report: Report) -> None:
         """Writes the rows of a target, in the order of its findings."""
+        self._by_target.append([*self._kept])
         if self._beside is not None and self._found > MAX_PAGE_ROWS:
             self.sinks.append(self._beside)
         for row in self._rows.take((each.code, each.severity) for each in report.findings):
@@ -236,10 +255,9 @@ class AuditOutputs:
 
     def write(self, report: Report | ReportSet, failing: tuple[Severity, ...], file_of: FileOf) -> None:
         file = None if self._file is None or self._found <= MAX_PAGE_ROWS else Path(self._file).name
-        kept = [*self._kept]
         for format, stream in self.reports:
             screen = screen_for(self._output) if stream is self.main else FILE
-            shown = Shown(kept, failing, file_of, file, screen)
+            shown = Shown(self._by_target, failing, file_of, file, screen)
             text = screen.substituted(_WRITERS[format](report, shown))
             stream.records.write(text.encode(screen.encoding, "replace"))
             stream.keep()
@@ -263,12 +281,12 @@ def open_audit_outputs(
     _refuse_repeated([output, findings, save_checks], also)
     if save_checks is not None and output is not None and os.path.realpath(save_checks) == os.path.realpath(output):
         raise UsageError(f"--save-checks and -o are the same file, {output}", remedy="give it to one of them")
-    kept = OccurrenceBuffer(max(_KEPT_ROWS.get(each, 0) for each in formats) if targets == 1 else 0)
+    kept = OccurrenceBuffer(max(_KEPT_ROWS.get(each, 0) for each in formats) // targets)
     page = next((file for file, each in [(output, format), *others] if each == "html" and file), None)
     with ExitStack() as opened:
         streams = [(each, opened.enter_context(open_outputs(file, is_json=each in _JSON))) for file, each in others]
         fields = columns_of(Occurrence, names_sites=targets > 1)
-        rows = _open_rows(to, format, findings, page if kept.limit else None, fields, kept)
+        rows = _open_rows(to, format, findings, page if kept.limit and targets == 1 else None, fields, kept)
         made = opened.enter_context(rows)
         made.reports += streams
         made.names_sites = targets > 1

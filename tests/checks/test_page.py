@@ -464,7 +464,8 @@ def test_figures_have_their_numbers_in_tables():
     for figure in figures(small()):
         assert f"<h3>{figure.title}</h3>" in shown
         for bar in figure.bars:
-            assert not bar.count or re.search(f'<bdi>{bar.name}</bdi>(<svg.*?</svg>)?</th><td [^>]*>{bar.count:,}</td>', shown)
+            numbers = f"<bdi>{bar.name}</bdi>(<svg.*?</svg>)?</th><td [^>]*>{bar.count}</td>"
+            assert not bar.count or re.search(numbers, shown.replace(",", ""))
 
 
 @pytest.mark.slow
