@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 # A notebook is saved with its output, which should stay small.
 FRAGMENT_FINDINGS = 50
-MAX_ROWS = 500
+# Of the sitemap trees of all sites, and of that of each at least.
+MAX_ROWS, _MIN_ROWS = 500, 20
 
 
 def render_page(result: AuditResult, occurrences: Sequence[Occurrence] = (), file: str | None = None) -> str:
@@ -40,8 +41,9 @@ def render_page(result: AuditResult, occurrences: Sequence[Occurrence] = (), fil
 def render_pages(results: Sequence[AuditResult], occurrences: Sequence[Sequence[Occurrence]], headline: str) -> str:
     """The page of several sites: a table of them, then a part for each, with all that the page of one has."""
     rows = occurrences or [()] * len(results)
-    pairs = zip(results, rows, strict=True)
-    sites = [SiteView(result, f"site-{number}-", rows) for number, (result, rows) in enumerate(pairs, 1)]
+    limit = max(MAX_ROWS // len(results), _MIN_ROWS)
+    pairs = enumerate(zip(results, rows, strict=True), 1)
+    sites = [SiteView(result, f"site-{number}-", found, limit) for number, (result, found) in pairs]
     return _page("audit_sites.html", sites, None, headline=headline)
 
 
@@ -94,6 +96,7 @@ class SiteView:
     result: AuditResult
     prefix: str = ""
     occurrences: Sequence[Occurrence] = ()
+    max_rows: int = MAX_ROWS
 
     @property
     def places(self) -> int:
@@ -171,9 +174,9 @@ class SiteView:
 
     @property
     def tree(self) -> list[TreeLine]:
-        """At most MAX_ROWS rows in their order: indexes first, then incomplete ones, those with problems, the first."""
+        """At most `max_rows` rows in their order: indexes first, then incomplete ones, those with problems, the first."""
         rows, lines, root = self.result.sitemaps, [], ""
-        for row in (rows[place] for place in sorted(sorted(range(len(rows)), key=self._rank)[:MAX_ROWS])):
+        for row in (rows[place] for place in sorted(sorted(range(len(rows)), key=self._rank)[: self.max_rows])):
             root = row.url if row.depth == 0 else root
             lines.append(TreeLine(row, root, is_unknown=self.result.complete is None))
         return lines
