@@ -174,7 +174,7 @@ class SiteView:
 
     @property
     def tree(self) -> list[TreeLine]:
-        """At most `max_rows` rows in their order: indexes first, then incomplete ones, those with problems, the first."""
+        """At most `max_rows` rows in their order: indexes first, then incomplete ones, those with problems."""
         rows, lines, root = self.result.sitemaps, [], ""
         for row in (rows[place] for place in sorted(sorted(range(len(rows)), key=self._rank)[: self.max_rows])):
             root = row.url if row.depth == 0 else root
