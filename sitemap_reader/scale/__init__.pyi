@@ -20,6 +20,7 @@ from .report import ProgressTracker as ProgressTracker
 from .report import ShardProgress as ShardProgress
 from .report import SkippedHost as SkippedHost
 from .report import bar_state as bar_state
+from .report import harvest_page as harvest_page
 from .report import load_harvest as load_harvest
 from .shard import harvest_shard as harvest_shard
 from .shard import make_config as make_config
