@@ -240,7 +240,7 @@ class AuditOutputs:
             self._rows.add({**found.to_dict(), "site": self.site} if self.names_sites else found.to_dict())
 
     def begin(self, site: str) -> None:
-        """Takes the occurrences of the next target; those of one that failed are given up."""
+        """Takes the occurrences of the next target; of one that failed they are dropped."""
         self.site = site
         self._kept = OccurrenceBuffer(self._kept.limit)
 

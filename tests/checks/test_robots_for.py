@@ -377,8 +377,8 @@ def test_files_say_nothing_of_other_hosts(tmp_path: Path) -> None:
     assert report.headline.endswith("in 1 URL (2 of 6 may be ignored; 3 of 6 of other hosts, not checked)")
     assert json.loads(report.to_json())["not_checked"] == 3
     page = report.to_html()
-    assert "Of other hosts, not checked" in page
-    assert "Of other hosts, not checked" not in audited("", pages={}).to_html()
+    assert "URLs of other hosts, not checked" in page
+    assert "URLs of other hosts, not checked" not in audited("", pages={}).to_html()
 
 
 def test_sitemaps_of_other_hosts_are_counted_apart_from_urls(tmp_path: Path) -> None:

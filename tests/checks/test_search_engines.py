@@ -200,7 +200,7 @@ def test_hosts_that_are_not_in_the_folder_are_a_note(tmp_path: Path) -> None:
     assert "2 URLs listed, 0 valid, 0 that search engines may ignore, 2 of other hosts not checked" in report.url_counts
     result = run("audit", tmp_path, "--base", WWW, "-q")
     assert result.stderr == f"error: all URLs (2) are of other hosts, and were not checked, in {WWW}/\n"
-    assert "Of other hosts, not checked</dt><dd>2" in report.to_html()
+    assert "URLs of other hosts, not checked</dt><dd>2" in report.to_html()
 
 
 def test_indexes_of_a_hundred_hosts_need_no_limit_without_a_network(tmp_path: Path) -> None:
@@ -416,7 +416,7 @@ def test_urls_of_a_refused_sitemap_are_counted(tmp_path: Path) -> None:
     words = "4 URLs listed, 4 valid (2 of them in sitemaps that search engines cannot read), 0 that search engines may"
     assert words in report.to_markdown()
     assert words in " ".join(str(report).split())
-    assert "In unreadable sitemaps" in report.to_html()
+    assert "URLs in unreadable sitemaps" in report.to_html()
     config = files(tmp_path / "config", {"c.toml": '[audit.severity]\nS01 = "notice"\n'}) / "c.toml"
     for options in ({"select": "U"}, {"policy": config}):  # nothing says that they are refused
         other = audited(folder, **options)
