@@ -30,14 +30,14 @@ from .messages import Console, bytes_on_stdin
 from .options import parse_size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import TextIO
 
     from ..scale.hosts import HostList
     from ..watching.visit import Visit
     from ..watching.watched_site import WatchedSite
 
-_KINDS = ("new", "updated", "removed")
+_KINDS = {"new": "new", "updated": "updated", "removed": "removed", "first_reading": "in a first reading"}
 _SECRETS = "SITEMAP_READER_WEBHOOK_SECRET"
 _MAX_WAITING_LINES = 1_000  # for a stderr that is not read
 _LAST_LINES_SECONDS = 1.0  # in which the last lines are written at the end of the watch
@@ -150,7 +150,7 @@ def run(
         if "-" not in sinks and sinks:
             raise
     counts = watcher.counters
-    changes = ", ".join(f"{counts.changes[name]:,} {name}" for name in _KINDS)
+    changes = ", ".join(_in_words(counts.changes) or ["no change"])
     visits, requests = counts.visits.total(), counts.requests.total()
     ending = f"{changes}; {count_of(visits, 'visit')}, {count_of(requests, 'request')}"
     return console.end(ending, None, [Exit.COMPLETE])
@@ -203,13 +203,18 @@ async def _redeliver(plans: Sequence[SinkPlan], console: Console) -> Exit:
     return Exit.PARTIAL if failed else Exit.COMPLETE
 
 
+def _in_words(changes: Mapping[str, int]) -> list[str]:
+    return [f"{changes[kind]:,} {words}" for kind, words in _KINDS.items() if changes[kind]]
+
+
 def _show_visit(console: Console, site: WatchedSite, visit: Visit) -> None:
     """Prints a line with what a visit found, if verbose; and once why a site of which nothing is known fails."""
     parts = [count_of(visit.fetcher.requests if visit.fetcher else 0, "request")]
-    parts += [f"{number:,} {name}" for name in _KINDS if (number := getattr(visit.counts, name))]
+    parts += _in_words(visit.changes)
     if site.failures:
         cause = visit.error or next(map(str, visit.faults), "no request succeeded")
-        parts.append(f"fails ({count_of(site.failures, 'time')} in a row): {cause}")
+        again = f" ({site.failures:,} times in a row)" if site.failures > 1 else ""
+        parts.append(f"fails{again}: {cause}")
         if not site.documents:
             console.error(f"{site.target.name} cannot be read, and is tried again later: {cause}")
     console.detail(f"{site.target.name}: {', '.join(parts)}")

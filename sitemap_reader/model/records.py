@@ -409,6 +409,9 @@ class RemovedPage:
 class WatchedChange(Change):
     """A Change that a watch has found: its number, when that was (UTC), and the site as it was given to the watch.
 
+    With `first_reading` the URL is new to the watch, but perhaps not to the site: its document was read for the first
+    time, before all documents of the site had been read once.
+
     Numbers are those of one state, without gaps; json_line() writes the line that `watch` writes, and from_json()
     reads it back.
     """
@@ -416,6 +419,7 @@ class WatchedChange(Change):
     seq: int = 0
     at: datetime | None = None
     site: str = ""
+    first_reading: bool = False
 
 
 @attrs.define

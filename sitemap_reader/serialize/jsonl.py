@@ -159,6 +159,11 @@ def _change_object(change: Change) -> dict[str, Any]:
     return json_object
 
 
+def watched_keys(seq: int, at: datetime | None, *, first_reading: bool) -> dict[str, Any]:
+    """The keys with which a watch begins the line of a change."""
+    return {"seq": seq, "at": stamp(at), **({"first_reading": True} if first_reading else {})}
+
+
 def short(problems: tuple[Problem, ...]) -> list[dict[str, Any]]:
     return [{"code": problem.code, "field": problem.field, "raw": problem.raw} for problem in problems]
 
@@ -204,7 +209,11 @@ _TO_DICT: dict[type, Callable[[Any], dict[str, Any]]] = {
     Outcome: partial(_typed_object, "outcome"),
     Candidate: partial(_typed_object, "candidate"),
     Change: _change_object,
-    WatchedChange: lambda each: {"seq": each.seq, "at": stamp(each.at), **_change_object(each), "site": each.site},
+    WatchedChange: lambda each: {
+        **watched_keys(each.seq, each.at, first_reading=each.first_reading),
+        **_change_object(each),
+        "site": each.site,
+    },
 }
 
 

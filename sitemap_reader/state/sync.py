@@ -85,6 +85,7 @@ class StateSync:
         self._all_read = True  # robots.txt files, and what is not on the web
         self._hidden_robots: list[str] = []  # robots.txt URLs that answered with a page
         self.postponed: set[str] = set()  # documents that the caller has skipped without knowing what they list
+        self.is_first_reading = False  # the changes that take() yields are those of a document read for the first time
         self._has_begun = False
         self._open: dict[str, tuple[DocumentRow, DocumentBuffer]] = {}
         self._shares = self._state.shared_by > 1
@@ -126,7 +127,8 @@ class StateSync:
         assert run is not None  # noqa: S101 - for the type checker: set after an INSERT
         self._run = run
         self._documents = SiteDocuments(db, site_id, run, self._started)
-        self._urls = SiteUrls(db, site_id, secret, plan.on, 0 if baseline is None else run)
+        self._has_baseline = baseline is not None
+        self._urls = SiteUrls(db, site_id, secret, plan.on, run if self._has_baseline else 0)
 
     def cache(self, *, knows_documents: bool = True) -> DocumentCache:
         """The cache of the crawl; without documents if all are to be read."""
@@ -225,6 +227,8 @@ class StateSync:
         """Replaces the stored URLs of a document; those of one that was read in part are added to the stored ones."""
         self._is_known = True
         self._whole_changes = self._state.db.total_changes
+        is_known = row.stored.read_at is not None or row.stored.entries > 0
+        self.is_first_reading = not (self._has_baseline or is_known)
         diff = DocumentChanges()
         yield from self._urls.changes(row, buffer, diff)
         lastmods = buffer.lastmods

@@ -15,7 +15,7 @@ import msgspec
 import orjson
 
 from ..model.columns import micros
-from ..serialize.jsonl import encode_changes, stamp
+from ..serialize.jsonl import encode_changes, watched_keys
 from .documents import stored_documents
 from .rows import moment
 from .schema import decode_value, json_text, only_row, sqlite_errors
@@ -83,13 +83,13 @@ class ChangeLog:
             self.reload()
             raise
 
-    def append(self, piece: ChangePiece, site: str, at: datetime) -> int:
+    def append(self, piece: ChangePiece, site: str, at: datetime, *, first_reading: bool = False) -> int:
         """Adds changes to the transaction in progress, and returns how many; `at` never decreases in the log."""
         lines = encode_changes(piece, site=site).splitlines()
         at_micros = max(self._last_at, micros(at))
         numbered = []
         for seq, line in enumerate(lines, self.last_seq + 1):
-            head = orjson.dumps({"seq": seq, "at": stamp(moment(at_micros))})
+            head = orjson.dumps(watched_keys(seq, moment(at_micros), first_reading=first_reading))
             numbered.append(b"%s,%s\n" % (head[:-1], line[1:]))
         last_seq = self.last_seq + len(lines)
         row = (last_seq, len(lines), at_micros, site, zlib.compress(b"".join(numbered), _LEVEL))

@@ -15,7 +15,6 @@ import os
 import re
 import socket
 from contextlib import asynccontextmanager, contextmanager
-from importlib.resources import files
 from ipaddress import ip_address
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -27,6 +26,7 @@ from aiohttp.http import HttpProcessingError
 
 from ..model.errors import StateError, UsageError, install_hint, masked, printable
 from ..model.internal_errors import internal_error
+from ..pages.rendering import policy_of, render
 from ..version import __version__
 from .change_streams import JSON_LINES, ChangeStreams, send
 from .pings import RESULTS, client_key
@@ -291,24 +291,18 @@ _REASONS = {
 
 # --- the application ---
 
+_SCRIPTS = ("watch.js",)
 _HEADERS = {
     "Server": f"sitemap-reader/{__version__}",
     "Cache-Control": "no-store",
-    "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
-    "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "Content-Security-Policy": f"{policy_of(_SCRIPTS, connects=True)}; frame-ancestors 'none'",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
-_PAGE = {
-    "/": ("page.html", "text/html"),
-    "/page.css": ("page.css", "text/css"),
-    "/page.js": ("page.js", "text/javascript"),
-}
-
 # Without a token, and for any Host: the page has no data, sites ping without a token, and /healthz has no site.
-OPEN_PATHS = frozenset({*_PAGE, "/ping", "/healthz"})
+OPEN_PATHS = frozenset({"/", "/ping", "/healthz"})
 
 
 def _make_app(service: _Service, token: str | None, hosts: tuple[str, ...]) -> web.Application:
@@ -342,8 +336,7 @@ def _make_app(service: _Service, token: str | None, hosts: tuple[str, ...]) -> w
     app = web.Application(middlewares=[guard], client_max_size=service.limits.body_bytes)
     app.on_response_prepare.append(_add_headers)
     app.on_shutdown.append(service.streams.stop)
-    for path, (name, content_type) in _PAGE.items():
-        app.router.add_get(path, _static(name, content_type))
+    app.router.add_get("/", _page())
     app.router.add_route("GET", "/ping", service.ping)
     app.router.add_route("POST", "/ping", service.ping)
     app.router.add_get("/changes", service.streams.respond, allow_head=False)
@@ -390,11 +383,11 @@ def _text(status: int, text: str) -> web.Response:
     return web.Response(status=status, text=f"{text}\n")
 
 
-def _static(name: str, content_type: str) -> Handler:
-    body = files(__package__).joinpath(name).read_bytes()
+def _page() -> Handler:
+    html = render("watch.html", scripts=_SCRIPTS, connects=True)
 
     async def respond(request: web.Request) -> web.Response:
-        return web.Response(body=body, content_type=content_type, charset="utf-8")
+        return web.Response(text=html, content_type="text/html")
 
     return respond
 

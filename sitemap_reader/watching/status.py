@@ -38,9 +38,10 @@ class SiteStatus:
     next_visit: datetime | None = None
     last_visit: datetime | None = None
     last_change: datetime | None = None
-    new: int = 0  # of the last 24 hours, as the next three
+    new: int = 0  # of the last 24 hours, as the next four
     updated: int = 0
     removed: int = 0
+    first_reading: int = 0  # URLs of documents that were read for the first time, as in WatchedChange; none is in `new`
     requests: int = 0
     failing_since: datetime | None = None  # when the visits began to fail
     backoff_until: datetime | None = None  # no request before
@@ -54,8 +55,8 @@ class SiteStatus:
 class SiteQuery:
     """Which sites to report: `limit` of them from `offset` on, of those whose name has `contains`, in an order.
 
-    The newest or largest come first, but the soonest of `next_visit`; `reverse` turns any order round. UsageError for
-    an unknown order, or numbers out of range.
+    The newest or largest come first, but the soonest of `next_visit`, and of `faults` the failing sites; `reverse`
+    turns any order round. UsageError for an unknown order, or numbers out of range.
     """
 
     order: SiteOrder = "site"
@@ -87,7 +88,7 @@ _KEYS: Mapping[SiteOrder, Callable[[SiteStatus], Any]] = {
     "last_visit": lambda status: _by_time(status.last_visit, -1),
     "last_change": lambda status: _by_time(status.last_change, -1),
     "changes": lambda status: -(status.new + status.updated + status.removed),
-    "faults": lambda status: -len(status.faults),
+    "faults": lambda status: (status.failing_since is None, -len(status.faults)),
 }
 
 
@@ -129,11 +130,13 @@ class Totals:
     documents: int = 0
     urls: int = 0
     failing: int = 0  # sites
+    not_visited: int = 0  # sites that no visit has come to yet
     budget_per_hour: float | None = None
     requests_last_hour: int = 0
-    new: int = 0  # of the last 24 hours, as the next two
+    new: int = 0  # of the last 24 hours, as the next three
     updated: int = 0
     removed: int = 0
+    first_reading: int = 0  # as in SiteStatus
     sinks: tuple[SinkStatus, ...] = ()
     faults: tuple[str, ...] = ()  # why the watch does not work
 
@@ -144,7 +147,7 @@ class Counters:
 
     requests: Counter[str] = attrs.field(factory=Counter, converter=Counter)  # by status class: 2xx, 304, …, failed
     visits: Counter[str] = attrs.field(factory=Counter, converter=Counter)  # changed, unchanged, failed
-    changes: Counter[str] = attrs.field(factory=Counter, converter=Counter)  # new, updated, removed
+    changes: Counter[str] = attrs.field(factory=Counter, converter=Counter)  # new, updated, removed, first_reading
 
 
 @attrs.frozen

@@ -28,13 +28,14 @@ from ..model.errors import FetchError, StateError, UsageError
 from ..model.internal_errors import internal_error
 from ..model.problems import Problem
 from ..model.records import ChangeCounts
+from ..model.url_batch import UrlBatch
 from ..parser.normalise.dates import TIMED
 from ..parser.normalise.urls import is_robots_txt, origin
 from ..pipeline.crawl import first_failure
 from ..state.watch_data import StoredResponse
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
     from datetime import datetime
 
     from ..client.reader import OpenSync, SitemapReader
@@ -124,6 +125,7 @@ class Visit:
     postponed: set[str] = attrs.field(factory=set, init=False)  # the others that are listed
     faults: list[Problem] = attrs.field(factory=list, init=False)  # the first problems
     counts: ChangeCounts = attrs.field(factory=ChangeCounts, init=False)  # the changes that were stored
+    first_reading: int = attrs.field(default=0, init=False)  # so many of the new ones are of a first reading
     error: str | None = attrs.field(default=None, init=False)  # an internal one
     crawl_delay: float | None = attrs.field(default=None, init=False)
     has_ended: bool = attrs.field(default=False, init=False)
@@ -132,6 +134,13 @@ class Visit:
     has_read: bool = attrs.field(default=False, init=False)  # a sitemap was requested, and read
     fetcher: VisitFetcher | None = attrs.field(default=None, init=False)
     _next: _Changes = attrs.field(factory=lambda: _Changes(), init=False)
+
+    @property
+    def changes(self) -> dict[str, int]:
+        """The numbers of URLs by what became of them; those of a first reading are not among the new ones."""
+        new = self.counts.new - self.first_reading
+        of_kinds = {"new": new, "updated": self.counts.updated, "removed": self.counts.removed}
+        return {**of_kinds, "first_reading": self.first_reading}
 
     async def run(self) -> None:
         """Makes the visit. StateFailed where the state cannot be written: then nothing of its last document is."""
@@ -176,12 +185,12 @@ class Visit:
 
     def _apply(self, run: ChangeRun, batch: Batch) -> None:
         with self._stores.log.transaction():
-            self._log(run.pieces(batch))
-        self._note_commit(run)
+            first_reading = self._log(run, batch)
+        self._note_commit(run, first_reading)
 
     def _finish(self, run: ChangeRun, ending: ExitStack) -> None:
         with self._stores.log.transaction():
-            self._log(run.pieces(None))
+            self._log(run, None)
         self._note_commit(run)
         ending.close()
         self.is_blocked = run.summary_builder.blocked and run.verdict() is not None
@@ -191,13 +200,20 @@ class Visit:
             urls = {url for outcome in pages for url in (outcome.url, outcome.final_url) if url}
             self._stores.data.forget_responses(self._name, urls)
 
-    def _log(self, pieces: Iterable[ChangePiece]) -> None:
-        for piece in pieces:
-            self._next.count += self._stores.log.append(piece, self._target.name, self._clock())
+    def _log(self, run: ChangeRun, batch: Batch | None) -> int:
+        """Logs the changes of a batch; returns how many are of a first reading."""
+        first_reading = 0
+        for piece in run.pieces(batch):
+            is_first = isinstance(piece, UrlBatch) and run.state_sync.is_first_reading
+            count = self._stores.log.append(piece, self._target.name, self._clock(), first_reading=is_first)
+            self._next.count += count
             self._next.add(piece)
+            first_reading += count * is_first
+        return first_reading
 
-    def _note_commit(self, run: ChangeRun) -> None:
+    def _note_commit(self, run: ChangeRun, first_reading: int = 0) -> None:
         self.counts = attrs.evolve(run.counts)
+        self.first_reading += first_reading
         assert self.fetcher is not None  # noqa: S101 - for the type checker: set by _begin()
         responses, self.fetcher.new_responses = self.fetcher.new_responses, []
         for response in responses:  # in this order: the last one of a URL, behind its cookie, is kept

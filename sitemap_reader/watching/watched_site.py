@@ -223,10 +223,10 @@ class WatchedSite:
         self.visited_at, self.error = now, visit.error
         self.left = self.left if visit.is_over_time else set()
         self._note_faults(visit)
-        counts = visit.counts
-        if counts.new or counts.updated or counts.removed:
+        changes = visit.changes
+        if changes["new"] or changes["updated"] or changes["removed"]:
             self.changed_at = now
-        self.day.add(now, (counts.new, counts.updated, counts.removed, fetcher.requests if fetcher else 0))
+        self.day.add(now, (*changes.values(), fetcher.requests if fetcher else 0))
         all_failed = fetcher and fetcher.requests and fetcher.failures >= fetcher.requests
         is_lost = visit.error is not None or visit.is_blocked or all_failed
         failed = is_lost or visit.is_over_time
@@ -278,7 +278,7 @@ class WatchedSite:
         return _moment(max(min([*dues, self.next_robots]), allowed_at))
 
     def status(self, now: float) -> SiteStatus:
-        new, updated, removed, requests = self.day.totals(now)
+        new, updated, removed, first_reading, requests = self.day.totals(now)
         newest = chain.from_iterable(reversed(self.faults.values()))
         held_until = self.schedule.pings_held_until(self._pings, now) if self.was_pinged else None
         held_because = None
@@ -295,6 +295,7 @@ class WatchedSite:
             new=new,
             updated=updated,
             removed=removed,
+            first_reading=first_reading,
             requests=requests,
             failing_since=_moment(self.failing_since),
             backoff_until=_moment(self.paused_until) if self.failures and self.paused_until > now else None,
@@ -310,23 +311,23 @@ class WatchedSite:
 
 @attrs.define
 class DayCounts:
-    """Counts of the last 24 hours: new, updated and removed URLs, requests; 40 bytes for each hour with a visit."""
+    """Counts of the last 24 hours: those of Visit.changes, and requests; 48 bytes for each hour with a visit."""
 
-    _rows: array[int] = attrs.field(factory=lambda: array("q"))  # hour since 1970, and its four counts
+    _rows: array[int] = attrs.field(factory=lambda: array("q"))  # hour since 1970, and its five counts
 
-    def add(self, now: float, counts: tuple[int, int, int, int]) -> None:
+    def add(self, now: float, counts: tuple[int, ...]) -> None:
         hour = int(now // 3600)
         while self._rows and self._rows[0] <= hour - 24:
-            del self._rows[:5]
-        if not self._rows or self._rows[-5] != hour:
-            self._rows.extend((hour, 0, 0, 0, 0))
-        for place, number in enumerate(counts, -4):
+            del self._rows[:6]
+        if not self._rows or self._rows[-6] != hour:
+            self._rows.extend((hour, 0, 0, 0, 0, 0))
+        for place, number in enumerate(counts, -5):
             self._rows[place] += number
 
     def totals(self, now: float) -> tuple[int, ...]:
         first = int(now // 3600) - 24
-        recent = [start for start in range(0, len(self._rows), 5) if self._rows[start] > first]
-        return tuple(sum(self._rows[start + place] for start in recent) for place in range(1, 5))
+        recent = [start for start in range(0, len(self._rows), 6) if self._rows[start] > first]
+        return tuple(sum(self._rows[start + place] for start in recent) for place in range(1, 6))
 
 
 @attrs.define

@@ -254,8 +254,7 @@ class Watcher:
 
     def _count(self, visit: Visit, now: float) -> None:
         self._last_visit = self.plan.clock()
-        counts, fetcher = visit.counts, visit.fetcher
-        changes = {"new": counts.new, "updated": counts.updated, "removed": counts.removed}
+        changes, fetcher = visit.changes, visit.fetcher
         result = "changed" if any(changes.values()) else "unchanged" if visit.has_ended else "failed"
         self.counters.visits[result] += 1
         self.counters.changes.update(changes)
@@ -310,7 +309,7 @@ class Watcher:
     async def totals(self) -> Totals:
         now = self._now()
         days = [site.day.totals(now) for site in self._sites.values()]
-        new, updated, removed = (sum(day[place] for day in days) for place in range(3))
+        new, updated, removed, first_reading = (sum(day[place] for day in days) for place in range(4))
         return Totals(
             sites=len(self._sites),
             documents=len(self._schedule),
@@ -321,6 +320,8 @@ class Watcher:
             new=new,
             updated=updated,
             removed=removed,
+            first_reading=first_reading,
+            not_visited=sum(site.visited_at is None for site in self._sites.values()),
             sinks=self._sinks(),
             faults=() if self._state_error is None else (self._state_error,),
         )

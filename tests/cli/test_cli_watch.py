@@ -61,7 +61,7 @@ def test_a_visit_ends_after_site_seconds(tmp_path: Path) -> None:
         server.pages["/robots.txt"] = 200, {}, robots(f"{server.url}/s.xml", rules="User-agent: *\nCrawl-delay: 20\n")
         with watching(f"{server.url}/", "--state", tmp_path / "s.db", "-v", "--site-seconds", "0.5") as process:
             lines = [process.stderr.readline() for _ in range(2)]
-    assert "1 request, fails (1 time in a row)" in lines[1]
+    assert "1 request, fails: " in lines[1]
     assert "after 0.5 s of waiting" in lines[1]
 
 
@@ -82,8 +82,8 @@ def test_a_signal_ends_a_watch(tmp_path: Path, number: signal.Signals) -> None:
     assert found == [(number, "new", f"{server.url}/") for number in (1, 2)]
     assert err.splitlines() == [
         "watching 1 site, 0 sitemaps known; up to 3,600 requests an hour, 120 a domain",
-        f"{server.url}/: 2 requests, 2 new",
-        "2 new, 0 updated, 0 removed; 1 visit, 2 requests",
+        f"{server.url}/: 2 requests, 2 in a first reading",
+        "2 in a first reading; 1 visit, 2 requests",
     ]
 
 

@@ -32,6 +32,7 @@ def test_a_change_of_a_watch_is_read_with_its_number_time_and_site() -> None:
     sr.WatchedChange(
         "updated", sr.UrlRecord("https://a.example/", priority=0.5), ("priority",), seq=2, site="a.example"
     ),
+    sr.WatchedChange("new", sr.UrlRecord("https://a.example/"), seq=3, site="a.example", first_reading=True),
 ])
 def test_every_kind_of_change_is_read_back(change: sr.WatchedChange) -> None:
     assert sr.from_json(sr.json_line(change)) == change
@@ -46,6 +47,7 @@ def test_a_change_without_a_number_is_a_change() -> None:
 @pytest.mark.parametrize(("stated", "message"), [
     ({"seq": "7"}, r"Expected `int \| null`, got `str` - at `\$.seq`"),
     ({"at": "today"}, r"Invalid RFC3339 encoded datetime - at `\$.at`"),
+    ({"first_reading": "yes"}, r"Expected `bool \| null`, got `str` - at `\$.first_reading`"),
     ({"site": 3}, r"Expected `str \| null`, got `int` - at `\$.site`"),
 ])
 def test_a_value_of_a_wrong_type_is_named(stated: dict[str, Any], message: str) -> None:

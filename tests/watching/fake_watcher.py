@@ -57,12 +57,14 @@ class FakeWatcher:
     async def ping(self, ping: Ping) -> None:
         self.pings.append(ping)
 
-    async def change(self, *locs: str, site: str = "example.com", at: datetime = NOW) -> None:
+    async def change(
+        self, *locs: str, site: str = "example.com", at: datetime = NOW, first_reading: bool = False
+    ) -> None:
         """Logs these URLs as new, in one entry."""
         changes = [Change("new", UrlRecord(loc, sitemap=SITEMAP)) for loc in locs]
 
         def append() -> None:
-            self.log.append(changes, site, at)
+            self.log.append(changes, site, at, first_reading=first_reading)
             self.state.commit()
 
         await self.thread.run(append)

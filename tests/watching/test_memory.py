@@ -58,8 +58,8 @@ def test_sites_are_not_all_due_at_the_same_time() -> None:
 def test_counts_are_those_of_a_day() -> None:
     day = DayCounts()
     for hour in range(50):
-        day.add(hour * 3600.0, (1, 0, 2, 3))
-        day.add(hour * 3600.0 + 3599, (0, 1, 0, 0))
-    assert day.totals(49 * 3600.0) == (24, 24, 48, 72)
-    assert day.totals(60 * 3600.0) == (13, 13, 26, 39)
-    assert day.totals(90 * 3600.0) == (0, 0, 0, 0)
+        day.add(hour * 3600.0, (1, 0, 2, 3, 4))
+        day.add(hour * 3600.0 + 3599, (0, 1, 0, 0, 0))
+    assert day.totals(49 * 3600.0) == (24, 24, 48, 72, 96)
+    assert day.totals(60 * 3600.0) == (13, 13, 26, 39, 52)
+    assert day.totals(90 * 3600.0) == (0, 0, 0, 0, 0)

@@ -36,8 +36,12 @@ class Page:
     def names(self) -> list[str]:
         return self.tab.locator(f"{ROWS} th").all_inner_texts()
 
-    def changed(self, *locs: str, site: str = "example.com") -> None:
-        self.run(self.watcher.change(*locs, site=site, at=datetime.now(UTC)))
+    def changed(self, *locs: str, site: str = "example.com", first_reading: bool = False) -> None:
+        self.run(self.watcher.change(*locs, site=site, at=datetime.now(UTC), first_reading=first_reading))
+
+    def says(self, text: str) -> None:
+        """Waits until the first line says this."""
+        self.tab.locator("#state", has_text=text).wait_for()
 
 
 @contextmanager
@@ -91,10 +95,15 @@ def statuses(count: int = 120) -> list[SiteStatus]:
 
 @pytest.fixture
 def show(chromium: Any) -> Iterator[Callable[..., Page]]:
-    """`show(setup, token=None, **context)`: a tab with the page of a server; its console has to stay empty."""
+    """`show(setup, token=None, **context)`: a tab with the page of a server; its console has to stay empty.
+
+    With `clock=True` the test moves the time of the page.
+    """
     opened, running = [], ExitStack()
 
-    def open_page(setup: Callable[[FakeWatcher], None], token: str | None = None, **options: Any) -> Page:
+    def open_page(
+        setup: Callable[[FakeWatcher], None], token: str | None = None, clock: bool = False, **options: Any
+    ) -> Page:
         url, watcher, run = running.enter_context(running_server(token))
         setup(watcher)
         context = chromium.new_context(**options)
@@ -104,6 +113,8 @@ def show(chromium: Any) -> Iterator[Callable[..., Page]]:
         page.tab.on("console", lambda message: page.failures.append(message.text))
         page.tab.on("pageerror", lambda error: page.failures.append(str(error)))
         page.tab.on("request", lambda request: page.requests.append(request.url))
+        if clock:
+            page.tab.clock.install()
         page.tab.goto(url)
         opened.append((page, url))
         return page
@@ -120,23 +131,46 @@ def show(chromium: Any) -> Iterator[Callable[..., Page]]:
 def many(watcher: FakeWatcher) -> None:
     watcher.statuses = statuses()
     watcher.numbers = Totals(
-        120, 7500, 1_234_567, 6, 1000, 312, 40, 200, 3,
-        (SinkStatus("https://hooks.example.net/…", 1250, 75.2, "HTTP 503; next try in 40 s"), SinkStatus("stdout")),
+        sites=120, documents=7500, urls=1_234_567, failing=6, budget_per_hour=1000, requests_last_hour=312,
+        new=40, updated=200, removed=3, first_reading=21,
+        sinks=(
+            SinkStatus("https://hooks.example.net/…", 1250, 75.2, "HTTP 503; next try in 40 s"), SinkStatus("stdout")
+        ),
     )  # fmt: skip
     watcher.report = Health(last_visit=datetime.now(UTC) - timedelta(seconds=4))
 
 
 def test_totals_sinks_and_sites_are_shown(show):
     page = show(many)
-    page.tab.locator(ROWS).nth(49).wait_for()
+    page.says("6 of 120 sites fail. 1 of 2 sinks fails. The watch works.")
     totals = page.tab.locator("#totals").inner_text()
     assert "1,234,567" in totals
     assert "312 of 1,000" in totals
+    assert "Changes in 24 hours\n243\nURLs in first readings, 24 hours\n21\n" in totals
     assert "HTTP 503" in page.tab.locator("#sinks").inner_text()
-    assert page.names()[0] == "site-000.example.com"
-    assert "due" in page.tab.locator(ROWS).nth(1).inner_text()
-    assert re.search(r"in 1[34] min\.", page.tab.locator(ROWS).nth(5).inner_text())
-    page.tab.locator("#state", has_text="The watch is running; 6 of ").wait_for()
+    # Those that fail come first, then those with the most faults, then by name.
+    assert page.names()[:7] == [f"site-{number:03}.example.com" for number in (105, 85, 65, 45, 25, 5, 115)]
+    assert page.names()[12:14] == ["site-000.example.com", "site-001.example.com"]
+    assert "due" in page.tab.locator(ROWS).nth(13).inner_text()
+    assert re.search(r"in 1[34] min\.", page.tab.locator(ROWS, has_text="site-005").inner_text())
+
+
+@pytest.mark.parametrize(("numbers", "faults", "text"), [
+    (Totals(sites=40), (), "All 40 sites could be read. The watch works."),
+    (Totals(sites=1), (), "The site could be read. The watch works."),
+    (Totals(sites=1, failing=1), (), "The site fails. The watch works."),
+    (Totals(sites=3, failing=3), (), "All 3 sites fail. The watch works."),
+    (Totals(sites=40, failing=1, not_visited=9), (), "1 of 40 sites fails. 31 of 40 sites visited so far. The watch"),
+    (Totals(sites=2), ("the state cannot be written",), "The watch does not work: the state cannot be written."),
+])
+def test_the_first_line_says_what_fails(show, numbers, faults, text):
+    def some(watcher: FakeWatcher) -> None:
+        watcher.numbers, watcher.report = numbers, Health(faults)
+
+    page = show(some)
+    page.says(text)
+    is_bad = bool(numbers.failing or faults)
+    assert page.tab.locator("#state .bad").count() == is_bad
 
 
 def test_pings_that_are_held_back_and_a_visit_under_way_are_shown(show):
@@ -146,17 +180,38 @@ def test_pings_that_are_held_back_and_a_visit_under_way_are_shown(show):
         watcher.statuses = [SiteStatus("example.com", next_visit=now, visiting_since=now, **held)]
         watcher.report = Health(last_visit=now)
 
-    page = show(one)
-    row = page.tab.locator(ROWS).first.inner_text()
+    row = show(one).tab.locator(ROWS).first.inner_text()
     assert "under way" in row
-    assert "a ping brings no visit before in 2 hr.: nothing had changed" in row
-    page.tab.locator("#state", has_text="All works. Last visit").wait_for()
+    assert "next visit by a ping: in 2 hr.; nothing had changed" in row
+
+
+def test_times_go_on_without_a_request(show):
+    began = datetime.now(UTC) + timedelta(hours=1)
+
+    def one(watcher: FakeWatcher) -> None:
+        visits = {"next_visit": began + timedelta(seconds=12.5), "last_visit": began - timedelta(seconds=53.5)}
+        watcher.statuses = [SiteStatus("example.com", **visits)]
+
+    page = show(one, clock=True)
+    page.tab.locator(ROWS).wait_for()
+    with page.tab.expect_response("**/healthz"):  # of the refresh that is due by then, the last of this test
+        page.tab.clock.pause_at(began)
+    row = page.tab.locator(ROWS)
+    row.get_by_text("in 12 sec.").wait_for()
+    requests = len(page.requests)
+    later = [(5, "in 7 sec.", "58 sec. ago"), (4, "in 3 sec.", "1 min. ago"), (4, "due", "1 min. ago")]
+    for seconds, planned, past in later:
+        page.tab.clock.run_for(seconds * 1_000)
+        row.get_by_text(planned, exact=True).wait_for()
+        row.get_by_text(past, exact=True).wait_for()
+    assert len(page.requests) == requests
 
 
 def test_pages_order_and_filters(show):
     page = show(many)
     page.tab.get_by_text("1 to 50 of 120").wait_for()
     assert page.tab.locator("#earlier").is_disabled()
+    assert page.tab.locator("th[aria-sort]").inner_text().startswith("Faults")
     page.tab.locator("#later").click()
     page.tab.get_by_text("51 to 100 of 120").wait_for()
     page.tab.locator("#later").click()
@@ -164,10 +219,10 @@ def test_pages_order_and_filters(show):
     assert page.tab.locator("#later").is_disabled()
     page.tab.locator("#earlier").click()
     page.tab.get_by_text("51 to 100 of 120").wait_for()
-    page.tab.get_by_role("button", name="Faults").click()
-    page.tab.locator(f"{ROWS}:first-child", has_text="site-115").wait_for()
-    assert page.tab.locator("th[aria-sort]").inner_text().startswith("Faults")
-    page.tab.get_by_role("button", name="Faults").click()
+    page.tab.get_by_role("button", name="Site").click()
+    page.tab.locator(f"{ROWS}:first-child", has_text="site-000").wait_for()
+    assert page.tab.locator("th[aria-sort]").inner_text().startswith("Site")
+    page.tab.get_by_role("button", name="Site").click()
     page.tab.locator("th[aria-sort=descending]").wait_for()
     page.tab.get_by_label("with faults only").check()
     page.tab.get_by_text("1 to 12 of 12").wait_for()
@@ -216,6 +271,30 @@ def test_the_latest_changes_of_a_long_log_are_shown_and_no_more(show):
     page.tab.reload()
     page.tab.get_by_text("https://example.com/299").wait_for()
     assert page.tab.locator("#changes li").count() == 50
+
+
+def test_a_first_reading_is_one_item_among_the_changes(show):
+    page = show(many)
+    page.changed("https://example.com/1")
+    page.changed(*(f"https://new.example/{number}" for number in range(21)), site="new.example", first_reading=True)
+    page.changed("https://example.com/2")
+    items = page.tab.locator("#changes li")
+    for _ in range(2):
+        items.nth(2).wait_for()
+        assert [text.split("\n")[0] for text in items.all_inner_texts()] == ["new", "first reading", "new"]
+        assert re.search(r"new\.example\s.* · 21 URLs$", items.nth(1).inner_text())
+        page.tab.reload()
+    page.changed("https://new.example/more", site="new.example", first_reading=True)
+    page.tab.get_by_text("· 22 URLs").wait_for()
+    assert items.count() == 3
+
+
+def test_of_a_long_first_reading_the_number_is_a_least_one(show):
+    page = show(lambda watcher: None)
+    page.changed(*(f"https://new.example/{number}" for number in range(900)), site="new.example", first_reading=True)
+    page.tab.get_by_text("· 900 URLs").wait_for()
+    page.tab.reload()
+    page.tab.get_by_text("· at least 500 URLs").wait_for()
 
 
 def hostile(watcher: FakeWatcher) -> None:
@@ -269,13 +348,52 @@ def test_a_token_is_requested_and_kept_in_the_tab_only(show):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1440])
+@pytest.mark.parametrize("width", [390, 1024, 1440])
 @pytest.mark.parametrize("setup", [many, hostile])
-def test_the_page_is_never_wider_than_its_window(show, setup, width, scheme):
+def test_all_fits_into_the_window_and_can_be_read(show, setup, width, scheme):
     page = show(setup, viewport={"width": width, "height": 900}, color_scheme=scheme)
     page.tab.locator(ROWS).first.wait_for()
     page.changed("https://example.com/" + "long-" * 100)
-    page.tab.locator("#changes li").first.wait_for()
+    page.changed("https://example.com/1", first_reading=True)
+    page.tab.locator("#changes li").nth(1).wait_for()
     assert page.tab.evaluate("document.documentElement.scrollWidth") <= width
+    boxes = page.tab.locator(".scroll")
+    assert boxes.evaluate_all("(boxes) => boxes.every((box) => box.scrollWidth <= box.clientWidth)")
     dark = page.tab.evaluate("getComputedStyle(document.documentElement).backgroundColor") == "rgb(19, 22, 25)"
     assert dark is (scheme == "dark")
+    contrasts = page.tab.evaluate(CONTRASTS)
+    assert len(contrasts) > 30
+    assert [each for each in contrasts if each[1] < 4.5] == []
+
+
+# [text, contrast of its colour to the first background behind it], of each element with text of its own.
+CONTRASTS = """() => {
+  const colour = (text) => text.match(/[\\d.]+/g).map(Number);
+  const light = (part) => (part /= 255) <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+  const luminance = ([r, g, b]) => 0.2126 * light(r) + 0.7152 * light(g) + 0.0722 * light(b);
+  const behind = (each) => {
+    const paper = colour(getComputedStyle(each).backgroundColor);
+    return paper[3] === 0 && each.parentElement ? behind(each.parentElement) : paper;
+  };
+  return [...document.querySelectorAll("body *")]
+    .filter((each) => each.checkVisibility())
+    .filter((each) => [...each.childNodes].some((node) => node.nodeType === 3 && node.data.trim()))
+    .map((each) => {
+      const [one, other] = [colour(getComputedStyle(each).color), behind(each)].map(luminance);
+      return [each.textContent, (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05)];
+    });
+}"""
+
+
+def test_on_a_phone_a_row_is_a_card_with_its_faults_below_its_name(show):
+    page = show(many, viewport={"width": 390, "height": 900})
+    card = page.tab.locator(ROWS).first
+    card.wait_for()
+    assert card.inner_text().split()[:3] == ["site-105.example.com", "failing", "since"]
+    label = "(cell) => getComputedStyle(cell, '::before').content"
+    labels = card.locator("td:not(.faults)").evaluate_all(f"(cells) => cells.map({label})")
+    assert labels == [
+        f'"{name}"' for name in ("Next visit", "Last visit", "Last change", "Changes, 24 h", "URLs", "Requests, 24 h")
+    ]
+    page.tab.get_by_role("button", name="Next visit").click()
+    page.tab.locator(f"{ROWS}:first-child", has_text="site-000").wait_for()

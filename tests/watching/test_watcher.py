@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from watched_sites import START, MemoryWeb, VirtualClock, failing, index, urlset, watching
+from watched_sites import START, MemoryWeb, VirtualClock, Watch, failing, index, urlset, watching
 
-from sitemap_reader import Limits
+from sitemap_reader import Limits, SitemapReader
 from sitemap_reader.pipeline import ThreadPool
 from sitemap_reader.state import State
 from sitemap_reader.watching import Delivery, FileSink, Ping, SiteQuery, Stores, watcher
@@ -53,6 +53,55 @@ async def test_a_first_visit_reports_all_urls(tmp_path: Path, web: MemoryWeb) ->
         assert {line["site"] for line in lines} == {"https://a.test/"}
         assert {line["at"] for line in lines} == {"2026-03-02T00:00:00Z"}
     assert web.requested() == ["a.test/robots.txt", "a.test/one.xml", "a.test/two.xml"]
+
+
+async def first_readings(watch: Watch) -> list[str]:
+    return [line["loc"].partition("//")[2] for line in await watch.lines() if line.get("first_reading")]
+
+
+async def test_the_first_reading_of_a_site_counts_apart_from_changes(tmp_path: Path, web: MemoryWeb) -> None:
+    async with watching(tmp_path / "s.db", web) as watch:
+        assert (await watch.watcher.totals()).not_visited == 1
+        await watch.run(minutes=1)
+        totals = await watch.watcher.totals()
+        (status,) = (await watch.watcher.sites(SiteQuery())).sites
+        assert (totals.new, totals.first_reading, totals.not_visited) == (0, 3, 0)
+        assert (status.new, status.first_reading, status.last_change) == (0, 3, None)
+        assert watch.watcher.counters.changes == {"new": 0, "updated": 0, "removed": 0, "first_reading": 3}
+        # From now on what is new to the watch is new: in a document that it knows, and in one that it does not.
+        web.pages[ONE] = urlset("https://a.test/a", "https://a.test/b", "https://a.test/new")
+        web.pages[ROBOTS] = f"Sitemap: {ONE}\nSitemap: {TWO}\nSitemap: https://a.test/three.xml\n".encode()
+        web.pages["https://a.test/three.xml"] = urlset("https://a.test/three")
+        await watch.run(days=1)
+        assert await first_readings(watch) == ["a.test/a", "a.test/b", "a.test/c"]
+        assert (await watch.changes())[3:] == [("new", "a.test/new"), ("new", "a.test/three")]
+        (status,) = (await watch.watcher.sites(SiteQuery())).sites
+        assert status.last_change is not None
+
+
+async def test_a_first_reading_may_take_several_visits(tmp_path: Path, web: MemoryWeb) -> None:
+    """As long as a document of the site was not read, others that are read for the first time belong to it."""
+    web.pages[TWO] = 503
+    async with watching(tmp_path / "s.db", web) as watch:
+        await watch.run(minutes=1)
+        web.pages[ONE] = urlset("https://a.test/a", "https://a.test/b", "https://a.test/new")
+        await watch.run(hours=10)
+        web.pages[TWO] = urlset("https://a.test/c")
+    async with watching(tmp_path / "s.db", web) as watch:
+        await watch.run(days=2)
+        assert await first_readings(watch) == ["a.test/a", "a.test/b", "a.test/c"]
+        assert ("new", "a.test/new") in await watch.changes()
+
+
+async def test_after_a_sync_there_is_no_first_reading(tmp_path: Path, web: MemoryWeb) -> None:
+    async with SitemapReader(fetcher=web) as reader:
+        assert len([change async for change in reader.changes("https://a.test/", state=tmp_path / "s.db")]) == 3
+    web.pages[TWO] = urlset("https://a.test/c", "https://a.test/d")
+    async with watching(tmp_path / "s.db", web) as watch:
+        await watch.run(hours=5)
+        assert await first_readings(watch) == []
+        assert await watch.changes() == [("new", "a.test/d")]
+        assert (await watch.watcher.totals()).new == 1
 
 
 @pytest.mark.slow
