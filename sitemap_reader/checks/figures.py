@@ -86,9 +86,9 @@ class Figure:
         return bar.name.endswith("-01") if self.column == "month" else place % 5 == 0
 
     def _label(self, bar: Bar, year: str) -> tuple[str, ...]:
-        """The name of a bar; of a month in two lines, the year only where it differs from that of the label before."""
+        """The lines of a bar's name; of a month the year only where it differs from that of the label before."""
         if self.column != "month" or bar.count is None:
-            return (bar.name,)
+            return tuple(bar.name.replace("–", "–\n").split("\n"))
         month = _MONTHS[int(bar.name[-2:]) - 1]
         return (month,) if bar.name[:4] == year else (month, bar.name[:4])
 

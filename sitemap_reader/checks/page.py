@@ -56,7 +56,7 @@ def _page(template: str, sites: Sequence[SiteView], file: str | None, **values: 
         sites=sites,
         severities_found={finding.severity for site in sites for finding in site.result.findings},
         data=_occurrence_data(sites) if has_rows else None,
-        file=file and {"name": file, "url": quote(file)},
+        file=file and {"name": file, "url": quote(file, errors="replace")},
         **values,
     )
 
