@@ -1,7 +1,7 @@
 from .charts import Chart as Chart
 from .measure import Measure as Measure
-from .measure import finding_per_site as finding_per_site
-from .measure import join_findings as join_findings
+from .measure import find_in_words as find_in_words
+from .measure import rank_sites as rank_sites
 from .report import render_report as render_report
 from .report import sites_frame as sites_frame
 from .snapshot import Snapshot as Snapshot

@@ -17,19 +17,21 @@ from pyarrow import compute
 from ..client.summary import count_of
 from ..compare.diff import diff
 from ..model.errors import UsageError
-from ..model.problems import percent
 from .chart_spec import CellGroup, ChartSpec
 from .languages import language_level
 from .measure import (
     NEWEST_RULE,
-    finding_per_site,
+    find_in_words,
     in_site_order,
     is_in,
     leading,
     measure,
+    most_widespread,
     page_frame,
     pages_with_newest,
     part_of,
+    quote,
+    rank_sites,
 )
 from .sections import section_of
 from .tables import PAGE_KEY, Tables, json_objects
@@ -57,12 +59,12 @@ def overlap(snapshot: SnapshotTables, by: str) -> Measure:
         for (site, mine), (other, theirs) in permutations(values.items(), 2)
     ]
     frame = pd.DataFrame(rows, columns=["site", "other", by + "s", "shared", "share"])
-    finding = f"no {by} is shared"
+    finding = f"No {by} is shared"
     if frame["shared"].any():
         tied = frame[frame["share"] == frame["share"].max()]
-        first, more = tied.iloc[0], f" (and {len(tied) - 1:,} more pairs as much)" if len(tied) > 1 else ""
+        first, more = tied.iloc[0], f"; {count_of(len(tied) - 1, 'other pair')} as much" if len(tied) > 1 else ""
         share = part_of(first["shared"], first[by + "s"], by)
-        finding = f"largest overlap: {first['other']} has {share} of {first['site']}{more}"
+        finding = f"Largest overlap: {first['other']} has {share} of {first['site']}{more}"
     rule = f"How many different {by}s of a site another site has too, by {KEYS[by]}."
     spec = ChartSpec(
         "heat",
@@ -94,8 +96,7 @@ def growth(snapshot: SnapshotTables, others: Any) -> Measure:
     partial = sum(each.complete is False for each in snapshots)
     if partial:
         rule += f" {partial} could not be read completely."
-    share = ("change in pages", lambda part: part["pages"].iloc[-1] / part["pages"].iloc[0] - 1)
-    finding = finding_per_site(frame, snapshot.sites, _grown, share=share if len(snapshots) > 1 else None)
+    finding = find_in_words(frame, snapshot.sites, _grown, _pages_of_many)
     spec = ChartSpec(
         "lines", x="at", y="pages", x_title="read at (UTC)", y_title="pages", comparison="bands", size="pages"
     )
@@ -140,6 +141,16 @@ def _change_share(share: float) -> str:
     return f"{share:+.1%}" if abs(share) < 0.1 else f"{share:+.0%}"
 
 
+def _pages_of_many(frame: pd.DataFrame) -> str:
+    if frame["at"].nunique() == 1:
+        return rank_sites("pages:", lambda part: part["pages"].iloc[-1], frame)
+
+    def more(part: pd.DataFrame) -> Any:
+        return part["pages"].iloc[-1] - part["pages"].iloc[0]
+
+    return rank_sites("pages more than at first:", more, frame, write="{:+,}".format)
+
+
 _CHANGE_KINDS = ("new", "updated", "removed")
 _RULE = (
     "Pages compared with those of an earlier snapshot. Updated: any field differs (lastmod, changefreq, priority, "
@@ -171,11 +182,7 @@ def churn(snapshot: SnapshotTables, other: SnapshotTables, depth: int) -> Measur
     for side, change in ((other, "new"), (snapshot, "removed")):
         if side.complete is False:
             rule += f" {side.name} was not read completely: pages missing there count as {change}."
-    share = (
-        "pages that are new, updated or removed",
-        lambda part: 1 - part["unchanged"].sum() / part[[*counted]].to_numpy().sum(),
-    )
-    finding = finding_per_site(frame, snapshot.sites, _churn_finding, share=share)
+    finding = find_in_words(frame, snapshot.sites, _churn_finding, _changes_of_many)
     spec = ChartSpec(
         "heat",
         x="change",
@@ -217,8 +224,13 @@ def _choices(snapshots: Iterable[SnapshotTables]) -> str:
 def _churn_finding(part: pd.DataFrame) -> str:
     sums = part[[*_CHANGE_KINDS, "unchanged"]].sum()
     before = sums["updated"] + sums["removed"] + sums["unchanged"]
-    earlier = ", ".join(f"{sums[name]:,} {name}" for name in ("updated", "removed", "unchanged"))
-    return f"{sums['new']:,} new; of {count_of(before, 'earlier page')}: {earlier}"
+    changed = f"{sums['updated']:,} updated, {sums['removed']:,} removed"
+    return f"{count_of(sums['new'], 'new page')}; of {count_of(before, 'earlier page')} {changed}"
+
+
+def _changes_of_many(frame: pd.DataFrame) -> str:
+    kinds = [*_CHANGE_KINDS]
+    return rank_sites("pages new, updated or removed:", lambda part: int(part[kinds].to_numpy().sum()), frame)
 
 
 _COLUMNS = ["site", "key", "pages", "loc"]
@@ -254,12 +266,13 @@ def gaps(snapshot: SnapshotTables, ours: Any, by: str, *, is_shared: bool = Fals
     if is_shared:
         frame["ours"] = first.reindex(frame["key"]).array
     what = f"{name} has too" if is_shared else f"no page of {name} has"
-    things = f"topics that {what}" if by == "topic" else f"pages with a {by} that {what}"
-    describe = partial(_gaps_finding, by=by, name=name, is_shared=is_shared)
-    share = (things, lambda part: part["_found"].mean())
-    finding = finding_per_site(theirs, sites, describe, f"no page has a {by}", share)
-    row = "A row is a word" if by == "topic" else "A row is a page"
-    rule = f"What other sites have that {what}, by {KEYS[by]}. All pages of both are compared. {row}.{note}"
+    noun, things = ("topic", f"topics that {what}") if by == "topic" else ("page", f"pages with a {by} that {what}")
+    describe = partial(_gaps_finding, things=things, noun=noun)
+    describe_many = partial(rank_sites, f"{things}:", lambda part: int(part["_found"].sum()))
+    if by == "topic":
+        describe_many = partial(_widest_topic, things=things)
+    finding = find_in_words(theirs, sites, describe, describe_many, f"no page has a {by}")
+    rule = f"What other sites have that {what}, by {KEYS[by]}. All pages of both are compared.{note}"
     for each in {id(side): side for side in (snapshot, own)}.values():
         rule += f" {each.name} has only some URLs ({each.choice})." if each.choice else ""
         rule += f" {each.name} was not read completely." if each.complete is False else ""
@@ -289,19 +302,17 @@ def _own_sites(snapshot: SnapshotTables, ours: Any) -> list[str]:
     return sites
 
 
-def _gaps_finding(part: pd.DataFrame, *, by: str, name: str, is_shared: bool) -> str:
-    total, part = len(part), part[part["_found"]]
-    has = f"{name} has" if is_shared else f"no page of {name} has"
-    share = f" ({percent(len(part) / total)})" if len(part) else ""
-    if by != "topic":
-        return f"{len(part):,} of {count_of(total, 'page')}{share} with a {by} that {has}"
-    found = f"{len(part):,} of {count_of(total, 'topic')}{share} that {has}"
-    if not len(part):
-        return found
-    words, each = leading(part.set_index("key")["pages"].sort_index(), '"{}"'.format)
-    return (
-        f"{found}; most frequent {'are' if each else 'is'} {words} ({count_of(int(part['pages'].max()), 'page')}{each})"
-    )
+def _gaps_finding(part: pd.DataFrame, *, things: str, noun: str) -> str:
+    pages = part[part["_found"]].set_index("key")["pages"].sort_index()
+    names, each = leading(pages, quote)
+    is_named = noun == "topic" and len(pages)
+    most = f"; most frequent: {names} ({count_of(int(pages.max()), 'page')}{each})" if is_named else ""
+    return f"{things}: {part_of(len(pages), len(part), noun)}{most}"
+
+
+def _widest_topic(frame: pd.DataFrame, *, things: str) -> str:
+    sites = frame["site"].nunique()
+    return most_widespread(f"{things}:", "key", frame[frame["_found"]], sites=sites, number="pages")
 
 
 # --- keys --------------------------------------------------------------------------------------------------------

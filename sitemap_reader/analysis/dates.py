@@ -29,21 +29,21 @@ from ..model.url_batch import PRECISION_CODES
 from ..parser.normalise.dates import DAY, TIMED
 from .chart_spec import CellGroup, ChartSpec, pages_over_time, parts_of_sites, shares_of_pages
 from .measure import (
-    MAX_SITES,
+    count_sites,
     dated_pages,
     days_between,
-    finding_per_site,
+    find_in_words,
     in_site_order,
     is_future,
-    join_findings,
     leading,
     measure,
     most_frequent,
-    name_some,
+    name_few,
     news_dates,
     news_rule,
     page_frame,
     part_of,
+    rank_sites,
     share_of_site,
     without,
 )
@@ -64,24 +64,32 @@ _LEAST_SCORE = 0.5
 # A value stands out if chance would make it as frequent in one of some hundred sites: its distance from the mean, in
 # standard deviations of evenly spread days. Fewer dates than this may be chance in any case.
 _LEAST_DEVIATION, _LEAST_DATES = 3.0, 10
-_WHERE_TRUSTED = ", where lastmods allow a conclusion"
 
 
-def _if_trusted(
-    histories: Mapping[str, History], describe: Callable[[pd.DataFrame, History], Any], *, is_share: bool = False
-) -> Callable[[pd.DataFrame], Any]:
-    """What describes the rows of a site; where its dates allow no conclusion it says why, or has no share."""
+def _find_in_words(
+    frame: pd.DataFrame,
+    snapshot: SnapshotTables,
+    describe: Callable[[pd.DataFrame], str],
+    describe_many: Callable[[pd.DataFrame], str],
+) -> str:
+    """As find_in_words(), without the sites whose dates allow no conclusion."""
+    trusts = {site: judge_history(history) for site, history in site_histories(snapshot).items()}
 
-    def conclude(part: pd.DataFrame) -> Any:
-        history = histories[part["site"].iloc[0]]
-        trust = judge_history(history)
-        if trust.score is not None and trust.score >= _LEAST_SCORE:
-            return describe(part, history)
-        if is_share:
-            return None
-        return "no page has a lastmod" if trust.score is None else f"no conclusion: lastmods {trust_in_words(trust)}"
+    def conclude(part: pd.DataFrame) -> str:
+        trust = trusts[part["site"].iloc[0]]
+        if trust.score is None:
+            return "no page has a lastmod"
+        return describe(part) if trust.score >= _LEAST_SCORE else f"no conclusion: lastmods {trust_in_words(trust)}"
 
-    return conclude
+    def conclude_many(frame: pd.DataFrame) -> str:
+        is_usable = frame["site"].map(lambda site: (trusts[site].score or 0.0) >= _LEAST_SCORE)
+        rest = f"no conclusion from the lastmods of {name_few([*frame.loc[~is_usable, 'site'].unique()])}"
+        found = [describe_many(frame[is_usable])] if is_usable.any() else []
+        return "; ".join(found if is_usable.all() else [*found, rest])
+
+    is_dated = any(trust.score is not None for trust in trusts.values())
+    none = f"no page has a lastmod{' that counts here' if is_dated else ''}"
+    return find_in_words(frame, snapshot.sites, conclude, conclude_many, none)
 
 
 def _stands_out(counts: pd.Series[Any], sizes: pd.Series[Any]) -> bool:
@@ -100,16 +108,15 @@ def _stands_out(counts: pd.Series[Any], sizes: pd.Series[Any]) -> bool:
 
 def _peak(pages: pd.DataFrame, noun: str) -> str:
     counts, sizes = _counts_and_sizes(pages, noun)
-    total, least = int(counts.sum()), counts.idxmin()
-    most = most_frequent(counts, total, _DATED_TO[noun])
-    if total < _LEAST_DATES:
-        return f"too few dates ({total}) to compare {noun}s"
+    if (dates := int(counts.sum())) < _LEAST_DATES:
+        return f"too few dates ({dates}) to compare {noun}s"
     if _stands_out(counts, sizes):
-        return most
+        return f"most frequent {noun}: {most_frequent(counts, dates, _DATED[noun])}"
     of_most = sizes[counts.idxmax()]
     if (largest := int(of_most.max())) > counts.max() / 2:
-        return f"no {noun} stands out: {most}, {largest:,} of them on {of_most.idxmax():%Y-%m-%d}"
-    return f"no {noun} stands out: {most}, {least} {part_of(int(counts.min()), total)}"
+        top = f"{counts.max():,} pages of {counts.idxmax()}"
+        return f"no {noun} stands out: {largest:,} of {top} are of one day, {of_most.idxmax():%Y-%m-%d}"
+    return f"no {noun} has clearly more pages than the others"
 
 
 def _counts_and_sizes(pages: pd.DataFrame, noun: str) -> tuple[pd.Series[Any], pd.Series[Any]]:
@@ -134,10 +141,8 @@ def cadence(snapshot: SnapshotTables, freq: str) -> Measure:
     frame = in_site_order(counts_by_period(counted[["site", "lastmod"]], "lastmod", period), snapshot)
     rule = f"Pages by the {freq} of their lastmod (UTC). A lastmod is the last change only: earlier ones are unknown."
     rule += news_rule(pages) + not_counted
-    describe = _if_trusted(histories, partial(_busiest, freq=freq))
-    of_busiest = _if_trusted(histories, lambda part, _: part["pages"].max() / part["pages"].sum(), is_share=True)
-    share = (f"dated pages in the busiest {freq}{_WHERE_TRUSTED}", of_busiest)
-    finding = finding_per_site(frame, snapshot.sites, describe, f"no page states a {freq}", share)
+    describe = partial(_busiest, histories=histories, freq=freq)
+    finding = _find_in_words(frame, snapshot, describe, partial(_busiest_of_many, freq=freq))
     if any(_has_gaps(part["period"]) for _, part in frame.groupby("site", sort=False)):
         rule += f" The dates span more than {MAX_PERIODS:,} {freq}s: those without a page have no row."
     frame["period"] = frame["period"].dt.start_time
@@ -149,26 +154,34 @@ def _has_gaps(periods: pd.Series[Any]) -> bool:
     return bool((periods.iloc[-1] - periods.iloc[0]).n + 1 > len(periods))
 
 
-def _busiest(part: pd.DataFrame, history: History, *, freq: str) -> str:
-    counts = part.set_index("period")["pages"]
-    counts = counts[counts > 0]
-    total, top, busiest, in_batch = int(counts.sum()), int(counts.max()), counts.idxmax(), ""
-    for batch in history.batches[:1]:
+def _busiest(part: pd.DataFrame, *, histories: Mapping[str, History], freq: str) -> str:
+    counts = part.set_index(part["period"].dt.start_time)["pages"]
+    busiest, in_batch, median = part.loc[part["pages"].idxmax(), "period"], "", ""
+    for batch in histories[part["site"].iloc[0]].batches[:1]:
         if busiest.start_time.timestamp() <= batch.first <= busiest.end_time.timestamp():
             in_batch = f", where {batch.count:,} lastmods are {batch}"
-    names, each = leading(counts, lambda period: PERIODS[freq].name(period.start_time))
-    if len(counts) == 1:
-        return f"all {count_of(total, 'page')} {PERIODS[freq].dated_to} are in {names}{in_batch}"
-    has_gaps = len(counts) < len(part) or _has_gaps(part["period"])
-    which = f"of the {count_of(len(counts), freq)} with a change" if has_gaps else freq
-    median = f"{counts.median():,g} {'page' if counts.median() == 1 else 'pages'} in the median {which}"
-    share = part_of(top, total, "page", PERIODS[freq].dated_to)
-    return f"{median}, most in {names}{f', each with {share}' if each else f': {share}{in_batch}'}"
+    # The first period and the last one are incomplete.
+    if (between := len(counts) - 2) >= _LEAST_PERIODS and not _has_gaps(part["period"]):
+        median = f"; median of the {between:,} {freq}s between the first and the last: {counts[1:-1].median():,g} pages"
+    most = most_frequent(counts, int(counts.sum()), "dated page", PERIODS[freq].name)
+    return f"busiest {freq}: {most}{in_batch}{median}"
+
+
+_LEAST_PERIODS = 3
+
+
+def _busiest_of_many(frame: pd.DataFrame, *, freq: str) -> str:
+    def name(part: pd.DataFrame) -> str:
+        published = part[part["source"] != LASTMOD] if "source" in part else part
+        counts = (published if len(published) else part).groupby("period", sort=False)["pages"].sum()
+        return leading(counts, lambda period: PERIODS[freq].name(getattr(period, "start_time", period)))[0]
+
+    return count_sites(f"busiest {freq}:", name, frame)
 
 
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _HOURS = {hour: f"{hour:02}:00" for hour in range(24)}
-_DATED_TO = {"weekday": "dated to the day", "hour": "with a time"}
+_DATED = {"weekday": "dated page", "hour": "time"}
 _VALUES = {"weekday": [*_WEEKDAYS], "hour": [*_HOURS.values()]}
 _NO_HOUR = "none"
 
@@ -203,10 +216,7 @@ def weekday_hour(snapshot: SnapshotTables, tz: str) -> Measure:
     rank = {weekday: number for number, weekday in enumerate(_WEEKDAYS)}
     frame = frame.assign(_rank=frame["weekday"].map(rank)).sort_values(["_rank", "hour"]).drop(columns="_rank")
     frame = in_site_order(frame, snapshot)
-    describe = _if_trusted(histories, partial(_busiest_hours, tz=tz))
-    of_clear = _if_trusted(histories, _share_of_weekday, is_share=True)
-    share = (f"dated pages on a weekday that stands out{_WHERE_TRUSTED}", of_clear)
-    finding = finding_per_site(by_day, snapshot.sites, describe, "no page states a day", share)
+    finding = _find_in_words(by_day, snapshot, partial(_busiest_hours, tz=tz), _CLEAR_WEEKDAYS)
     rule = f"Pages by weekday and hour ({tz}) of their lastmod; a lastmod without a time has no hour."
     rule += news_rule(pages) + not_counted
     spec = ChartSpec(
@@ -228,16 +238,19 @@ def weekday_hour(snapshot: SnapshotTables, tz: str) -> Measure:
     return measure(frame, rule=rule, finding=finding, spec=spec, verdict=verdict(histories))
 
 
-def _share_of_weekday(pages: pd.DataFrame, _: History) -> float:
-    """0 if no weekday stands out."""
-    counts, sizes = _counts_and_sizes(pages, "weekday")
-    return float(counts.max() / counts.sum()) if _stands_out(counts, sizes) else 0.0
+def _clear_weekday(part: pd.DataFrame) -> str:
+    counts, sizes = _counts_and_sizes(part, "weekday")
+    return str(counts.idxmax()) if _stands_out(counts, sizes) else "none"
 
 
-def _busiest_hours(pages: pd.DataFrame, _: History, *, tz: str) -> str:
+_CLEAR_WEEKDAYS = partial(count_sites, "weekday with clearly more pages than others:", _clear_weekday)
+
+
+def _busiest_hours(pages: pd.DataFrame, *, tz: str) -> str:
     if pages["hour"].isna().all():
         return f"{_peak(pages, 'weekday')}; no lastmod states a time"
-    return f"{_peak(pages, 'weekday')}; {_peak(pages.assign(hour=pages['hour'].map(_HOURS.get)), 'hour')} ({tz})"
+    hours = pages.assign(hour=pages["hour"].map(_HOURS.get))
+    return f"{_peak(pages, 'weekday')}; in {tz}, {_peak(hours, 'hour')}"
 
 
 _AGES = {"0-7 days": 7, "8-30 days": 30, "31-90 days": 90, "91-365 days": 365}
@@ -259,9 +272,7 @@ def freshness(snapshot: SnapshotTables) -> Measure:
     frame = counts.reindex(rows, fill_value=0).reset_index()
     frame["share"] = share_of_site(frame)
     frame = frame[(frame["pages"] > 0) | (frame["age"] != _FUTURE)]
-    of_recent = _if_trusted(histories, _share_of_recent, is_share=True)
-    share = (f"dated pages that changed within 30 days{_WHERE_TRUSTED}", of_recent)
-    finding = finding_per_site(frame, snapshot.sites, _if_trusted(histories, _recent_shares), share=share)
+    finding = _find_in_words(frame, snapshot, _recent_shares, _MOST_RECENT)
     rule = (
         f"Pages by the age of their lastmod on {snapshot.at:%Y-%m-%d}, each in the first class that fits. The age of a "
         "day counts from its end, that of a month or a year from its start."
@@ -272,20 +283,21 @@ def freshness(snapshot: SnapshotTables) -> Measure:
     return measure(frame, rule=rule, finding=finding, spec=spec, verdict=verdict(histories))
 
 
-def _share_of_recent(part: pd.DataFrame, _: History) -> float:
+def _share_of_recent(part: pd.DataFrame) -> float:
     pages = part.set_index("age")["pages"]
     return float(pages.reindex([*_AGES][:2]).sum() / pages.drop(_UNDATED).sum())
 
 
-def _recent_shares(part: pd.DataFrame, _: History) -> str:
+_MOST_RECENT = partial(rank_sites, "dated pages that changed within 30 days:", _share_of_recent, write=percent)
+
+
+def _recent_shares(part: pd.DataFrame) -> str:
     pages = part.set_index("age")["pages"].reindex([*_AGE_CLASSES], fill_value=0)
     ages, total = [*_AGES], int(pages.sum())
     dated = total - int(pages[_UNDATED])
     month, year = int(pages[ages[:2]].sum()), int(pages[ages].sum())
-    parts = [f"{part_of(month, dated, 'dated page')} changed within 30 days, {part_of(year, dated)} within a year"]
-    if dated < total:
-        parts.append(f"{part_of(total - dated, total, 'page')} {'has' if total - dated == 1 else 'have'} no lastmod")
-    return "; ".join(parts)
+    rest = f"; {total - dated:,} of {count_of(total, 'page')} without a lastmod" if dated < total else ""
+    return f"{part_of(month, dated, 'dated page')} changed within 30 days, {part_of(year, dated)} within a year{rest}"
 
 
 # --- when pages appeared ---
@@ -294,7 +306,7 @@ NEWS, SEEN, LASTMOD = "news", "first seen", "lastmod"
 _FREQS = ("day", "week", "month")
 # In the order of trust: what happened to a page on the date of each source.
 _VERBS = {NEWS: "published", SEEN: "first seen", LASTMOD: "last changed"}
-_FOUND = {NEWS: "published as news", SEEN: "first seen", LASTMOD: "with only a last change"}
+_FOUND = {NEWS: "published as news", SEEN: "first seen", LASTMOD: "by the last change, not by publication"}
 
 
 def _first_seen(snapshot: SnapshotTables) -> pd.Series[Any]:
@@ -329,11 +341,8 @@ def calendar(snapshot: SnapshotTables, freq: str) -> Measure:
     frame = in_site_order(frame, snapshot)
     totals = pages.groupby("site", sort=False).size()
     describe = partial(_calendar_finding, counted=counted, totals=totals, freq=freq)
-    share = (
-        "pages with a date of publication, or of a trusted change",
-        lambda part: part["pages"].sum() / totals[part["site"].iloc[0]],
-    )
-    finding = finding_per_site(frame, snapshot.sites, describe, "no page states when it was published", share)
+    describe_many, none = partial(_busiest_of_many, freq=freq), "no page states when it was published"
+    finding = find_in_words(frame, snapshot.sites, describe, describe_many, none)
     present = [name for name in _VERBS if name in {*frame["source"]}]
     title = f"{freq} {' or '.join(_VERBS[name] for name in present) or _VERBS[NEWS]} (UTC)"
     is_mixed = LASTMOD in present and len(present) > 1 and len(snapshot.sites) == 1
@@ -384,11 +393,9 @@ def _calendar_finding(part: pd.DataFrame, *, counted: pd.DataFrame, totals: pd.S
         pages, part = pages[pages["source"] != LASTMOD], part[part["source"] != LASTMOD]
     found = " and ".join(f"{by_source[name]:,} {words}" for name, words in _FOUND.items() if name in {*part["source"]})
     counts = part.groupby("period", sort=False)["pages"].sum()
-    week = "the week of " if freq == "week" else ""
-    names, each = leading(counts, lambda period: week + PERIODS[freq].name(period))
-    number = f"{counts.max():,}{each or _batch(pages, counts.idxmax(), freq)}"
-    words = "all" if (counts > 0).sum() == 1 else "most"
-    return f"of {count_of(int(totals[site]), 'page')}, {found}, {words} in {names} ({number}){rest}"
+    most = most_frequent(counts, int(totals[site]), "page", PERIODS[freq].name)
+    batch = _batch(pages, counts.idxmax(), freq) if (counts == counts.max()).sum() == 1 else ""
+    return f"busiest {freq}: {most}{batch}; dated: {found}{rest}"
 
 
 def _batch(pages: pd.DataFrame, period: Any, freq: str) -> str:
@@ -424,8 +431,8 @@ def new(snapshot: SnapshotTables, since: Any, depth: int, *, by_language: bool) 
     frame = frame.sort_values(["new", "pages", "section"], ascending=[False, False, True])
     frame["new"] = frame["new"].astype("Int64").mask(frame["unknown"] == frame["pages"])
     frame = in_site_order(frame, snapshot)
-    share = (f"pages that are new since {start:%Y-%m-%d}", _share_of_new)
-    finding = finding_per_site(frame, snapshot.sites, partial(_new_found, start=start), share=share)
+    describe_many = partial(rank_sites, f"pages known to be new since {start:%Y-%m-%d}:", _number_of_new)
+    finding = find_in_words(frame, snapshot.sites, partial(_new_found, start=start), describe_many)
     rule = (
         f"Pages that were first seen in the archive or state, or else published as news, since {start:%Y-%m-%d %H:%M} "
         "UTC, by section. A page that was first seen then appeared after the reading before, which may be earlier. "
@@ -445,9 +452,8 @@ def _history_starts(snapshot: SnapshotTables, seen: pd.Series[Any], sites: pd.Se
     return began
 
 
-def _share_of_new(part: pd.DataFrame) -> float | None:
-    sums = part[["new", "pages", "unknown"]].sum()
-    return None if sums["unknown"] == sums["pages"] else float(sums["new"] / sums["pages"])
+def _number_of_new(part: pd.DataFrame) -> int | None:
+    return None if part["new"].isna().all() else int(part["new"].sum())
 
 
 def _new_found(part: pd.DataFrame, *, start: datetime) -> str:
@@ -455,14 +461,13 @@ def _new_found(part: pd.DataFrame, *, start: datetime) -> str:
     remedy = f"only an archive kept since before {start:%Y-%m-%d} shows it"
     if unknown == total:
         return f"unknown which of {count_of(total, 'page')} are new: {remedy}"
-    rest = f"; unknown for {unknown:,}: {remedy}" if unknown else ""
     found = f"{count:,} of {count_of(total, 'page')} new since {start:%Y-%m-%d}"
-    if not count:
-        return f"{found}{rest}"
-    sections = part.set_index("section")["new"].dropna()
-    names, each = leading(sections)
-    most = "all" if sections.max() == count else "most"
-    return f"{found}, {most} in {names} ({sections.max():,}{each}){rest}"
+    if count:
+        sections = part.set_index("section")["new"].dropna()
+        names, each = leading(sections)
+        most = f"most of all in {names} ({sections.max():,}{each})"
+        found += f", {most if sections.max() < count else f'all in {names}'}"
+    return found + (f"; unknown for {unknown:,}: {remedy}" if unknown else "")
 
 
 # --- how far lastmods can be trusted ---
@@ -522,17 +527,18 @@ def site_histories(snapshot: SnapshotTables) -> dict[str, History]:
 
 
 def verdict(sites: Mapping[str, History]) -> str:
-    """Of many: `lastmods can be trusted at 2 sites (a.example and b.example), are missing at 5 sites (…)`."""
-    if len(sites) <= MAX_SITES:
-        verdicts = {site: f"lastmods {_verdict(history)}" for site, history in sites.items()}
-        return join_findings(verdicts, [*sites]) or "there is no URL"
-    trusts = {site: judge_history(history) for site, history in sites.items()}
-    scores = pd.Series({site: trust.score for site, trust in trusts.items()}, dtype=float)
-    same: dict[str, list[str]] = {}
-    for site in scores.sort_values(ascending=False, kind="stable").index:
-        same.setdefault(trust_in_words(trusts[site]).partition(" (")[0], []).append(site)
-    parts = (f"{words} at {count_of(len(names), 'site')} ({name_some(names)})" for words, names in same.items())
-    return f"lastmods {', '.join(parts)}"
+    """Of many: `Lastmods can be trusted at a.example and b.example; are missing at 5 sites`."""
+
+    def name(part: pd.DataFrame) -> str:
+        return trust_in_words(judge_history(sites[part["site"].iloc[0]])).partition(" (")[0]
+
+    return find_in_words(
+        pd.DataFrame({"site": [*sites]}),
+        [*sites],
+        lambda part: f"lastmods {_verdict(sites[part['site'].iloc[0]])}",
+        partial(count_sites, "lastmods", name),
+        "there is no URL",
+    )
 
 
 def _verdict(history: History) -> str:
@@ -541,7 +547,10 @@ def _verdict(history: History) -> str:
         return f"{trust_in_words(trust)}: no URL has one"
     share = percent(history.dated / history.entries)
     dated = f" for the {share} of URLs that have one" if history.dated < history.entries else ""
-    return f"{trust_in_words(trust)}{dated}: {'; '.join(trust.reasons) or 'no fault was found'}"
+    is_usable, reasons = trust.score >= _LEAST_SCORE, "; ".join(trust.reasons) or "no fault was found"
+    if trust.score < TRUSTED_SCORE:
+        reasons = f"{'some may not be' if is_usable else 'they are hardly'} dates of changes, as {reasons}"
+    return f"{trust_in_words(trust)}{dated}: {reasons}"
 
 
 def lastmod_trust(snapshot: SnapshotTables) -> Measure:

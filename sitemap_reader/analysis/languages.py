@@ -19,7 +19,18 @@ from pyarrow import compute
 from ..client.summary import count_of
 from ..statistics.sections import X_DEFAULT, CodeCounts, language_code
 from .chart_spec import CellGroup, ChartSpec, shares_of_pages
-from .measure import finding_per_site, in_site_order, measure, most_frequent, part_of, share_of_site
+from .measure import (
+    find_in_words,
+    in_site_order,
+    leading,
+    measure,
+    most_widespread,
+    name_some,
+    part_of,
+    quote,
+    rank_sites,
+    share_of_site,
+)
 from .tables import PAGE_KEY, once
 
 if TYPE_CHECKING:
@@ -172,8 +183,7 @@ def languages(snapshot: SnapshotTables) -> Measure:
     stated = [f"{count_of(int(counts[name]), 'page')} by {name}" for name in SOURCES if counts.get(name)]
     rule = f"{_LANGUAGES_RULE} Found: {', '.join(stated) or 'none'}."
     spec = shares_of_pages("language", "language; share of the site's pages", CellGroup("share", "language"))
-    share = ("pages of a known language", lambda part: part.loc[part["language"] != UNKNOWN, "share"].sum())
-    finding = finding_per_site(frame, snapshot.sites, _languages_found, share=share)
+    finding = find_in_words(frame, snapshot.sites, _languages_found, _languages_of_many)
     return measure(frame, rule=rule, finding=finding, spec=spec)
 
 
@@ -187,9 +197,15 @@ def _languages_found(part: pd.DataFrame) -> str:
     total, unknown = int(part["pages"].sum()), int(part["pages"].sum() - known["pages"].sum())
     if not len(known):
         return f"no language is known of {count_of(total, 'page')}"
+    named = zip(known["language"], known["pages"], strict=True)
+    names = [f"{quote(language)} {part_of(pages, total, 'page')}" for language, pages in named]
     rest = f"; unknown for {part_of(unknown, total, 'page')}" if unknown else ""
-    first = most_frequent(known.set_index("language")["pages"], total)
-    return f"{count_of(len(known), 'language')}; {first}{rest}"
+    return f"languages: {name_some(names)}{rest}"
+
+
+def _languages_of_many(frame: pd.DataFrame) -> str:
+    known = frame[frame["language"] != UNKNOWN]
+    return most_widespread("languages:", "language", known, sites=frame["site"].nunique(), count=3)
 
 
 _NONE = "none"
@@ -210,7 +226,7 @@ def hreflang(snapshot: SnapshotTables) -> Measure:
     by = links.groupby(["site", "language", "hreflang"])["returned"]
     frame = by.agg(links="size", returned="sum").reset_index().rename(columns={"hreflang": "alternate"})
     frame = in_site_order(frame, snapshot)
-    finding = finding_per_site(frame, snapshot.sites, _returned, "no page has an alternate", _RETURNED_SHARE)
+    finding = find_in_words(frame, snapshot.sites, _returned, _NOT_RETURNED, "no page has an hreflang link")
     spec = ChartSpec(
         "heat",
         x="alternate",
@@ -226,12 +242,15 @@ def hreflang(snapshot: SnapshotTables) -> Measure:
     return measure(frame, rule=_RULE, finding=finding, spec=spec)
 
 
-_RETURNED_SHARE = ("links that are returned", lambda part: part["returned"].sum() / part["links"].sum())
-
-
 def _returned(part: pd.DataFrame) -> str:
-    links, returned = part["links"].sum(), part["returned"].sum()
-    languages = sorted({*part["language"], *part["alternate"]} - {_NONE, X_DEFAULT})
-    names = ", ".join([*languages[:6], *(["…"] if len(languages) > 6 else [])])
-    found = f"{count_of(len(languages), 'language')}{f' ({names})' if names else ''}"
-    return f"{found}; {part_of(int(returned), int(links), 'link')} returned"
+    links, missing = int(part["links"].sum()), part["links"] - part["returned"]
+    if not missing.any():
+        return f"returned: all of {count_of(links, 'hreflang link')}"
+    names, each = leading(missing.set_axis(part["language"].map(quote) + " to " + part["alternate"].map(quote)))
+    share = part_of(int(missing.sum()), links, "hreflang link")
+    return f"not returned: {share}, most often from {names} ({missing.max():,}{each})"
+
+
+_NOT_RETURNED = partial(
+    rank_sites, "hreflang links that are not returned:", lambda part: int(part["links"].sum() - part["returned"].sum())
+)

@@ -165,83 +165,97 @@ def _row_hashes(frame: pd.DataFrame, columns: list[str]) -> list[int]:
 # --- findings in words ---
 
 # Findings of more sites than this are one sentence about all of them.
-MAX_SITES = 4
-# Words for a share of each site, and how it follows from the rows of a site; None where it is unknown.
-Share = tuple[str, "Callable[[pd.DataFrame], float | None]"]
+MAX_SITES = 3
 
 
-def join_findings(findings: dict[str, str], sites: Sequence[str]) -> str:
-    """The findings of all sites in one line: `a.example: x | b.example: y`, or `x` for a Snapshot of one site.
-
-    Of more than MAX_SITES sites those with one finding stand together, and the most frequent findings are shown.
-
-    >>> join_findings({"a.example": "12 pages"}, ["a.example"])
-    '12 pages'
-    >>> join_findings({"a.example": "12 pages"}, ["a.example", "b.example"])
-    'a.example: 12 pages'
-    """
-    if len(sites) <= 1:
-        return next(iter(findings.values()), "")
-    if len(sites) <= MAX_SITES:
-        return SITE_SEPARATOR.join(f"{site}: {words}" for site, words in findings.items())
-    same: dict[str, list[str]] = {}
-    for site, words in findings.items():
-        same.setdefault(words, []).append(site)
-    groups = sorted(same.items(), key=lambda group: -len(group[1]))
-    parts = [f"{name_some(names)}: {words}" for words, names in groups[:MAX_SITES]]
-    more = sum(len(names) for _, names in groups[MAX_SITES:])
-    return SITE_SEPARATOR.join([*parts, *([f"{count_of(more, 'more site')}"] if more else [])])
-
-
-def finding_per_site(
+def find_in_words(
     frame: pd.DataFrame,
     sites: Sequence[str],
     describe: Callable[[pd.DataFrame], str],
+    describe_many: Callable[[pd.DataFrame], str],
     if_empty: str = "there is no page",
-    share: Share | None = None,
 ) -> str:
-    """The findings that `describe` gives for the rows of each site, joined; of many how the `share` is spread."""
-    parts = dict([*frame.groupby("site", sort=False)])
-    if share is not None and len(sites) > MAX_SITES:
-        return spread_over_sites({site: share[1](parts[site]) if site in parts else None for site in sites}, share[0])
-    findings = {site: describe(parts[site]) if site in parts else if_empty for site in sites}
-    return join_findings(findings, sites) or if_empty
+    """A sentence for each site: `a.example: x | b.example: y`, and `X` of one; of many one about all rows.
 
-
-def spread_over_sites(shares: dict[str, float | None], what: str) -> str:
-    """The median of a share, and the sites with the least and the greatest; None where it is unknown.
-
-    >>> spread_over_sites({"a": 0.1, "b": 0.5, "c": 1.0, "d": 1.0, "e": None}, "pages that are new")
-    'pages that are new: from 10% (a) to 100% (c and d), 75% in the median of 4 sites; no number for e'
-    >>> spread_over_sites({"a": 0.5, "b": 0.5}, "pages that are new")
-    'pages that are new: 50% for each of 2 sites'
-    >>> spread_over_sites({"a": 0.5, "b": None, "c": None, "d": None}, "pages that are new")
-    'pages that are new: 50% for a; no number for 3 sites'
+    These sentences begin with a word in lower case. `if_empty` is that of a site without rows.
     """
-    known = pd.Series(shares, dtype=float).dropna()
-    if known.empty:
-        return f"{what}: no number for any of {count_of(len(shares), 'site')}"
-    unknown = [site for site in shares if site not in known.index]
-    rest = f"; no number for {_few_or_count(unknown)}" if unknown else ""
-    least, most = known.min(), known.max()
-    if least == most:
-        where = known.index[0] if len(known) == 1 else f"each of {len(known):,} sites"
-        return f"{what}: {percent(most)} for {where}{rest}"
-    low, high = (f"{percent(end)} ({_few_or_count([*known.index[known == end]])})" for end in (least, most))
-    return f"{what}: from {low} to {high}, {percent(known.median())} in the median of {len(known):,} sites{rest}"
+    parts = dict([*frame.groupby("site", sort=False)])
+    if not parts:
+        words = if_empty
+    elif len(sites) > MAX_SITES:
+        empty = [site for site in sites if site not in parts]
+        words = describe_many(frame) + (f"; {if_empty} at {name_few(empty)}" if empty else "")
+    else:
+        found = {site: describe(parts[site]) if site in parts else if_empty for site in sites}
+        if len(sites) > 1:
+            return SITE_SEPARATOR.join(f"{site}: {words}" for site, words in found.items())
+        words = found[sites[0]]
+    return words[:1].upper() + words[1:]
 
 
-def _few_or_count(sites: Sequence[str]) -> str:
-    return name_some(sites) if len(sites) <= 2 else f"{len(sites):,} sites"
+def rank_sites(
+    what: str,
+    number: Callable[[pd.DataFrame], Any],
+    frame: pd.DataFrame,
+    *,
+    write: Callable[[Any], str] = "{:,}".format,
+) -> str:
+    """The greatest two numbers of sites and the smallest one, and the sites that have them; None is unknown.
+
+    >>> rows = pd.DataFrame({"site": [*"abcd"], "pages": [26, 4624, 845, 26]})
+    >>> rank_sites("pages:", lambda part: part["pages"].sum(), rows)
+    'pages: 4,624 at b, then 845 at c; least: 26 at a and d'
+    """
+    numbers = pd.Series({site: number(part) for site, part in frame.groupby("site", sort=False)}, dtype=object)
+    ranked = _sites_by(numbers.dropna().sort_values(ascending=False, kind="stable").map(write))
+    parts = [", then ".join(ranked[:1] + ranked[1:-1][:1]), *(f"least: {each}" for each in ranked[1:][-1:])]
+    parts += _sites_by(numbers[numbers.isna()].map(lambda _: "unknown"))
+    return f"{what} {'; '.join(filter(None, parts))}"
 
 
-def part_of(part: int, whole: int, noun: str = "", after: str = "", *, each: str = "") -> str:
+def count_sites(what: str, label: Callable[[pd.DataFrame], str], frame: pd.DataFrame) -> str:
+    """The four most frequent labels of sites, and the sites that have them.
+
+    >>> rows = pd.DataFrame({"site": [*"abcd"], "section": ["/x/", "/p/", "/p/", "/p/"]})
+    >>> count_sites("largest section:", lambda part: part["section"].iloc[0], rows)
+    'largest section: /p/ at 3 sites; /x/ at a'
+    """
+    labels = pd.Series({site: label(part) for site, part in frame.groupby("site", sort=False)})
+    found = _sites_by(labels.sort_values(key=lambda column: -column.map(column.value_counts()), kind="stable"))
+    return f"{what} {'; '.join([*found[:4], *([count_of(len(found) - 4, 'other')] if len(found) > 4 else [])])}"
+
+
+def most_widespread(
+    what: str, column: str, frame: pd.DataFrame, *, sites: int, number: str = "share", count: int = 1
+) -> str:
+    """The values of a column that most of the sites have, and where there is most of each.
+
+    >>> rows = pd.DataFrame({"site": [*"abb"], "language": ["en", "en", "de"], "share": [0.86, 0.1, 0.2]})
+    >>> most_widespread("languages:", "language", rows, sites=4)
+    'languages: "en" at 2 of 4 sites, up to 86% of the pages at a'
+    """
+    by = frame.groupby(column)[number].agg(["size", "sum"]).sort_values(["size", "sum"], ascending=False)
+    found = []
+    for value in by.index[:count]:
+        numbers = frame[frame[column] == value].set_index("site")[number].sort_values(ascending=False, kind="stable")
+        words = numbers.map(lambda each: f"{percent(each)} of the" if number == "share" else f"{each:,}") + " pages"
+        up_to = "up to " if words.nunique() > 1 else ""
+        found.append(f"{quote(value)} at {len(words):,} of {sites:,} sites, {up_to}{_sites_by(words)[0]}")
+    return f"{what} {'; '.join(found) or 'none at any site'}"
+
+
+def _sites_by(labels: pd.Series[str]) -> list[str]:
+    """`/p/ at a and b` for each label, in their order; the index has the sites."""
+    return [f"{label} at {name_few([*labels.index[labels == label]])}" for label in labels.unique()]
+
+
+def part_of(part: int, whole: int, noun: str = "", *, each: str = "") -> str:
     """A share with the numbers behind it.
 
-    >>> part_of(142, 420), part_of(1, 640, "page", "with a time"), part_of(5, 20, each=" each")
-    ('34% (142 of 420)', 'under 1% (1 of 640 pages with a time)', '25% each (5 of 20)')
+    >>> part_of(142, 420), part_of(1, 640, "page"), part_of(5, 20, each=" each")
+    ('34% (142 of 420)', 'under 1% (1 of 640 pages)', '25% each (5 of 20)')
     """
-    counted = f"{count_of(whole, noun)} {after}".rstrip() if noun else f"{whole:,}"
+    counted = count_of(whole, noun) if noun else f"{whole:,}"
     return f"{percent(part / whole if whole else 0.0)}{each} ({part:,} of {counted})"
 
 
@@ -255,16 +269,20 @@ def leading(counts: pd.Series[Any], write: Callable[[Any], str] = str) -> tuple[
     return name_some(names), " each" if len(names) > 1 else ""
 
 
-def most_frequent(counts: pd.Series[Any], pages: int, after: str = "", write: Callable[[Any], str] = str) -> str:
+def most_frequent(counts: pd.Series[Any], whole: int, noun: str = "page", write: Callable[[Any], str] = str) -> str:
     """Which label has the greatest count, or which have, and its share of the pages.
 
     >>> most_frequent(pd.Series({"/blog/": 5, "/shop/": 2}), 8)
-    '/blog/ has 62% (5 of 8 pages)'
+    '/blog/ with 62% (5 of 8 pages)'
     >>> most_frequent(pd.Series({"Mon": 4, "Tue": 4}), 8)
-    'Mon and Tue have 50% each (4 of 8 pages)'
+    'Mon and Tue with 50% each (4 of 8 pages)'
     """
     names, each = leading(counts, write)
-    return f"{names} {'have' if each else 'has'} {part_of(int(counts.max()), pages, 'page', after, each=each)}"
+    return f"{names} with {part_of(int(counts.max()), whole, noun, each=each)}"
+
+
+def name_few(sites: Sequence[str]) -> str:
+    return name_some(sites) if len(sites) <= 2 else f"{len(sites):,} sites"
 
 
 def name_some(names: Sequence[str]) -> str:
@@ -275,6 +293,10 @@ def name_some(names: Sequence[str]) -> str:
     """
     shown = [*names[:_MAX_NAMES], *([f"{len(names) - _MAX_NAMES:,} more"] if len(names) > _MAX_NAMES else [])]
     return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+
+
+def quote(word: str) -> str:
+    return f'"{word}"'
 
 
 _MAX_NAMES = 3

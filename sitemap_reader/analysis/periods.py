@@ -24,14 +24,6 @@ class Period:
     too_coarse: tuple[str, ...]
     name: Callable[[Any], str]
 
-    @property
-    def dated_to(self) -> str:
-        """What the date of a counted page states, as words after `pages`."""
-        return f"dated to the {_FINEST[len(self.too_coarse)]}"
-
-
-_FINEST = ("year", "month", "day")
-
 
 def _day(start: Any) -> str:
     return f"{start.year:04}-{start.month:02}-{start.day:02}"

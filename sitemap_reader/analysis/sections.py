@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import attrs
@@ -14,15 +15,20 @@ from .chart_spec import CellGroup, ChartSpec, parts_of_sites, shares_of_pages
 from .languages import language_level
 from .measure import (
     NEWEST_RULE,
+    count_sites,
     days_between,
-    finding_per_site,
+    find_in_words,
     in_site_order,
     is_newest,
+    leading,
     measure,
     most_frequent,
+    most_widespread,
     page_frame,
     pages_with_newest,
     part_of,
+    quote,
+    rank_sites,
     share_of_site,
 )
 from .tables import has_any
@@ -69,12 +75,7 @@ def sections(snapshot: SnapshotTables, depth: int, *, by_language: bool) -> Meas
     frame = by.agg(pages=("site", "size"), dated=("lastmod", "count"), newest=("newest", "max")).reset_index()
     frame.insert(3, "share", share_of_site(frame))
     frame = in_site_order(frame.sort_values(["pages", "section"], ascending=[False, True]), snapshot)
-    finding = finding_per_site(
-        frame,
-        snapshot.sites,
-        _largest_section,
-        share=("pages in the largest section", lambda part: part["share"].max()),
-    )
+    finding = find_in_words(frame, snapshot.sites, _largest_section, _LARGEST_SECTIONS)
     rule = (
         f"Pages by {_section_text(depth, by_language=by_language)}; / has the pages in no folder. "
         f"The last segment of a path is the page. {NEWEST_RULE}"
@@ -85,7 +86,12 @@ def sections(snapshot: SnapshotTables, depth: int, *, by_language: bool) -> Meas
 
 def _largest_section(part: pd.DataFrame) -> str:
     pages = part.set_index("section")["pages"]
-    return f"{most_frequent(pages, int(pages.sum()))}, in {count_of(len(part), 'section')}"
+    return f"largest of {count_of(len(part), 'section')}: {most_frequent(pages, int(pages.sum()))}"
+
+
+_LARGEST_SECTIONS = partial(
+    count_sites, "largest section:", lambda part: leading(part.set_index("section")["pages"])[0]
+)
 
 
 _MEDIA = ("images", "videos", "news", "alternates")
@@ -103,7 +109,7 @@ def media_coverage(snapshot: SnapshotTables, depth: int, *, by_language: bool) -
     for name in _MEDIA:
         frame[f"{name}_share"] = frame[name] / frame["pages"]
     frame = in_site_order(frame.sort_values(["pages", "section"], ascending=[False, True]), snapshot)
-    finding = finding_per_site(frame, snapshot.sites, _media_shares)
+    finding = find_in_words(frame, snapshot.sites, _media_shares, _media_of_many)
     where = _section_text(depth, by_language=by_language)
     rule = f"Pages whose sitemap entry has images, videos, news or hreflang alternates, by {where}."
     spec = ChartSpec(
@@ -127,8 +133,15 @@ def media_coverage(snapshot: SnapshotTables, depth: int, *, by_language: bool) -
 def _media_shares(part: pd.DataFrame) -> str:
     total = int(part["pages"].sum())
     counts = {name: int(part[name].sum()) for name in _MEDIA}
-    parts = [f"{part_of(count, total, 'page')} with {name}" for name, count in counts.items() if count]
-    return ", ".join(parts) or "no page has any"
+    parts = [f"{name} on {part_of(count, total, 'page')}" for name, count in counts.items() if count]
+    return ", ".join(parts) or "no page has images, videos, news or alternates"
+
+
+def _media_of_many(frame: pd.DataFrame) -> str:
+    sums = frame.groupby("site", sort=False)[["pages", *_MEDIA]].sum()
+    shares = sums[[*_MEDIA]].div(sums["pages"], axis=0).reset_index().melt("site", value_name="share")
+    found = shares[shares["share"] > 0]
+    return most_widespread("stated:", "variable", found, sites=len(sums), count=len(_MEDIA))
 
 
 _FIELDS = ("changefreq", "priority")
@@ -143,7 +156,7 @@ def changefreq_priority(snapshot: SnapshotTables) -> Measure:
     frame = pd.concat([_values(pages, name) for name in _FIELDS])
     frame = in_site_order(frame, snapshot)
     frame["median_age_days"] = frame["median_age_days"].round(1)
-    finding = finding_per_site(frame, snapshot.sites, _stated_shares)
+    finding = find_in_words(frame, snapshot.sites, _stated_shares, _stated_of_many)
     rule = (
         "Pages by the changefreq and priority of their entry; none if it states none. The median age is that of "
         f"lastmods that state a day, on {snapshot.at:%Y-%m-%d}. Search engines say that they ignore both."
@@ -166,12 +179,17 @@ def _values(pages: pd.DataFrame, name: str) -> pd.DataFrame:
 def _stated_shares(part: pd.DataFrame) -> str:
     parts = []
     for name in _FIELDS:
-        rows = part[part["field"] == name]
-        values = rows[rows["value"] != _NONE]
-        stated = part_of(int(values["pages"].sum()), int(rows["pages"].sum()), "page")
-        different = count_of(len(values), "value")
-        parts.append(f"{stated} state a {name} ({different})" if len(values) else f"none states a {name}")
-    return ", ".join(parts)
+        rows = part[part["field"] == name].set_index("value")["pages"]
+        values = rows.drop(_NONE, errors="ignore")
+        if len(values):
+            which = f"{'most often' if len(values) > 1 else 'always'} {leading(values, quote)[0]}"
+            parts.append(f"{name} on {part_of(int(values.sum()), int(rows.sum()), 'page')}, {which}")
+    return "; ".join(parts) or "no page states a changefreq or a priority"
+
+
+def _stated_of_many(frame: pd.DataFrame) -> str:
+    stated = frame[frame["value"] != _NONE].groupby(["site", "field"], sort=False)["share"].sum().reset_index()
+    return most_widespread("stated:", "field", stated, sites=frame["site"].nunique(), count=len(_FIELDS))
 
 
 _TREE_COLUMNS = ["site", "sitemap", "parent", "depth", "format", "urls", "newest", "complete", "entries"]
@@ -190,7 +208,9 @@ def tree(snapshot: SnapshotTables) -> Measure:
     frame = documents.loc[order["row"]].reset_index(drop=True)
     frame = frame.assign(depth=order["depth"].astype("int64"), parent=order["parent"].astype("str"))
     frame = in_site_order(frame[_TREE_COLUMNS], snapshot)
-    finding = finding_per_site(frame, snapshot.sites, _tree_finding, "there is no sitemap", _COMPLETE_SHARE)
+    read = len(snapshot.sitemaps)  # a document of no site is not in the frame
+    none = f"there is no URL in {count_of(read, 'document')}" if read else "there is no sitemap"
+    finding = find_in_words(frame, snapshot.sites, _tree_finding, _MOST_SITEMAPS, none)
     spec = parts_of_sites("urls", "sitemap", "URLs", max_rows=20)
     rule = f"{_TREE_RULE} {NEWEST_RULE}"
     rule += f" Only some URLs are here: {snapshot.choice}." if snapshot.choice else ""
@@ -233,19 +253,14 @@ def _nest(part: pd.DataFrame) -> Iterator[tuple[int, int, str | None]]:
                 waiting += [(child, depth + 1) for child in reversed(children.get(name, ()))]
 
 
-_COMPLETE_SHARE = (
-    "documents that were read completely",
-    lambda part: None if part["complete"].isna().any() else part["complete"].mean(),
-)
-
-
 def _tree_finding(part: pd.DataFrame) -> str:
-    with_urls, urls = int((part["urls"] > 0).sum()), int(part["urls"].sum())
-    levels = count_of(int(part["depth"].max()) + 1, "level")
+    sitemaps = part[part["format"] != Format.ROBOTS]
+    with_urls, urls = int((sitemaps["urls"] > 0).sum()), int(sitemaps["urls"].sum())
     incomplete, unknown = int((part["complete"] == False).sum()), int(part["complete"].isna().sum())  # noqa: E712
-    states = [f"{incomplete:,} incomplete"] if incomplete else []
-    states += [f"unknown whether {unknown:,} complete"] if unknown else []
-    state = ", ".join(states) or "all complete"
-    robots = int((part["format"] == Format.ROBOTS).sum())
-    files = f" and {count_of(robots, 'robots.txt file')}" if robots else ""
-    return f"{count_of(len(part) - robots, 'sitemap')}{files} in {levels}, {with_urls:,} with URLs ({urls:,}); {state}"
+    states = [f"{incomplete:,} not read completely"] if incomplete else []
+    states += [f"unknown whether {unknown:,} were read completely"] if unknown else []
+    state = ", ".join(states) or "all were read completely"
+    return f"{count_of(urls, 'URL')} in {with_urls:,} of {count_of(len(sitemaps), 'sitemap')}; {state}"
+
+
+_MOST_SITEMAPS = partial(rank_sites, "sitemaps:", lambda part: int((part["format"] != Format.ROBOTS).sum()))

@@ -6,7 +6,7 @@ languages that the words of a site show, as a stop word of one language is a pro
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 from unicodedata import category, normalize
 from urllib.parse import unquote
@@ -17,11 +17,10 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import compute
 
-from ..client.summary import count_of
 from ..model.errors import UsageError, install_hint
 from .chart_spec import CellGroup, ChartSpec
 from .languages import page_languages
-from .measure import finding_per_site, in_site_order, measure, most_frequent, page_frame
+from .measure import find_in_words, in_site_order, measure, most_frequent, most_widespread, page_frame, quote
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -50,11 +49,11 @@ def slug_ngrams(snapshot: SnapshotTables, n: int, *, top: int, skip: Iterable[st
         frame = _most_frequent(numbers, top).rename(columns={"word": "words"})
         frames.append(frame.assign(site=site, share=frame["pages"] / len(part))[["site", "words", "pages", "share"]])
     frame = in_site_order(pd.concat(frames[1:] or frames), snapshot)
-    finding = finding_per_site(frame, snapshot.sites, _first_words, "no page has a slug with words", _SHARE_OF_FIRST)
+    finding = find_in_words(frame, snapshot.sites, _first_words, _widest_word, "no page has a slug with words")
     row = "Words" if n == 1 else f"{n} words in a row"
     rule = (
         f"{row}, of the first {MAX_TEXT_WORDS} in the slug (the last segment of the path), decoded, in lower case. "
-        f"Numbers are not words, and separate the words around them. A page counts once for each row.{stops.rule}"
+        f"Numbers are not words, and separate the words around them. A page counts once for each of them.{stops.rule}"
     )
     return measure(frame, rule=rule, finding=finding, spec=_rank_spec("words", top, max_rows=top))
 
@@ -121,12 +120,13 @@ class StopWords:
         return f" Left out: names of files, and the stop words of the languages found ({names})." if names else ""
 
 
-_SHARE_OF_FIRST = ("pages with the most frequent word", lambda part: part["share"].max())
-
-
 def _first_words(part: pd.DataFrame, name: str = "words") -> str:
     pages = part.set_index(name)["pages"]
-    return most_frequent(pages, round(pages.max() / part["share"].max()), write='"{}"'.format)
+    return f"most frequent: {most_frequent(pages, round(pages.max() / part['share'].max()), write=quote)}"
+
+
+def _widest_word(frame: pd.DataFrame, name: str = "words") -> str:
+    return most_widespread("among the most frequent:", name, frame, sites=frame["site"].nunique())
 
 
 # A word joins a more frequent one if it occurs with it on this part of its pages, and so many times as often as
@@ -264,7 +264,8 @@ def topics(snapshot: SnapshotTables, *, top: int, skip: Iterable[str], stop_word
         frames.append(counts.assign(cluster=_clusters(found, counts))[_COLUMNS])
     frame = in_site_order(pd.concat(frames[1:] or frames), snapshot)
     none = "no page has a slug or a title with words"
-    finding = finding_per_site(frame, snapshot.sites, _topics_found, none, _SHARE_OF_FIRST)
+    describe, describe_many = (partial(each, name="topic") for each in (_first_words, _widest_word))
+    finding = find_in_words(frame, snapshot.sites, describe, describe_many, none)
     rule = (
         f"Pages by the words of their slugs and of the titles of their news, videos and images: of the first "
         f"{MAX_TEXT_WORDS} of each, decoded, in lower case, without numbers. A page counts once for each word."
@@ -312,13 +313,6 @@ def _together(found: SiteWords, codes: np.ndarray[Any, Any]) -> np.ndarray[Any, 
         block[numbers[low:high] - start, column[low:high]] = 1
         total += block.T @ (block * weights[start : start + _BLOCK, None].astype(np.float32))
     return total
-
-
-def _topics_found(part: pd.DataFrame) -> str:
-    clusters = part.groupby("cluster", sort=False).size()
-    several = int((clusters > 1).sum())
-    found = f"{count_of(len(part), 'word')} in {count_of(len(clusters), 'cluster')}, {several:,} of several words"
-    return f"{_first_words(part, 'topic')}; {found}"
 
 
 # --- words of texts ----------------------------------------------------------------------------------------------

@@ -398,7 +398,7 @@ def indications(history: History) -> list[Indication]:
 
 
 def _batch_words(history: History) -> str:
-    """`95% within 1 min on 2026-06-13, 10% 2026-01-02: builds or imports`; the dates of several documents, summed.
+    """`95% within 1 min on 2026-06-13, 10% on 2026-01-02: builds or imports`; the dates of several documents, summed.
 
     >>> _batch_words(History(dated=100, dense=95, batches=(Batch("2026-06-13", 0, 0, 95),)))
     '95% have the same lastmod, 2026-06-13: a build or an import'
@@ -410,9 +410,13 @@ def _batch_words(history: History) -> str:
     if largest.count == history.dense and not others:
         same = "have the same lastmod, " if largest.first == largest.last else ""
         return f"{share} {same}{largest}: a build or an import"
-    named = ", ".join(f"{percent(batch.count / history.dated)} {batch}" for batch in history.batches)
-    whole = "" if largest.count == history.dense else f"{share} in the largest batch of their sitemap, such as "
-    return f"{whole}{named}: builds or imports"
+    named = ", ".join(
+        f"{percent(batch.count / history.dated)} {'on ' * (batch.first == batch.last)}{batch}"
+        for batch in history.batches
+    )
+    if largest.count < history.dense:
+        return f"{share} are of the largest build or import of their sitemap, such as {named}"
+    return f"{named}: builds or imports"
 
 
 def judge_history(history: History) -> LastmodTrust:

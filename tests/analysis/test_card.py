@@ -127,7 +127,7 @@ def test_empty_snapshot_has_a_card(tmp_path: Path) -> None:
 def test_printing_a_snapshot_shows_the_card_as_text(tmp_path: Path) -> None:
     some = snapshot_of(tmp_path, *PAGES, *REPORT, url("\x1b[31m/x"), at=AT)
     lines = str(some).splitlines()
-    assert lines[0].startswith("lastmods can be trusted (1.00)")
+    assert lines[0].startswith("Lastmods can be trusted (1.00)")
     assert [line.partition("  ")[0] for line in lines[3:13]] == FACTS
     assert lines[7].split() == ["lastmod", "stated", "40%"]
     assert lines[-1].endswith("read 2026-06-15 12:34 UTC: partial")

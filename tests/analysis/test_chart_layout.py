@@ -215,8 +215,8 @@ def test_what_many_others_have_is_shown_with_numbers_of_pages_the_largest_site_f
     market = load(tmp_path, sites)
     made = market.gaps("s0", by="topic")
     assert {row["site"]: row["_text"] for row in marks(made, "_x")}["s7"] == "wordh 8"
-    assert made.finding == "topics that no page of s0 has: 100% for each of 7 sites"
-    assert market.topics().finding == "pages with the most frequent word: 100% for each of 8 sites"
+    assert made.finding == 'Topics that no page of s0 has: "wordh" at 1 of 7 sites, 8 pages at s7'
+    assert market.topics().finding == 'Among the most frequent: "worda" at 1 of 8 sites, 100% of the pages at s0'
     for each in (made, market.topics()):
         assert axis(each, "y")["scale"]["domain"][:2] == ["s7", "s6"]
 

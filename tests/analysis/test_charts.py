@@ -209,7 +209,7 @@ def test_each_mark_has_its_number_beside_it(name: str, written: Callable[[Any], 
 @pytest.mark.parametrize("name", ["cadence", "weekday_hour", "freshness"])
 def test_charts_of_dates_have_the_verdict_on_dates(name: str, snapshots: Snapshots) -> None:
     made = MEASURES[name](*snapshots["one"])
-    assert made.verdict.startswith("lastmods can be trusted (1.00)")
+    assert made.verdict.startswith("Lastmods can be trusted (1.00)")
     assert made.verdict in text_of(made.chart().to_svg())
 
 

@@ -7,14 +7,13 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
 
 import sitemap_reader as sr
 from sitemap_reader import Measure
-from sitemap_reader.analysis import finding_per_site, join_findings
+from sitemap_reader.analysis import find_in_words, rank_sites
 from sitemap_reader.model import percent
 
 Load = Callable[[bytes], sr.Snapshot]
@@ -152,7 +151,8 @@ def test_rows_of_two_sites_are_separate(name: str, measured: Measured) -> None:
     shown = [frame.astype(object).where(frame.notna(), None).to_dict("records") for frame in (*alone, both)]
     assert shown[2] == [*shown[0], *shown[1]]
     if name not in ("growth",):
-        assert both.finding == f"one: {alone[0].finding} | two: {alone[1].finding}"
+        lines = [f"{site}: {each.finding}" for site, each in zip(("one", "two"), alone, strict=True)]
+        assert both.finding.lower() == " | ".join(lines).lower()
     # And in the other order: that of the file, not of the alphabet.
     assert measured(name, of(two=second, one=first))["site"].iloc[0] == "two"
 
@@ -182,7 +182,7 @@ def test_measure_of_no_urls_is_an_empty_frame_that_says_so(name: str, kind: str,
     made = measured(name, NOTHING[kind])
     assert len(made) == 0
     assert list(made.columns) == COLUMNS[name].split()
-    assert made.finding.startswith(("there is no ", "no page "))
+    assert made.finding.startswith(("There is no ", "No page "))
     assert "nothing to draw" in made.chart().to_svg()
     assert made._repr_html_()
 
@@ -265,28 +265,30 @@ def test_share_is_rounded_to_0_or_100_only_if_exact(share: float, expected: str)
     assert percent(share) == expected
 
 
-def test_finding_names_a_few_of_many_sites() -> None:
-    assert join_findings({"a": "x"}, ["a"]) == "x"
-    assert join_findings({}, ["a"]) == join_findings({}, []) == join_findings({}, ["a", "b"]) == ""
-    assert join_findings({"a": "x", "b": "y"}, ["a", "b"]) == "a: x | b: y"
-    assert join_findings({"a": "x"}, ["a", "b"]) == "a: x"  # the other one has no finding
-    many: dict[str, Any] = {f"s{number}": "x" for number in range(6)}
-    assert join_findings(many, [*many]) == "s0, s1, s2 and 3 more: x"
-    many |= {f"t{number}": number for number in range(5)}
-    assert join_findings(many, [*many]) == "s0, s1, s2 and 3 more: x | t0: 0 | t1: 1 | t2: 2 | 2 more sites"
-
-
-def test_finding_of_many_sites_is_how_its_share_is_spread() -> None:
-    sizes = {"a": 1, "b": 3, "c": 4, "d": 4}
-    rows = pd.DataFrame([(site, part) for site, count in sizes.items() for part in range(count)], columns=["site", "x"])
+def test_many_sites_have_one_finding_that_names_those_without_rows() -> None:
+    rows = pd.DataFrame({"site": [*"bccdd"]})
 
     def finding(*sites: str) -> str:
-        share = ("rows of each", lambda part: None if len(part) == 1 else len(part) / 8)
-        return finding_per_site(rows, sites, lambda part: f"{len(part)} rows", "none", share)
+        some = rows[rows["site"].isin(sites)]
+        return find_in_words(some, sites, lambda part: f"rows: {len(part)}", lambda every: f"all {len(every)}", "none")
 
-    assert finding("b", "c", "d", "a") == "b: 3 rows | c: 4 rows | d: 4 rows | a: 1 rows"  # four at most
-    assert finding("a", "b", "c", "d", "e") == (
-        "rows of each: from 38% (b) to 50% (c and d), 50% in the median of 3 sites; no number for a and e"
-    )
-    assert finding("a", "e", "f", "g", "h") == "rows of each: no number for any of 5 sites"
-    assert finding("c", "d", "e", "f", "g") == "rows of each: 50% for each of 2 sites; no number for 3 sites"
+    assert finding("b") == "Rows: 1"
+    assert finding("a", "b") == "a: none | b: rows: 1"
+    assert finding("b", "c", "d") == "b: rows: 1 | c: rows: 2 | d: rows: 2"  # three at most
+    assert finding("a", "b", "c", "d") == "All 5; none at a"
+    assert finding("b", "x", "y", "z") == "All 1; none at 3 sites"
+    assert finding("a", "e", "f", "g") == finding("a") == finding() == "None"
+
+
+def test_ranks_state_ties_ends_and_the_unknown() -> None:
+    def ranked(*numbers: float | None) -> str:
+        rows = pd.DataFrame({"site": [*"abcdefgh"][: len(numbers)], "number": numbers})
+        number = lambda part: None if part["number"].isna().all() else int(part["number"].sum())  # noqa: E731
+        return rank_sites("pages:", number, rows)
+
+    assert ranked(3) == "pages: 3 at a"
+    assert ranked(3, 3) == "pages: 3 at a and b"
+    assert ranked(1, 3) == "pages: 3 at b; least: 1 at a"
+    assert ranked(2, 5000, 9, 2, 2, 7) == "pages: 5,000 at b, then 9 at c; least: 2 at 3 sites"
+    assert ranked(2, None, 9) == "pages: 9 at c; least: 2 at a; unknown at b"
+    assert ranked(None, None) == "pages: unknown at a and b"

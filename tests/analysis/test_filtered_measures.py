@@ -26,7 +26,7 @@ def sections(tmp_path: Path) -> sr.Measure:
     return snapshot(tmp_path, a=4, b=3, c=2, d=1).sections()
 
 
-WHOLE = "/a/ has 40% (4 of 10 pages), in 4 sections"
+WHOLE = "Largest of 4 sections: /a/ with 40% (4 of 10 pages)"
 CHANGED = "4 rows, with other values than those measured"
 TWICE = "2 rows, with other values than those measured"
 FILTERS: dict[str, tuple[Callable[[Any], Any], str]] = {
@@ -73,7 +73,7 @@ def test_rows_given_to_chart_are_what_is_drawn_and_titled(sections: sr.Measure) 
 def test_rows_of_one_of_several_sites_name_it(tmp_path: Path) -> None:
     made = snapshot_of(tmp_path, **{site: pages("x/y", host=site) for site in ("a.example", "b.example")}).sections()
     assert made[made["site"] == "b.example"].finding == "1 of 2 rows (b.example only)"
-    assert made.finding.startswith("a.example: /x/ has 100% (1 of 1 page), in 1 section | b.example: ")
+    assert made.finding.startswith("a.example: largest of 1 section: /x/ with 100% (1 of 1 page) | b.example: ")
     assert made.head(0).finding == "0 of 2 rows"
 
 

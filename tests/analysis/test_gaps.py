@@ -57,8 +57,8 @@ def test_rows_name_the_key_its_pages_and_the_first_page_of_ours(tmp_path: Path) 
     assert shared["https://b.example/en/b/blue-shoe"] == "https://a.example/de/b/blue-shoe"
     assert shared["https://b.example/en"] == "https://a.example/"
     assert gaps.finding == (
-        "theirs: 3 of 10 pages (30%) with a path that no page of ours has | "
-        "third: 1 of 1 page (100%) with a path that no page of ours has"
+        "theirs: pages with a path that no page of ours has: 30% (3 of 10 pages) | "
+        "third: pages with a path that no page of ours has: 100% (1 of 1 page)"
     )
 
 
@@ -85,9 +85,9 @@ def test_ours_may_be_several_sites_or_another_snapshot(tmp_path: Path) -> None:
     gaps = some.gaps(other)
     assert {*gaps["site"]} == {"ours", "theirs"}
     assert "that no page of other has" in gaps.finding
-    assert "third: 0 of 1 page with a path" in gaps.finding
+    assert gaps.finding.endswith("third: pages with a path that no page of other has: 0% (0 of 1 page)")
     ours = some.filter(site="ours")
-    assert ours.gaps(ours.filter(include="/a/")).finding.endswith("that no page of ours has")
+    assert ours.gaps(ours.filter(include="/a/")).finding.startswith("Pages with a path that no page of ours has: ")
     assert some.shared(some)["loc"].nunique() == len(some.pages)
     assert "has only some URLs (include '/a/')" in some.gaps(some.filter(include="/a/")).rule
 
@@ -107,6 +107,6 @@ def test_a_topic_is_a_gap_only_if_no_page_of_ours_has_it(tmp_path: Path) -> None
     ]
     assert {*shared["key"]} == {"rare", "hat", "titled"}
     assert dict(rows(shared, "key", "ours"))["rare"] == "https://a.example/p/rare"
-    assert gaps.finding == '3 of 6 topics (50%) that no page of ours has; most frequent is "boat" (2 pages)'
+    assert gaps.finding == 'Topics that no page of ours has: 50% (3 of 6 topics); most frequent: "boat" (2 pages)'
     assert {*some.gaps("theirs", "topic")["key"]} == {"common", "one"}
-    assert some.gaps(some, "topic").finding.endswith("that no page of ours has")
+    assert "opics that no page of ours has: 0%" in some.gaps(some, "topic").finding

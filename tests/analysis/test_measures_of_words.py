@@ -54,7 +54,7 @@ def test_a_page_counts_once_for_each_and_shares_are_of_all_pages(tmp_path: Path)
     some = snapshot_of(tmp_path, *pages("a/red-red-shoes", "b/red-shoes", "c/blue-shoes/", "d/17", ""))
     made = some.slug_ngrams()
     assert rows(made, "words", "pages", "share") == [("shoes", 3, 0.6), ("red", 2, 0.4), ("blue", 1, 0.2)]
-    assert made.finding == '"shoes" has 60% (3 of 5 pages)'
+    assert made.finding == 'Most frequent: "shoes" with 60% (3 of 5 pages)'
     assert words(some.slug_ngrams(2)) == {"red shoes": 2, "red red": 1, "blue shoes": 1}
 
 
@@ -116,7 +116,7 @@ def test_links_are_counted_by_the_language_of_both_pages(tmp_path: Path) -> None
     assert reported["en", "de"] == (3, 1)
     assert reported["none", "fr"] == (1, 0)
     assert reported["none", "x-default"] == (1, 0)
-    assert made.finding.startswith("3 languages (de, en, fr); ")
+    assert made.finding == 'Not returned: 71% (5 of 7 hreflang links), most often from "en" to "de" (2)'
 
 
 def test_a_site_without_alternates_has_no_links(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_a_site_without_alternates_has_no_links(tmp_path: Path) -> None:
         made = snapshot_of(tmp_path, *records).hreflang()
         assert len(made) == 0
         assert list(made.columns) == ["site", "language", "alternate", "links", "returned"]
-        assert made.finding == "no page has an alternate"
+        assert made.finding == "No page has an hreflang link"
 
 
 def test_alternates_of_one_site_are_returned_by_another(tmp_path: Path) -> None:
@@ -158,16 +158,16 @@ def test_shared_paths_and_slugs_are_those_of_both(tmp_path: Path) -> None:
             if one != other
         }
         assert reported == expected
-    assert some.overlap("slug").finding == "largest overlap: first has 100% (2 of 2 slugs) of second"
+    assert some.overlap("slug").finding == "Largest overlap: first has 100% (2 of 2 slugs) of second"
 
 
 def test_overlap_of_disjoint_sites_says_so(tmp_path: Path) -> None:
     some = snapshot_of(tmp_path, one=pages("a"), two=pages("b"))
-    assert some.overlap().finding == "no path is shared"
+    assert some.overlap().finding == "No path is shared"
     some = snapshot_of(tmp_path, one=pages("a"), two=pages(""), name="rootless")
     made = some.overlap("slug")
     assert made["shared"].sum() == 0
-    assert made.finding == "no slug is shared"
+    assert made.finding == "No slug is shared"
 
 
 # --- growth ---
@@ -184,7 +184,7 @@ def test_growth_has_each_snapshot_at_its_time(tmp_path: Path) -> None:
     assert rows(made, "at", "pages", "dated", "sitemaps") == [
         (at, size, size, 1) for at, size in zip(moments, sizes, strict=True)
     ]
-    assert made.finding == "from 4 to 3 pages (-1, -25%) in 90 days"
+    assert made.finding == "From 4 to 3 pages (-1, -25%) in 90 days"
     assert rows(every[0].growth(every[1]), "pages") == [(4,), (6,)]
     assert "is unknown" not in made.rule
     unknown = snapshot_of(tmp_path, *pages("a"), at=None, name="unknown")
@@ -236,7 +236,7 @@ def test_churn_is_what_diff_says_by_section(tmp_path: Path) -> None:
         list(changes)
         counts = changes.counts
     assert tuple(made[["new", "updated", "removed"]].sum()) == (counts.new, counts.updated, counts.removed)
-    assert made.finding == "2 new; of 8 earlier pages: 2 updated, 2 removed, 4 unchanged"
+    assert made.finding == "2 new pages; of 8 earlier pages 2 updated, 2 removed"
     assert rows(new.churn(new), "new", "updated", "removed") == [(0, 0, 0)] * 4
 
 

@@ -134,7 +134,10 @@ def test_hreflang_is_trusted_most_and_news_least(tmp_path: Path) -> None:
     ]
     assert some["source"].isna().tolist() == [False, False, False, True]
     assert some.rule.endswith("Found: 1 page by hreflang, 2 pages by path, 1 page by news.")
-    assert some.finding == "3 languages; de has 40% (2 of 5 pages); unknown for 20% (1 of 5 pages)"
+    assert some.finding == (
+        'Languages: "de" 40% (2 of 5 pages), "de-at" 20% (1 of 5 pages) and "en" 20% (1 of 5 pages); '
+        "unknown for 20% (1 of 5 pages)"
+    )
 
 
 def test_hreflang_shows_which_codes_of_a_path_are_languages(tmp_path: Path) -> None:
@@ -144,9 +147,9 @@ def test_hreflang_shows_which_codes_of_a_path_are_languages(tmp_path: Path) -> N
 
 
 TIES: dict[str, tuple[list[str], str]] = {
-    "all known": (["de/a", "de/b"], "1 language; de has 100% (2 of 2 pages)"),
-    "a tie": (["de/a", "de/b", "fr/a", "fr/b"], "2 languages; de and fr have 50% each (2 of 4 pages)"),
-    "nothing": (["a"], "no language is known of 1 page"),
+    "all known": (["de/a", "de/b"], 'Languages: "de" 100% (2 of 2 pages)'),
+    "a tie": (["de/a", "de/b", "fr/a", "fr/b"], 'Languages: "de" 50% (2 of 4 pages) and "fr" 50% (2 of 4 pages)'),
+    "nothing": (["a"], "No language is known of 1 page"),
 }
 
 

@@ -47,7 +47,7 @@ def test_the_calendar_takes_the_first_date_that_is_known(tmp_path: Path) -> None
     ]
     assert "Dated: 1 by news, 1 by first seen, 1 by lastmod. Not counted: 2 pages without such a date." in made.rule
     assert made.finding == (
-        "of 5 pages, 1 published as news and 1 first seen, most in 2026-02 and 2026-03 (1 each)"
+        "Busiest month: 2026-02 and 2026-03 with 20% each (1 of 5 pages); dated: 1 published as news and 1 first seen"
         "; of 1 other page only the last change is known"
     )
     assert rows(some.calendar(), "source", "pages")[0] == ("news", 1)
@@ -60,7 +60,7 @@ def test_lastmods_count_only_where_they_are_trusted(tmp_path: Path) -> None:
     made = snapshot_of(tmp_path, built=built, spread=spread).calendar()
     assert {*made["site"]} == {"spread"}
     assert made["pages"].sum() == 20
-    assert "of 20 pages, 20 with only a last change, most in 2026-" in made.finding
+    assert "; dated: 20 by the last change, not by publication" in made.finding
 
 
 @pytest.mark.parametrize(("freq", "periods"), [("day", 10), ("week", 3), ("month", 2)])
@@ -89,15 +89,15 @@ def test_a_calendar_leaves_out_coarse_and_future_dates(tmp_path: Path) -> None:
 
 
 BATCHES = {
-    "one day": ([day(3, 4, hour) for hour in range(4)], "month", "all in 2026-03 (4, all on 2026-03-04)"),
+    "one day": ([day(3, 4, hour) for hour in range(4)], "month", "100% (4 of 4 pages), all on 2026-03-04"),
     "half on one day": (
         [day(3, 4, 1), day(3, 4, 2), day(3, 5), day(3, 6), day(1)],
         "month",
-        "most in 2026-03 (4, 2 of them on 2026-03-04)",
+        "80% (4 of 5 pages), 2 of them on 2026-03-04",
     ),
-    "fewer": ([day(3, 4), day(3, 4, 1), day(3, 5), day(3, 6), day(3, 7)], "month", "all in 2026-03 (5)"),
-    "one time": ([day(3, 4, 5)] * 3 + [day(3, 4, 6)], "day", "all in 2026-03-04 (4, 3 of them at 05:00 UTC)"),
-    "a week": ([day(3, 4), day(3, 5), day(3, 6)], "week", "all in the week of 2026-03-02 (3)"),
+    "fewer": ([day(3, 4), day(3, 4, 1), day(3, 5), day(3, 6), day(3, 7)], "month", "100% (5 of 5 pages)"),
+    "one time": ([day(3, 4, 5)] * 3 + [day(3, 4, 6)], "day", "100% (4 of 4 pages), 3 of them at 05:00 UTC"),
+    "a week": ([day(3, 4), day(3, 5), day(3, 6)], "week", "100% (3 of 3 pages)"),
 }
 
 
@@ -106,7 +106,8 @@ def test_the_largest_period_is_named_with_its_batch(case: str, tmp_path: Path) -
     dates, freq, expected = BATCHES[case]
     some = [page(str(number), published=when) for number, when in enumerate(dates)]
     made = snapshot_of(tmp_path, *some).calendar(freq)
-    assert made.finding.endswith(f" published as news, {expected}")
+    named = {"day": "2026-03-04", "week": "2026-03-02", "month": "2026-03"}[freq]
+    assert made.finding == f"Busiest {freq}: {named} with {expected}; dated: {len(dates)} published as news"
 
 
 # --- new ---
@@ -121,7 +122,7 @@ def test_new_pages_are_those_first_seen_or_published_since(tmp_path: Path) -> No
     made = some.new(since)
     assert rows(made, "section", "new", "pages", "unknown") == [("/a/", 1, 2, 0), ("/b/", 1, 2, 0), ("/c/", 0, 1, 0)]
     assert made["source"].tolist()[:2] == ["first seen", "news"]
-    assert made.finding == "2 of 5 pages new since 2026-05-01, most in /a/ and /b/ (1 each)"
+    assert made.finding == "2 of 5 pages new since 2026-05-01, most of all in /a/ and /b/ (1 each)"
     assert some.new("2026-05-01").equals(made)
     assert some.new(AT - since).equals(made)
 
@@ -133,7 +134,7 @@ def test_what_is_older_than_the_history_is_unknown(tmp_path: Path) -> None:
     early = some.new(day(4) - timedelta(seconds=1))
     assert early["unknown"].sum() == 1
     remedy = "only an archive kept since before 2026-03-31 shows it"
-    assert early.finding == f"1 of 2 pages new since 2026-03-31, all in /a/ (1); unknown for 1: {remedy}"
+    assert early.finding == f"1 of 2 pages new since 2026-03-31, all in /a/; unknown for 1: {remedy}"
     some.earlier = (snapshot_of(tmp_path, page("a/oldest"), at=day(2), name="old", site="a.example"),)  # type: ignore[attr-defined]
     assert some.new(day(3))["unknown"].sum() == 0
     assert some.new(day(1))["unknown"].sum() == 1
@@ -141,7 +142,7 @@ def test_what_is_older_than_the_history_is_unknown(tmp_path: Path) -> None:
 
 def test_without_history_and_news_nothing_is_known(tmp_path: Path) -> None:
     made = snapshot_of(tmp_path, page("a", day(5)), page("b")).new("30d")
-    assert made.finding == "unknown which of 2 pages are new: only an archive kept since before 2026-05-16 shows it"
+    assert made.finding == "Unknown which of 2 pages are new: only an archive kept since before 2026-05-16 shows it"
     assert made["new"].isna().all()
 
 
@@ -170,7 +171,8 @@ def test_a_calendar_draws_last_changes_as_outlines(tmp_path: Path) -> None:
     changed = [page(f"c{number}", day(4, 1 + 3 * number)) for number in range(5)]
     made = snapshot_of(tmp_path, *news, *changed).calendar()
     assert made.finding == (
-        "of 8 pages, 3 published as news, all in 2026-05 (3); of 5 other pages only the last change is known"
+        "Busiest month: 2026-05 with 38% (3 of 8 pages); dated: 3 published as news; "
+        "of 5 other pages only the last change is known"
     )
     layers = made.chart().altair.to_dict()["layer"]
     assert layers[0]["encoding"]["x"]["title"] == "month published or last changed (UTC); hollow: last changed"
@@ -178,7 +180,9 @@ def test_a_calendar_draws_last_changes_as_outlines(tmp_path: Path) -> None:
     svg = made.chart(titled=False).to_svg()
     assert ">5<" in svg
     only = snapshot_of(tmp_path, *changed, name="only").calendar()
-    assert only.finding == "of 5 pages, 5 with only a last change, all in 2026-04 (5)"
+    assert only.finding == (
+        "Busiest month: 2026-04 with 100% (5 of 5 pages); dated: 5 by the last change, not by publication"
+    )
     assert "month last changed (UTC)" in only.chart().to_svg()
 
 

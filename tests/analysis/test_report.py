@@ -66,7 +66,7 @@ def test_one_site_has_no_gaps(tmp_path: Path) -> None:
     assert "compared" not in shown
     assert "Sites" not in shown
     empty = sr.load(dump(tmp_path / "none.jsonl", **{}))
-    assert "there is no page" in text_of(render_report(empty))
+    assert "There is no page" in text_of(render_report(empty))
 
 
 @pytest.mark.slow
@@ -75,7 +75,7 @@ def test_states_of_a_site_have_their_growth(tmp_path: Path) -> None:
         pages = [sr.UrlRecord(f"https://a.example/{each}") for each in range(count)]
         dump(tmp_path / f"2026-05-0{day}.jsonl", **{"a.example": pages})
     shown = text_of(render_report(sr.load(tmp_path / "*.jsonl", at="name")))
-    assert "from 2 to 5 pages (+3, +150%) in 1 day" in shown
+    assert "From 2 to 5 pages (+3, +150%) in 1 day" in shown
     assert "New within 30 days" in shown
 
 

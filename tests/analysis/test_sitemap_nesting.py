@@ -57,7 +57,11 @@ def test_sitemaps_of_a_dump_without_report_are_there(tmp_path: Path) -> None:
     made = tree(tmp_path, {}, "a", "a", "b").tree()
     assert made[["sitemap", "urls"]].to_numpy().tolist() == [["a", 2], ["b", 1]]
     assert made["complete"].isna().all()
-    assert made.finding == "2 sitemaps in 1 level, 2 with URLs (3); unknown whether 2 complete"
+    assert made.finding == "3 URLs in 2 of 2 sitemaps; unknown whether 2 were read completely"
+
+
+def test_an_index_without_urls_is_stated(tmp_path: Path) -> None:
+    assert tree(tmp_path, {"i": [], "a": ["i"]}).tree().finding == "There is no URL in 2 documents"
 
 
 def test_a_deep_tree_is_no_recursion(tmp_path: Path) -> None:
