@@ -221,7 +221,7 @@ def test_print_has_all_and_no_filters(show):
         assert count(tab, ".filters:visible, .hint:visible") == 0
         assert background(tab) == "rgb(255, 255, 255)"
         assert tab.locator("#F10 li").is_visible()
-        heights = tab.evaluate("[...document.querySelectorAll('figure > .scroll table')].map((each) => each.offsetHeight)")
+        heights = tab.locator("figure > .scroll table").evaluate_all("(all) => all.map((each) => each.offsetHeight)")
         assert all(heights)
     assert count(tab) == 3
 
