@@ -181,10 +181,10 @@ function show() {
   filters.querySelector(".status").textContent = `${shown} of ${many(all, "problem")} shown`;
 }
 
-// Opens the card that the address names.
+// Opens the card, or the part of a site, that the address names.
 function open() {
-  const card = document.getElementById(location.hash.slice(1));
-  if (card?.matches(".finding")) card.querySelector("details").open = true;
+  const details = document.getElementById(location.hash.slice(1))?.querySelector(":scope > details");
+  if (details) details.open = true;
 }
 addEventListener("hashchange", open);
 open();
