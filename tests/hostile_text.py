@@ -46,8 +46,8 @@ _CENSUS = """() => {
 }"""
 
 
-# Addresses that a page may have: links, parts of itself, pictures in it.
-_OURS = ("https://", "http://", "#", "data:image/svg+xml;base64,")
+# Addresses that a page may have: links, and parts of itself.
+_OURS = ("https://", "http://", "#")
 
 
 def census(tab: Any) -> dict[str, Any]:

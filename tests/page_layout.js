@@ -322,10 +322,6 @@
     const found = textContrast(field.parentElement, colour(styleOf(field).borderTopColor));
     if (found < 2.995) faults.contrast.push(`the border of ${pathOf(field)}: ${found.toFixed(2)}:1, needs 3:1`);
   }
-  for (const picture of document.images) {
-    // A picture wider than its box is hidden like text.
-    if (isRendered(picture)) seenPart(picture, picture.getBoundingClientRect(), picture.alt || "picture");
-  }
   for (const [box, texts] of noHint) {
     const what = `${texts.length} texts, such as ${named(texts[0])}, hidden in ${pathOf(box)}`;
     faults.clipped.push(`${what}, which scrolls without tabindex=0 and a hint`);

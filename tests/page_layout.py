@@ -9,14 +9,9 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
-from urllib.request import urlopen
 
 _FAULTS = (Path(__file__).parent / "page_layout.js").read_text("utf-8")
 SMALLEST = 8.0  # CSS pixels: 6 points in print
-_PICTURES = """() => {
-  const pictures = [...document.images].filter((each) => each.currentSrc.startsWith("data:image/svg") && each.width);
-  return pictures.map(({ alt, width, currentSrc }) => ({ alt, width, source: currentSrc }));
-}"""
 _OPEN = "document.querySelectorAll('details').forEach((each) => { each.open = true; })"
 
 
@@ -26,7 +21,7 @@ _A4_WIDTH = "680px"
 
 
 def layout_faults(tab: Any, *, scheme: str = "light", media: str = "screen", width: int | None = None) -> list[str]:
-    """The faults of the page in a tab, with all its details open, and of the SVG pictures in it; print is on A4."""
+    """The faults of the page in a tab, with all its details open; print is on A4."""
     tab.emulate_media(media=media, color_scheme=scheme)
     if media == "print":
         tab.set_viewport_size(A4)
@@ -34,26 +29,4 @@ def layout_faults(tab: Any, *, scheme: str = "light", media: str = "screen", wid
         tab.set_viewport_size({"width": width, "height": 900})
     tab.evaluate(f"document.documentElement.style.width = '{_A4_WIDTH if media == 'print' else ''}'")
     tab.evaluate(_OPEN)
-    options = {"smallest": SMALLEST}
-    faults = tab.evaluate(_FAULTS, options)
-    pictures = svg_pictures(tab)
-    if pictures:
-        paper = tab.evaluate("getComputedStyle(document.documentElement).backgroundColor")
-        canvas = tab.context.new_page()
-        canvas.emulate_media(media=media)
-        for svg, picture in pictures:
-            style = f"body {{ margin: 0; background: {paper}; width: {picture['width']}px }} svg {{ width: 100% }}"
-            canvas.set_content(f"<!DOCTYPE html><style>{style}</style>{svg}")
-            found = [fault for fault in canvas.evaluate(_FAULTS, options) if not fault.startswith("wide")]
-            faults += [f"{fault}, in the picture {picture['alt'][:60]!r}" for fault in found]
-        canvas.close()
-    return faults
-
-
-def svg_pictures(tab: Any) -> list[tuple[str, dict[str, Any]]]:
-    """The markup of each SVG that the page has as an image, with `alt` and `width` in pixels."""
-    found = []
-    for picture in tab.evaluate(_PICTURES):
-        with urlopen(picture["source"]) as data:  # noqa: S310 - a data: URL
-            found.append((data.read().decode(), picture))
-    return found
+    return tab.evaluate(_FAULTS, {"smallest": SMALLEST})

@@ -12,7 +12,6 @@ import pytest
 from browser import open_page
 from hostile_text import TEXTS, assert_harmless, census
 from kit import urlset
-from page_layout import svg_pictures
 from reports import SHOP, hostile
 from tiers import needs
 
@@ -154,10 +153,6 @@ def test_text_stays_text_in_a_comparison(opened, tmp_path, made, render):
     tab, events = opened(render(made(texts, tmp_path / "hostile"), tmp_path))
     found = assert_harmless(tab, events, plain)
     assert TEXTS["script"] in found["text"]
-    charts = svg_pictures(tab)
-    drawn = census(opened("".join(svg for svg, _ in charts))[0])
-    assert (drawn["handlers"], drawn["active"], drawn["addresses"]) == ([], 0, [])
-    assert drawn["charts"].replace("\n", "").isprintable()
 
 
 @pytest.mark.parametrize("bad", [

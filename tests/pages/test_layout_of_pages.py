@@ -7,7 +7,6 @@ import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import attrs
 import pytest
@@ -239,11 +238,3 @@ def test_a_planted_fault_is_found(plain, name):
 def test_a_box_that_scrolls_hides_text_on_paper(plain):
     plain.set_content(CLEAN)
     assert layout_faults(plain, media="print")[0].startswith('clipped: "table" in ')
-
-
-def test_text_of_pictures_is_checked(plain):
-    svg = '<svg xmlns="http://www.w3.org/2000/svg" width="90" height="20"><text x="60" y="14">beyond</text></svg>'
-    plain.set_content(f'{CLEAN}<img alt=chart src="data:image/svg+xml,{quote(svg)}">')
-    (found,) = layout_faults(plain, width=800)
-    assert found.startswith('clipped: "beyond"')
-    assert found.endswith("in the picture 'chart'")
