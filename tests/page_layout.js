@@ -127,8 +127,9 @@
   // --- boxes that clip ---
 
   const isHidden = (element) => {
-    // For screen readers only: a pixel, or an empty clip.
+    // For screen readers only: a pixel, or an empty clip. Or a label of an axis that would overlap another.
     const style = styleOf(element);
+    if (style.opacity === "0") return true;
     if (/inset\((50|100)%|circle\(0/.test(style.clipPath) || /^rect\([01]px,? [01]px/.test(style.clip)) return true;
     const isPixel = element.clientWidth <= 1 && element.clientHeight <= 1;
     return isPixel && style.position === "absolute" && style.overflowX !== "visible";

@@ -12,9 +12,8 @@ from ..model.errors import UsageError
 if TYPE_CHECKING:
     import pandas as pd
 
-Theme = Literal["light", "dark"]
-Kind = Literal["columns", "rows", "lines", "heat"]
-Comparison = Literal["bands", "stack", "dots", "matrix", "ranks"]
+Theme = Literal["light", "dark", "page"]
+Kind = Literal["columns", "lines", "rows", "heat", "counts"]
 
 # --- size and colours --------------------------------------------------------------------------------------------
 
@@ -24,21 +23,20 @@ _LEAST_ROW_HEIGHT = 14  # of a text of 11 pixels
 
 @attrs.frozen
 class Colors:
-    """The colours of a theme. `low` and `high` are the ends of a scale of shades, `on_high` the text on dark shades."""
+    """The colours of a theme. Shades are opacities of `accent` over `card`, up to one on which `ink` can be read."""
 
-    background: str
     ink: str
     quiet: str
-    grid: str
-    mark: str
-    low: str
-    high: str
-    on_high: str
+    line: str
+    accent: str
+    card: str
 
 
 _THEMES = {
-    "light": Colors("#ffffff", "#222222", "#5b6470", "#dfe3e8", "#3d6b99", "#f1f5f9", "#2b557f", "#ffffff"),
-    "dark": Colors("#14181d", "#e8eaed", "#a3adb8", "#39424d", "#7fb0de", "#222b35", "#9cc8f0", "#10151a"),
+    "light": Colors("#1d2127", "#5a626c", "#e2dfd8", "#0b6670", "#ffffff"),
+    "dark": Colors("#e6e4df", "#a0a9b3", "#2f353c", "#6cc7cd", "#1a1e22"),
+    # For a page that has the SVG inline, and these variables in its style sheet.
+    "page": Colors(*(f"var(--{field.name})" for field in attrs.fields(Colors))),
 }
 
 
@@ -52,6 +50,9 @@ class Canvas:
 
     def row_height(self, rows: int, default: int) -> float:
         return self.height / max(rows, 1) if self.height else default
+
+    def panel_height(self, panels: int) -> float:
+        return self.row_height(panels, 240 if panels == 1 else max(36, 300 // panels))
 
     def max_rows(self, limit: int) -> int:
         return min(limit, self.height // _LEAST_ROW_HEIGHT) if self.height else limit
@@ -67,160 +68,83 @@ def make_canvas(width: Any, height: Any, theme: Any) -> Canvas:
     return Canvas(width, height, _THEMES[theme])
 
 
-@attrs.frozen
-class Drawing:
-    """An Altair chart, its approximate width with labels in pixels, and what it leaves out, as sentences."""
-
-    chart: Any
-    width: float
-    left_out: tuple[str, ...] = ()
-
-
 # --- what is drawn -----------------------------------------------------------------------------------------------
-
-
-@attrs.frozen
-class CellGroup:
-    """A group of columns in a matrix of sites: one per value of the column `by`, or one that is named `label`.
-
-    A cell is the sum of the column `part` in the rows of its site and value, divided by the sum of the columns `whole`:
-    in the same rows if `is_of_cell`, else in all rows of the site. Without `whole`, `part` holds shares. `where` is a
-    column and its value, if not all rows belong to the group. `order` are the values, which all have a column; without
-    it, those of most sites are first, and the first of each site is among them. With `is_counted` a cell also states
-    its sum.
-    """
-
-    part: str
-    by: str | None = None
-    label: str = ""
-    whole: tuple[str, ...] = ()
-    is_of_cell: bool = False
-    where: tuple[str, str] | None = None
-    order: tuple[str, ...] | None = None
-    is_counted: bool = False
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (self.part, *self.whole, *([self.by] if self.by else []), *(self.where[:1] if self.where else []))
 
 
 @attrs.frozen
 class ChartSpec:
     """How a frame is drawn: the kind of chart, and which column is where.
 
-    `kind` is that of one site: `columns` are vertical bars over time, `rows` horizontal bars, `lines` one line per site
-    over time, `heat` a matrix of squares with a number in each. `comparison` is that of several, with a row per site:
-    `bands` are bars or lines over time, `stack` a bar of shares with their names, `dots` the values on one scale,
-    `matrix` a cell per value of `groups` with its share, `ranks` a cell per place with the value that has it.
+    `columns` are bars over time and `lines` lines over time: `x` is the time, `y` the number. `rows` are horizontal
+    bars: `x` is the number, `y` its label. `heat` is a matrix of squares: `part` is the number at `x` and `y`, with
+    `whole` its denominator; `cells` says in words what it is. `counts` are bars of the number of rows of each site.
 
-    `x` and `y` are columns of the frame, `x_title` and `y_title` the titles of the axes, with the unit. `value` is the
-    column of a heat map's numbers, or `share` the columns of their parts and wholes. `format` formats the numbers, `%`
-    as cell_percent() does. `text` is a column whose values stand after them. `period` is the length of a bar of time,
-    such as "month". `split` is a column with one panel per value. `x_order` and `y_order` are the values of a heat
-    map's axes, if not those of the rows. `hollow` is a column, and its value in the rows whose part of a bar over time
-    is drawn as an outline. `missing` is the label for null. `ends` are the limits of the axis. `melt`
-    maps columns to labels, which become values of `x`. `max_rows` limits the values of `y`.
+    Several sites are panels of one chart, one below the other. A spec with `across` is a matrix instead: a row per site
+    and a column for each value of the columns that `across` maps to titles. Its cells are `part` as a share of `whole`,
+    or else of the sum of the site. A measure that is not `is_by_site` has all sites in one chart. `sites` are all that
+    were measured: those without a row are empty.
 
-    `size` is the column whose sum states the size of a site, and orders the sites. `matrix_title` is the title of the
-    columns of a matrix. A measure that is not `is_by_site` has pairs of sites in its rows.
+    `format` formats the numbers, `%` as cell_percent() does; `ends` are their limits. `text` is a column whose values
+    stand after them, `share` one with shares of the site, if it is there. `period` is the length of a bar of time, such
+    as "month", `source` a column of its parts, the last of whose categories is hollow. `split` is a column with a panel
+    per value, `depth` one with the nesting of the labels. `missing` is the label for null. `melt` are columns
+    that become values of `x`, with their numbers in `part`. `max_rows` limits the values of `y`.
     """
 
     kind: Kind
     x: str
     y: str
     x_title: str | None = None
-    y_title: str | None = None
-    value: str | None = None
-    share: tuple[str, str] | None = None
+    part: str | None = None
+    whole: tuple[str, ...] = ()
+    cells: str = "share of the site's pages"
+    across: dict[str, str] | None = None
     text: str | None = None
+    share: str | None = None
     format: str = ","
-    period: str | None = None
+    period: str = ""
+    source: str | None = None
     split: str | None = None
-    x_order: tuple[str, ...] | None = None
-    y_order: tuple[str, ...] | None = None
-    missing: str | None = None
-    hollow: tuple[str, str] | None = None
+    depth: str | None = None
+    missing: str = "none"
     ends: tuple[float, float] | None = None
-    melt: dict[str, str] | None = None
-    max_rows: int | None = None
-    comparison: Comparison = "matrix"
-    groups: tuple[CellGroup, ...] = ()
-    matrix_title: str | None = None
-    size: str | None = None
+    melt: tuple[str, ...] = ()
+    max_rows: int = 40
+    sites: tuple[str, ...] = ()
     is_by_site: bool = True
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Those that a frame must have to be drawn, for one site or several."""
-        melted = (self.x, self.value) if self.melt else ()
-        roles = [self.x, self.y, self.value, self.text, self.split, self.size]
-        roles += [*(self.hollow or ())[:1], *(self.share or ()), *(self.melt or ())]
-        names = chain(["site"], roles, *(group.columns for group in self.groups))
+        melted = (self.x, self.part) if self.melt else ()
+        roles = [self.x, self.y, self.part, self.text, self.source, self.split, self.depth]
+        names = chain(["site"], roles, self.whole, self.across or (), self.melt)
         return tuple(dict.fromkeys(name for name in names if name and name not in melted))
 
-    def labels(self, frame: pd.DataFrame) -> pd.Series[str]:
-        """The label of each mark: its number, and `text` after it."""
-        column = {"heat": "_value", "rows": self.x}.get(self.kind) or self.y
-        write = cell_percent if self.format == "%" else lambda number: format(number, self.format)
-        shown = frame[column].map(write, na_action="ignore").astype(object).fillna(self.missing or "")
-        return shown if self.text is None else shown.str.cat(frame[self.text], sep="  ").str.rstrip()
+    @property
+    def size(self) -> list[str]:
+        """The columns whose sum is the size of a site."""
+        return [*self.whole] or [self.part or (self.x if self.kind == "rows" else self.y)]
+
+    def write(self, numbers: pd.Series[Any]) -> pd.Series[str]:
+        """The labels of the marks."""
+        one = cell_percent if self.format == "%" else lambda number: format(number, self.format)
+        return numbers.map(one, na_action="ignore").astype(object).fillna(self.missing)
 
 
-def pages_over_time(period: str, title: str) -> ChartSpec:
-    """Bars of the columns `period pages`."""
-    size = "pages"
-    return ChartSpec(
-        "columns", x="period", y=size, x_title=title, y_title=size, period=period, comparison="bands", size=size
-    )
-
-
-def shares_of_pages(name: str, matrix_title: str, *groups: CellGroup) -> ChartSpec:
+def shares_of_pages(name: str, what: str, **options: Any) -> ChartSpec:
     """Bars of the column `share` for the values of the column `name`."""
     return ChartSpec(
         "rows",
         x="share",
         y=name,
-        x_title="share of pages",
+        x_title=f"share of pages by {what}",
+        part="pages",
+        across={name: what},
         format=".1%",
         ends=(0.0, 1.0),
-        groups=groups,
-        matrix_title=matrix_title,
-        size="pages",
+        **options,
     )
-
-
-def parts_of_sites(count: str, name: str, noun: str, max_rows: int) -> ChartSpec:
-    """Bars of the column `count` for the values of the column `name`; of several sites the shares of each."""
-    return ChartSpec(
-        "rows",
-        x=count,
-        y=name,
-        x_title=noun,
-        y_title=name,
-        max_rows=max_rows,
-        comparison="stack",
-        groups=(CellGroup(count, name, whole=(count,)),),
-        matrix_title=f"share of the site's {noun}",
-        size=count,
-    )
-
-
-# --- labels ------------------------------------------------------------------------------------------------------
-
-# Widths of a character in the widest fonts: which font the viewer has is unknown.
-LABEL_CHAR_PIXELS = 7.2
-MAX_LABEL_CHARS = 34
-# Names that differ at their end are cut at the start: those of one site begin alike.
-AXIS_LABEL = f"length(datum.label) > {MAX_LABEL_CHARS} ? '…' + slice(datum.label, -{MAX_LABEL_CHARS - 1}) : datum.label"
-
-
-def short_label(text: str) -> str:
-    return text if len(text) <= MAX_LABEL_CHARS else "…" + text[1 - MAX_LABEL_CHARS :]
-
-
-def label_width(labels: Any) -> float:
-    """In pixels, of the widest of these labels."""
-    return min(max((len(label.rstrip()) for label in labels), default=0), MAX_LABEL_CHARS) * LABEL_CHAR_PIXELS
 
 
 def cell_percent(share: float) -> str:
@@ -232,3 +156,11 @@ def cell_percent(share: float) -> str:
     if 0 < share <= 0.005:
         return "<1%"
     return "99%" if 0.995 <= share < 1 else f"{share:.0%}"
+
+
+def cell_number(number: float) -> str:
+    """
+    >>> cell_number(9_999), cell_number(12_345), cell_number(1_234_567)
+    ('9,999', '12k', '1,234k')
+    """
+    return f"{int(number):,}" if number < 10_000 else f"{int(number) // 1_000:,}k"

@@ -17,7 +17,7 @@ from pyarrow import compute
 from ..client.summary import count_of
 from ..compare.diff import diff
 from ..model.errors import UsageError
-from .chart_spec import CellGroup, ChartSpec
+from .chart_spec import ChartSpec
 from .languages import language_level
 from .measure import (
     NEWEST_RULE,
@@ -70,11 +70,10 @@ def overlap(snapshot: SnapshotTables, by: str) -> Measure:
         "heat",
         x="other",
         y="site",
-        x_title="is shared by",
-        y_title="of the site",
-        value="share",
+        x_title=f"{by}s of the site in each row that the site in the column has too",
+        part="share",
         format="%",
-        size=by + "s",
+        max_rows=24,
         is_by_site=False,
     )
     return measure(frame, rule=rule, finding=finding, spec=spec)
@@ -97,9 +96,7 @@ def growth(snapshot: SnapshotTables, others: Any) -> Measure:
     if partial:
         rule += f" {partial} could not be read completely."
     finding = find_in_words(frame, snapshot.sites, _grown, _pages_of_many)
-    spec = ChartSpec(
-        "lines", x="at", y="pages", x_title="read at (UTC)", y_title="pages", comparison="bands", size="pages"
-    )
+    spec = ChartSpec("lines", x="at", y="pages", x_title="pages by time of reading (UTC)", sites=snapshot.sites)
     return measure(frame, rule=rule, finding=finding, spec=spec)
 
 
@@ -187,14 +184,12 @@ def churn(snapshot: SnapshotTables, other: SnapshotTables, depth: int) -> Measur
         "heat",
         x="change",
         y="section",
-        x_title="pages",
-        y_title="section",
-        value="pages",
-        x_order=_CHANGE_KINDS,
-        melt={name: name for name in _CHANGE_KINDS},
+        x_title="pages by section",
+        part="pages",
+        whole=counted,
+        across={"change": "change"},
+        melt=_CHANGE_KINDS,
         max_rows=15,
-        groups=tuple(CellGroup(name, label=name, whole=counted, is_counted=True) for name in _CHANGE_KINDS),
-        matrix_title="share of the site's pages, and their number",
     )
     return measure(frame, rule=rule, finding=finding, spec=spec)
 
@@ -276,17 +271,12 @@ def gaps(snapshot: SnapshotTables, ours: Any, by: str, *, is_shared: bool = Fals
     for each in {id(side): side for side in (snapshot, own)}.values():
         rule += f" {each.name} has only some URLs ({each.choice})." if each.choice else ""
         rule += f" {each.name} was not read completely." if each.complete is False else ""
-    spec = ChartSpec(
-        "rows",
-        x="pages",
-        y="key",
-        x_title=f"pages of the site with this {by}",
-        max_rows=20,
-        comparison="ranks",
-        groups=(CellGroup("pages", "key", whole=("pages",), is_counted=True),),
-        matrix_title="number of pages of the site; share of all in this table",
-        size="pages",
-    )
+    # Pages are a list, which is not drawn: only how many there are.
+    title = f"pages with a {by} that ours {'has too' if is_shared else 'lacks'}"
+    spec = ChartSpec("counts", x="site", y="site", x_title=title, sites=tuple(sites), is_by_site=False)
+    if by == "topic":
+        title = "pages of the site with this topic"
+        spec = ChartSpec("rows", x="pages", y="key", x_title=title, max_rows=20, sites=tuple(sites))
     return measure(frame, rule=rule, finding=finding, spec=spec)
 
 

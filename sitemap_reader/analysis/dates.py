@@ -16,18 +16,26 @@ from math import sqrt
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-import attrs
 import pandas as pd
 
 from ..client.summary import count_of
 from ..frontier.filters import make_window
-from ..frontier.lastmod_trust import TRUSTED_SCORE, History, LastmodEvidence, judge_history, total, trust_in_words
+from ..frontier.lastmod_trust import (
+    TRUST_CLASSES,
+    TRUSTED_SCORE,
+    History,
+    LastmodEvidence,
+    judge_history,
+    total,
+    trust_class,
+    trust_in_words,
+)
 from ..model.columns import SUBSECOND
 from ..model.errors import UsageError
 from ..model.problems import percent
 from ..model.url_batch import PRECISION_CODES
 from ..parser.normalise.dates import DAY, TIMED
-from .chart_spec import CellGroup, ChartSpec, pages_over_time, parts_of_sites, shares_of_pages
+from .chart_spec import ChartSpec, shares_of_pages
 from .measure import (
     count_sites,
     dated_pages,
@@ -146,7 +154,8 @@ def cadence(snapshot: SnapshotTables, freq: str) -> Measure:
     if any(_has_gaps(part["period"]) for _, part in frame.groupby("site", sort=False)):
         rule += f" The dates span more than {MAX_PERIODS:,} {freq}s: those without a page have no row."
     frame["period"] = frame["period"].dt.start_time
-    spec = pages_over_time(freq, f"{freq} of lastmod (UTC)")
+    title = f"pages by {freq} of lastmod (UTC)"
+    spec = ChartSpec("columns", x="period", y="pages", x_title=title, period=freq, sites=snapshot.sites)
     return measure(frame, rule=rule, finding=finding, spec=spec, verdict=verdict(histories))
 
 
@@ -183,7 +192,6 @@ _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _HOURS = {hour: f"{hour:02}:00" for hour in range(24)}
 _DATED = {"weekday": "dated page", "hour": "time"}
 _VALUES = {"weekday": [*_WEEKDAYS], "hour": [*_HOURS.values()]}
-_NO_HOUR = "none"
 
 
 def weekday_hour(snapshot: SnapshotTables, tz: str) -> Measure:
@@ -207,14 +215,12 @@ def weekday_hour(snapshot: SnapshotTables, tz: str) -> Measure:
     weekday = local.dt.day_of_week.where(has_time, counted["lastmod"].dt.day_of_week)
     hour = local.dt.hour.where(has_time).astype("Int64")
     counted = counted.assign(
-        weekday=weekday.map(dict(enumerate(_WEEKDAYS))),
+        weekday=pd.Categorical(weekday.map(dict(enumerate(_WEEKDAYS))), _WEEKDAYS, ordered=True),
         hour=hour,
         day=local.dt.tz_localize(None).where(has_time, counted["lastmod"].dt.tz_localize(None)).dt.normalize(),
     )
     by_day = counted.groupby(["site", "weekday", "hour", "day"], dropna=False).size().rename("pages").reset_index()
     frame = by_day.groupby(["site", "weekday", "hour"], dropna=False)["pages"].sum().reset_index()
-    rank = {weekday: number for number, weekday in enumerate(_WEEKDAYS)}
-    frame = frame.assign(_rank=frame["weekday"].map(rank)).sort_values(["_rank", "hour"]).drop(columns="_rank")
     frame = in_site_order(frame, snapshot)
     finding = _find_in_words(by_day, snapshot, partial(_busiest_hours, tz=tz), _CLEAR_WEEKDAYS)
     rule = f"Pages by weekday and hour ({tz}) of their lastmod; a lastmod without a time has no hour."
@@ -224,16 +230,10 @@ def weekday_hour(snapshot: SnapshotTables, tz: str) -> Measure:
         x="hour",
         y="weekday",
         x_title=f"hour ({tz})",
-        value="pages",
-        x_order=(*map(str, range(24)), _NO_HOUR),
-        y_order=_WEEKDAYS,
-        missing=_NO_HOUR,
-        groups=(
-            CellGroup("pages", "weekday", whole=("pages",), order=_WEEKDAYS),
-            CellGroup("pages", "hour", whole=("pages",), order=(*map(str, range(24)), _NO_HOUR)),
-        ),
-        matrix_title=f"pages of the site by weekday, and by hour ({tz})",
-        size="pages",
+        part="pages",
+        across={"weekday": "weekday", "hour": f"hour ({tz})"},
+        cells="share of the site's pages with a day",
+        sites=snapshot.sites,
     )
     return measure(frame, rule=rule, finding=finding, spec=spec, verdict=verdict(histories))
 
@@ -278,8 +278,8 @@ def freshness(snapshot: SnapshotTables) -> Measure:
         "day counts from its end, that of a month or a year from its start."
     )
     rule += news_rule(pages)
-    group = CellGroup("share", "age", order=(*_AGES, _OLDER, _UNDATED))
-    spec = shares_of_pages("age", "age of the lastmod; share of the site's pages", group)
+    frame["age"] = pd.Categorical(frame["age"], _AGE_CLASSES, ordered=True).remove_unused_categories()
+    spec = shares_of_pages("age", "age of the lastmod", sites=snapshot.sites)
     return measure(frame, rule=rule, finding=finding, spec=spec, verdict=verdict(histories))
 
 
@@ -334,20 +334,18 @@ def calendar(snapshot: SnapshotTables, freq: str) -> Measure:
     frame = counts_by_period(counted[["site", "source", "date"]], "date", period)
     frame = frame.assign(period=frame["period"].dt.start_time)[["site", "period", "source", "pages"]]
     counted = counted.assign(period=counted["date"].dt.tz_localize(None).dt.to_period(period.alias).dt.start_time)
-    rank = {name: number for number, name in enumerate(_VERBS)}
-    frame = frame.sort_values(
-        ["source", "period"], key=lambda column: column.map(rank) if column.name == "source" else column, kind="stable"
-    )
+    frame["source"] = pd.Categorical(frame["source"], [*_VERBS], ordered=True)
+    frame = frame.sort_values(["source", "period"], kind="stable")
     frame = in_site_order(frame, snapshot)
     totals = pages.groupby("site", sort=False).size()
     describe = partial(_calendar_finding, counted=counted, totals=totals, freq=freq)
     describe_many, none = partial(_busiest_of_many, freq=freq), "no page states when it was published"
     finding = find_in_words(frame, snapshot.sites, describe, describe_many, none)
     present = [name for name in _VERBS if name in {*frame["source"]}]
-    title = f"{freq} {' or '.join(_VERBS[name] for name in present) or _VERBS[NEWS]} (UTC)"
-    is_mixed = LASTMOD in present and len(present) > 1 and len(snapshot.sites) == 1
-    spec = pages_over_time(freq, f"{title}; hollow: {_VERBS[LASTMOD]}" if is_mixed else title)
-    spec = attrs.evolve(spec, hollow=("source", LASTMOD) if is_mixed else None)
+    title = f"pages by {freq} {' or '.join(_VERBS[name] for name in present) or _VERBS[NEWS]} (UTC)"
+    spec = ChartSpec(
+        "columns", x="period", y="pages", x_title=title, period=freq, source="source", sites=snapshot.sites
+    )
     by_source = counted["source"].value_counts()
     dated = ", ".join(f"{by_source[name]:,} by {name}" for name in _VERBS if by_source.get(name))
     rule = (
@@ -439,7 +437,15 @@ def new(snapshot: SnapshotTables, since: Any, depth: int, *, by_language: bool) 
         "Unknown: pages without such a date, unless the history of the site began before. A section of these only has "
         "no number."
     )
-    spec = attrs.evolve(parts_of_sites("new", "section", "new pages", max_rows=15), missing="unknown")
+    spec = ChartSpec(
+        "rows",
+        x="new",
+        y="section",
+        x_title="new pages by section",
+        max_rows=15,
+        missing="unknown",
+        sites=snapshot.sites,
+    )
     return measure(frame, rule=rule, finding=finding, spec=spec)
 
 
@@ -479,20 +485,7 @@ _TRUST_RULE = (
     "the share of URLs that have one."
 )
 _TRUST_COUNTS = ("dated", "dense", "future", "at_fetch")  # of History
-_TRUST_COLUMNS = ["urls", "dated", "coverage", "dense", "batch", "future", "at_fetch", "score", "reasons"]
-_TRUST_SPEC = ChartSpec(
-    "rows",
-    x="score",
-    y="sitemap",
-    x_title="score (0 to 1)",
-    y_title="sitemap",
-    text="reasons",
-    format=".2f",
-    ends=(0, 1),
-    max_rows=20,
-    comparison="dots",
-    size="urls",
-)
+_TRUST_COLUMNS = ["urls", "dated", "coverage", "dense", "batch", "future", "at_fetch", "score", "trust", "reasons"]
 
 
 @once
@@ -561,8 +554,31 @@ def lastmod_trust(snapshot: SnapshotTables) -> Measure:
         counts = {name: getattr(history, name) for name in _TRUST_COUNTS}
         row = {"site": site, "sitemap": sitemap, "urls": history.entries, "coverage": trust.coverage, **counts}
         batch = history.batches[0].date if history.batches else None
-        rows.append({**row, "batch": batch, "score": trust.score, "reasons": "; ".join(trust.reasons)})
+        rows.append(
+            {
+                **row,
+                "batch": batch,
+                "score": trust.score,
+                "trust": trust_class(trust),
+                "reasons": "; ".join(trust.reasons),
+            }
+        )
     frame = pd.DataFrame(rows, columns=["site", "sitemap", *_TRUST_COLUMNS]).astype({"score": float, "coverage": float})
     worst_first = frame.sort_values(["score", "urls"], ascending=[True, False], kind="stable")
     frame = in_site_order(worst_first, snapshot)
-    return measure(frame, rule=_TRUST_RULE, finding=verdict(site_histories(snapshot)), spec=_TRUST_SPEC)
+    frame["trust"] = pd.Categorical(frame["trust"], TRUST_CLASSES, ordered=True)
+    spec = ChartSpec(
+        "rows",
+        x="score",
+        y="sitemap",
+        x_title="score (0 to 1)",
+        part="urls",
+        across={"trust": "lastmods"},
+        cells="share of the site's URLs, by the score of their sitemap",
+        text="reasons",
+        format=".2f",
+        ends=(0, 1),
+        max_rows=20,
+        sites=snapshot.sites,
+    )
+    return measure(frame, rule=_TRUST_RULE, finding=verdict(site_histories(snapshot)), spec=spec)

@@ -18,7 +18,7 @@ from pyarrow import compute
 
 from ..client.summary import count_of
 from ..statistics.sections import X_DEFAULT, CodeCounts, language_code
-from .chart_spec import CellGroup, ChartSpec, shares_of_pages
+from .chart_spec import ChartSpec, shares_of_pages
 from .measure import (
     find_in_words,
     in_site_order,
@@ -182,7 +182,7 @@ def languages(snapshot: SnapshotTables) -> Measure:
     frame = in_site_order(frame, snapshot)
     stated = [f"{count_of(int(counts[name]), 'page')} by {name}" for name in SOURCES if counts.get(name)]
     rule = f"{_LANGUAGES_RULE} Found: {', '.join(stated) or 'none'}."
-    spec = shares_of_pages("language", "language; share of the site's pages", CellGroup("share", "language"))
+    spec = shares_of_pages("language", "language", missing=UNKNOWN)
     finding = find_in_words(frame, snapshot.sites, _languages_found, _languages_of_many)
     return measure(frame, rule=rule, finding=finding, spec=spec)
 
@@ -231,13 +231,14 @@ def hreflang(snapshot: SnapshotTables) -> Measure:
         "heat",
         x="alternate",
         y="language",
-        x_title="language of the alternate; share of the links that are returned",
-        y_title="language of the page",
-        share=("returned", "links"),
+        part="returned",
+        whole=("links",),
+        across={"alternate": "language of the alternate"},
+        x_title="rows: language of the page; columns: language of the alternate",
+        cells="share of the links that are returned",
+        format="%",
         ends=(0.0, 1.0),
-        groups=(CellGroup("returned", "alternate", whole=("links",), is_of_cell=True),),
-        matrix_title="language of the alternate; share of its links that are returned",
-        size="links",
+        sites=snapshot.sites,
     )
     return measure(frame, rule=_RULE, finding=finding, spec=spec)
 

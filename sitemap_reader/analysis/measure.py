@@ -7,6 +7,7 @@ from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import attrs
 import pandas as pd
 import pyarrow as pa
 from pyarrow import compute
@@ -80,8 +81,9 @@ class Measure(pd.DataFrame):  # type: ignore[misc]
     ) -> Chart:
         """The chart of this measure, titled with its finding; `rows`: other rows to draw, such as a subset.
 
-        `width` and `height` are those of the area of the marks, in pixels, without title and labels; `theme` is "light"
-        or "dark". With `titled=False` the finding and the rule are left out. UsageError if a column is missing that the
+        `width` and `height` are those of the area of the marks, in pixels, without title and labels. `theme`: "light",
+        "dark", or "page", for SVG in a page whose style sheet has the variables --ink, --quiet, --line, --accent and
+        --card. With `titled=False` the finding and the rule are left out. UsageError if a column is missing that the
         chart needs. Needs the extra `analysis`.
         """
         if self._spec is None:
@@ -101,7 +103,10 @@ class Measure(pd.DataFrame):  # type: ignore[misc]
             raise UsageError(f"charts need Altair and vl-convert: {install_hint('analysis')}") from exc
         from .charts import Chart
 
-        return Chart(shown, self._spec, canvas, title=title, notes=notes)
+        # Sites that were measured and have no row are empty, unless only some sites are drawn.
+        known = {*(shown if self._measured is None else self._measured)["site"]}
+        sites = self._spec.sites if known <= {*shown["site"]} else ()
+        return Chart(shown, attrs.evolve(self._spec, sites=sites), canvas, title=title, notes=notes)
 
     def __repr__(self) -> str:
         return printable_lines(super().__repr__())

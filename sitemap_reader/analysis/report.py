@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from .measure import Measure
     from .tables import SnapshotTables
 
-_CHART_WIDTH = 860  # pixels of the area of the marks
 _NEW_DAYS = 30
 _NAMED_SITES = 3
 MAX_ROWS = 500
@@ -81,7 +80,7 @@ class Answer:
         is_list = made._spec is None or ("loc" in made and made["pages"].max() <= 1)
         if not len(made) or is_list or ("new" in made and not made["new"].any()):
             return ""
-        return made.chart(width=_CHART_WIDTH, theme="light", titled=False).to_svg()
+        return made.chart(theme="page", titled=False).to_svg()
 
 
 def render_report(snapshot: SnapshotTables, ours: str | None = None) -> str:

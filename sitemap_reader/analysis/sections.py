@@ -5,13 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-import attrs
 import pandas as pd
 
 from ..client.summary import count_of
 from ..model.errors import UsageError
 from ..parser.content.sniff import Format
-from .chart_spec import CellGroup, ChartSpec, parts_of_sites, shares_of_pages
+from .chart_spec import ChartSpec, shares_of_pages
 from .languages import language_level
 from .measure import (
     NEWEST_RULE,
@@ -80,7 +79,7 @@ def sections(snapshot: SnapshotTables, depth: int, *, by_language: bool) -> Meas
         f"Pages by {_section_text(depth, by_language=by_language)}; / has the pages in no folder. "
         f"The last segment of a path is the page. {NEWEST_RULE}"
     )
-    spec = parts_of_sites("pages", "section", "pages", max_rows=_MAX_ROWS)
+    spec = ChartSpec("rows", x="pages", y="section", x_title="pages by section", share="share", max_rows=_MAX_ROWS)
     return measure(frame, rule=rule, finding=finding, spec=spec)
 
 
@@ -116,16 +115,15 @@ def media_coverage(snapshot: SnapshotTables, depth: int, *, by_language: bool) -
         "heat",
         x="medium",
         y="section",
+        part="listed",
+        whole=("pages",),
+        across={"medium": "in the page's entry"},
         x_title="in the page's entry",
-        value="share",
+        cells="share of the pages",
         format="%",
-        x_order=_MEDIA,
-        melt={f"{name}_share": name for name in _MEDIA},
+        melt=_MEDIA,
         max_rows=_MAX_ROWS,
         ends=(0.0, 1.0),
-        groups=tuple(CellGroup(name, label=name, whole=("pages",)) for name in _MEDIA),
-        matrix_title="share of the site's pages with",
-        size="pages",
     )
     return measure(frame, rule=rule, finding=finding, spec=spec)
 
@@ -154,16 +152,15 @@ def changefreq_priority(snapshot: SnapshotTables) -> Measure:
     pages["age"] = days_between(pages["lastmod"], snapshot.at).where(states_day)
     pages["priority"] = pages["priority"].map("{:g}".format, na_action="ignore")
     frame = pd.concat([_values(pages, name) for name in _FIELDS])
-    frame = in_site_order(frame, snapshot)
+    frame["value"] = pd.Categorical(frame["value"], _in_order(frame), ordered=True)
+    frame = in_site_order(frame.sort_values(["field", "value"]), snapshot)
     frame["median_age_days"] = frame["median_age_days"].round(1)
     finding = find_in_words(frame, snapshot.sites, _stated_shares, _stated_of_many)
     rule = (
         "Pages by the changefreq and priority of their entry; none if it states none. The median age is that of "
         f"lastmods that state a day, on {snapshot.at:%Y-%m-%d}. Search engines say that they ignore both."
     )
-    groups = (CellGroup("share", "value", where=("field", name)) for name in _FIELDS)
-    title = "share of the site's pages, by changefreq and by priority"
-    spec = attrs.evolve(shares_of_pages("value", title, *groups), split="field", size=None)
+    spec = shares_of_pages("value", "value", split="field")
     return measure(frame, rule=rule, finding=finding, spec=spec)
 
 
@@ -173,7 +170,18 @@ def _values(pages: pd.DataFrame, name: str) -> pd.DataFrame:
     frame = by.agg(pages="size", median_age_days="median").reset_index()
     frame.insert(1, "field", name)
     frame.insert(4, "share", share_of_site(frame))
-    return frame.sort_values(["pages", "value"], ascending=[False, True])
+    return frame
+
+
+_CHANGEFREQS = ("always", "hourly", "daily", "weekly", "monthly", "yearly", "never")
+
+
+def _in_order(frame: pd.DataFrame) -> list[str]:
+    """The values: changefreqs from the most frequent change on, priorities from the highest one on, then `none`."""
+    stated = {name: {*frame.loc[frame["field"] == name, "value"]} - {_NONE} for name in _FIELDS}
+    others = sorted(stated["changefreq"] - {*_CHANGEFREQS})
+    known = [name for name in _CHANGEFREQS if name in stated["changefreq"]]
+    return [*known, *others, *sorted(stated["priority"], key=float, reverse=True), _NONE]
 
 
 def _stated_shares(part: pd.DataFrame) -> str:
@@ -211,7 +219,9 @@ def tree(snapshot: SnapshotTables) -> Measure:
     read = len(snapshot.sitemaps)  # a document of no site is not in the frame
     none = f"there is no URL in {count_of(read, 'document')}" if read else "there is no sitemap"
     finding = find_in_words(frame, snapshot.sites, _tree_finding, _MOST_SITEMAPS, none)
-    spec = parts_of_sites("urls", "sitemap", "URLs", max_rows=20)
+    spec = ChartSpec(
+        "rows", x="urls", y="sitemap", x_title="URLs by sitemap", depth="depth", max_rows=20, sites=snapshot.sites
+    )
     rule = f"{_TREE_RULE} {NEWEST_RULE}"
     rule += f" Only some URLs are here: {snapshot.choice}." if snapshot.choice else ""
     return measure(frame, rule=rule, finding=finding, spec=spec)

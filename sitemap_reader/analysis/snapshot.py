@@ -190,8 +190,8 @@ class Snapshot(SnapshotTables):
     def lastmod_trust(self) -> Measure:
         """How reliable each sitemap's lastmods are, with a `score` from 0 to 1.
 
-        Columns: `site sitemap urls dated coverage dense batch future at_fetch score reasons`. The score is empty if no
-        URL has a lastmod; `coverage` is the share of URLs that have one.
+        Columns: `site sitemap urls dated coverage dense batch future at_fetch score trust reasons`. The score is empty
+        if no URL has a lastmod; `coverage` is the share of URLs that have one, `trust` the score in words.
         """
         return self._measure("lastmod_trust")
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 from pyarrow import compute
 
 from ..model.errors import UsageError, install_hint
-from .chart_spec import CellGroup, ChartSpec
+from .chart_spec import ChartSpec
 from .languages import page_languages
 from .measure import find_in_words, in_site_order, measure, most_frequent, most_widespread, page_frame, quote
 
@@ -55,21 +55,12 @@ def slug_ngrams(snapshot: SnapshotTables, n: int, *, top: int, skip: Iterable[st
         f"{row}, of the first {MAX_TEXT_WORDS} in the slug (the last segment of the path), decoded, in lower case. "
         f"Numbers are not words, and separate the words around them. A page counts once for each of them.{stops.rule}"
     )
-    return measure(frame, rule=rule, finding=finding, spec=_rank_spec("words", top, max_rows=top))
+    spec = _bars_of_words("words", "pages by words of their slug", snapshot)
+    return measure(frame, rule=rule, finding=finding, spec=spec)
 
 
-def _rank_spec(name: str, top: int, *, max_rows: int) -> ChartSpec:
-    """The chart of the `top` values of the column `name`: as bars of pages, and of several sites as shares."""
-    return ChartSpec(
-        "rows",
-        x="pages",
-        y=name,
-        x_title="pages",
-        max_rows=max_rows,
-        comparison="ranks",
-        groups=(CellGroup("share", name),),
-        matrix_title=f"share of the site's pages; empty if not in its first {top}",
-    )
+def _bars_of_words(name: str, title: str, snapshot: SnapshotTables) -> ChartSpec:
+    return ChartSpec("rows", x="pages", y=name, x_title=title, share="share", max_rows=20, sites=snapshot.sites)
 
 
 def _check_top(top: int) -> None:
@@ -273,7 +264,8 @@ def topics(snapshot: SnapshotTables, *, top: int, skip: Iterable[str], stop_word
         "frequent one with which it shares most pages, if these are half of its own and "
         f"{_MIN_LIFT:g} times as many as by chance."
     )
-    return measure(frame, rule=rule, finding=finding, spec=_rank_spec("topic", top, max_rows=20))
+    spec = _bars_of_words("topic", "pages by topic", snapshot)
+    return measure(frame, rule=rule, finding=finding, spec=spec)
 
 
 def _clusters(found: SiteWords, counts: pd.DataFrame) -> list[str]:

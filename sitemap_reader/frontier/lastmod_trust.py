@@ -53,6 +53,8 @@ _PROVEN_CHANGES = 3
 TRUSTED_SCORE = 0.9
 # Lowest score -> wording.
 _VERDICTS = ((TRUSTED_SCORE, "can be trusted"), (0.5, "are doubtful"), (0.0, "cannot be trusted"))
+_MISSING = "are missing"
+TRUST_CLASSES = (*(words for _, words in _VERDICTS), _MISSING)
 
 
 @attrs.frozen
@@ -443,10 +445,14 @@ def trust_in_words(trust: LastmodTrust) -> str:
     >>> trust_in_words(LastmodTrust(0.498)), trust_in_words(LastmodTrust(0.5))
     ('cannot be trusted (0.49)', 'are doubtful (0.50)')
     """
+    return trust_class(trust) + ("" if trust.score is None else f" ({_rounded_down(trust.score)})")
+
+
+def trust_class(trust: LastmodTrust) -> str:
+    """One of TRUST_CLASSES."""
     if trust.score is None:
-        return "are missing"
-    words = next(words for min_score, words in _VERDICTS if trust.score >= min_score)
-    return f"{words} ({_rounded_down(trust.score)})"
+        return _MISSING
+    return next(words for min_score, words in _VERDICTS if trust.score >= min_score)
 
 
 def _rounded_down(score: float) -> str:

@@ -26,7 +26,7 @@ COLUMNS = {
     "cadence": "site period pages",
     "weekday_hour": "site weekday hour pages",
     "freshness": "site age pages share",
-    "lastmod_trust": "site sitemap urls dated coverage dense batch future at_fetch score reasons",
+    "lastmod_trust": "site sitemap urls dated coverage dense batch future at_fetch score trust reasons",
     "sections": "site section pages share dated newest",
     "media_coverage": "site section pages images videos news alternates "
     "images_share videos_share news_share alternates_share",
