@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 _FAULTS = (Path(__file__).parent / "page_layout.js").read_text("utf-8")
-SMALLEST = 8.0  # CSS pixels: 6 points in print
+SMALLEST = {"screen": 8.0, "print": 7.0}  # CSS pixels: 6 and 5.25 points
 _OPEN = "document.querySelectorAll('details').forEach((each) => { each.open = true; })"
 
 
@@ -29,4 +29,4 @@ def layout_faults(tab: Any, *, scheme: str = "light", media: str = "screen", wid
         tab.set_viewport_size({"width": width, "height": 900})
     tab.evaluate(f"document.documentElement.style.width = '{_A4_WIDTH if media == 'print' else ''}'")
     tab.evaluate(_OPEN)
-    return tab.evaluate(_FAULTS, {"smallest": SMALLEST})
+    return tab.evaluate(_FAULTS, {"smallest": SMALLEST[media]})

@@ -159,11 +159,14 @@ def printed(tab: Any) -> list[float]:
     return page_fills(tab.pdf(prefer_css_page_size=True, width=f"{A4['width']}px", height=f"{A4['height']}px"))
 
 
-@pytest.mark.parametrize("name", ["audit", "audit-sixteen", "audit-of-a-site", "audit-3", "compared-3"])
-def test_printed_pages_are_full(tab_of, name):
+@pytest.mark.parametrize(("name", "least"), [
+    ("audit", 0.6), ("audit-sixteen", 0.6), ("audit-of-a-site", 0.6), ("audit-3", 0.6),
+    ("compared-3", 0.4),  # a chart is not divided
+])  # fmt: skip
+def test_printed_pages_are_full(tab_of, name, least):
     fills = printed(tab_of(name))
     assert len(fills) > 2
-    assert [fill for fill in fills[:-1] if fill < 0.6] == []
+    assert [fill for fill in fills[:-1] if fill < least] == []
 
 
 def test_a_page_that_is_half_empty_is_found(chromium):
