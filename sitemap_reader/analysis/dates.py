@@ -167,7 +167,8 @@ def _busiest(part: pd.DataFrame, *, histories: Mapping[str, History], freq: str)
     counts = part.set_index(part["period"].dt.start_time)["pages"]
     busiest, in_batch, median = part.loc[part["pages"].idxmax(), "period"], "", ""
     for batch in histories[part["site"].iloc[0]].batches[:1]:
-        if busiest.start_time.timestamp() <= batch.first <= busiest.end_time.timestamp():
+        is_only = (counts == counts.max()).sum() == 1
+        if is_only and busiest.start_time.timestamp() <= batch.first <= busiest.end_time.timestamp():
             in_batch = f", where {batch.count:,} lastmods are {batch}"
     # The first period and the last one are incomplete.
     if (between := len(counts) - 2) >= _LEAST_PERIODS and not _has_gaps(part["period"]):
@@ -183,7 +184,9 @@ def _busiest_of_many(frame: pd.DataFrame, *, freq: str) -> str:
     def name(part: pd.DataFrame) -> str:
         published = part[part["source"] != LASTMOD] if "source" in part else part
         counts = (published if len(published) else part).groupby("period", sort=False)["pages"].sum()
-        return leading(counts, lambda period: PERIODS[freq].name(getattr(period, "start_time", period)))[0]
+        if (counts == counts.max()).sum() > 1:
+            return f"several {freq}s alike"
+        return PERIODS[freq].name(getattr(counts.idxmax(), "start_time", counts.idxmax()))
 
     return count_sites(f"busiest {freq}:", name, frame)
 
@@ -542,7 +545,7 @@ def _verdict(history: History) -> str:
     dated = f" for the {share} of URLs that have one" if history.dated < history.entries else ""
     is_usable, reasons = trust.score >= _LEAST_SCORE, "; ".join(trust.reasons) or "no fault was found"
     if trust.score < TRUSTED_SCORE:
-        reasons = f"{'some may not be' if is_usable else 'they are hardly'} dates of changes, as {reasons}"
+        reasons = f"{'some may not be' if is_usable else 'they are hardly'} dates of changes; {reasons}"
     return f"{trust_in_words(trust)}{dated}: {reasons}"
 
 

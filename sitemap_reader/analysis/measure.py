@@ -226,8 +226,10 @@ def count_sites(what: str, label: Callable[[pd.DataFrame], str], frame: pd.DataF
     'largest section: /p/ at 3 sites; /x/ at a'
     """
     labels = pd.Series({site: label(part) for site, part in frame.groupby("site", sort=False)})
-    found = _sites_by(labels.sort_values(key=lambda column: -column.map(column.value_counts()), kind="stable"))
-    return f"{what} {'; '.join([*found[:4], *([count_of(len(found) - 4, 'other')] if len(found) > 4 else [])])}"
+    ranked = labels.sort_values(key=lambda column: -column.map(column.value_counts()), kind="stable")
+    first = ranked[ranked.isin(ranked.unique()[:4])]
+    others = [*ranked.index[len(first) :]]
+    return f"{what} {'; '.join([*_sites_by(first), *([f'another at {name_few(others)}'] if others else [])])}"
 
 
 def most_widespread(

@@ -40,9 +40,8 @@ def render_page(result: AuditResult, occurrences: Sequence[Occurrence] = (), fil
 
 def render_pages(results: Sequence[AuditResult], occurrences: Sequence[Sequence[Occurrence]], headline: str) -> str:
     """The page of several sites: a table of them, then a part for each, with all that the page of one has."""
-    rows = occurrences or [()] * len(results)
     limit = max(MAX_ROWS // len(results), _MIN_ROWS)
-    pairs = enumerate(zip(results, rows, strict=True), 1)
+    pairs = enumerate(zip(results, occurrences or [()] * len(results), strict=True), 1)
     sites = [SiteView(result, f"site-{number}-", found, limit) for number, (result, found) in pairs]
     return _page("audit_sites.html", sites, None, headline=headline)
 

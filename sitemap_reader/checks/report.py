@@ -281,9 +281,14 @@ class ReportSet:
 
     @property
     def _titled(self) -> list[Report]:
-        """The reports; recordings of the same host are titled by their targets."""
+        """The reports; recordings of a host are titled by their targets, and equal ones by numbers."""
         names = Counter(each.name for each in self.reports)
-        return [each if names[each.name] == 1 else attrs.evolve(each, site=None) for each in self.reports]
+        titled = [each if names[each.name] == 1 else attrs.evolve(each, site=None) for each in self.reports]
+        targets = Counter(each.name for each in titled)
+        return [
+            each if targets[each.name] == 1 else attrs.evolve(each, site=f"{each.name} ({number})")
+            for number, each in enumerate(titled, 1)
+        ]
 
     @property
     def headline(self) -> str:

@@ -242,7 +242,7 @@ class AuditOutputs:
     def begin(self, site: str) -> None:
         """Takes the occurrences of the next target; of one that failed they are dropped."""
         self.site = site
-        self._kept = OccurrenceBuffer(self._kept.limit)
+        self._kept, self._rows = OccurrenceBuffer(self._kept.limit), RowSpool()
 
     def write_rows(self, report: Report) -> None:
         """Writes the rows of a target, in the order of its findings."""

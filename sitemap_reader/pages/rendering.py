@@ -111,6 +111,7 @@ def _environment() -> Environment:
     return environment
 
 
+@cache
 def _source(name: str) -> str:
     return files(__package__).joinpath("templates", name).read_text("utf-8")
 
@@ -157,9 +158,11 @@ def _prose(text: str) -> Any:
 
 
 def _linked(text: str) -> str:
-    runs = [_escape(run) for run in _ADDRESS.split(text)]
-    runs[1::2] = [f'<a href="{run}" rel="noopener noreferrer nofollow"><bdi>{run}</bdi></a>' for run in runs[1::2]]
-    return "".join(runs)
+    return "".join(_link(run) if is_address(run) else _escape(run) for run in _ADDRESS.split(text))
+
+
+def _link(url: str) -> str:
+    return f'<a href="{_escape(url)}" rel="noopener noreferrer nofollow"><bdi>{_escape(url)}</bdi></a>'
 
 
 def _moment(at: datetime) -> str:

@@ -11,7 +11,8 @@ read again is compared with the same state as before: a harvest never writes the
     urls/part-00000.parquet   its tables: urls, sitemaps, problems, hosts
     state/part-00000.sqlite   the state of its hosts; part-00000.before.sqlite: that of the harvest before
     manifests/part-00000.json
-    earlier/2026-11-23T04-05-06Z/   the tables of a harvest before, where there is a state
+    summary.html              the result, written at the end
+    earlier/2026-11-23T04-05-06Z/   the tables and the summary of a harvest before, where there is a state
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def tables(*, of_changes: bool) -> dict[str, Fields]:
 
 
 # Moved to earlier/ by the next harvest with a state; the state stays.
-_ARCHIVED = (*TABLES, "manifests", "plan")
+_ARCHIVED = (*TABLES, "manifests", "plan", "summary.html")
 _KNOWN = {*_ARCHIVED, "state", "unfinished", "earlier"}
 _CREATED_FIRST = {"plan", "unfinished"}
 # The keys of every manifest.

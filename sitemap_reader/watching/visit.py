@@ -190,8 +190,8 @@ class Visit:
 
     def _finish(self, run: ChangeRun, ending: ExitStack) -> None:
         with self._stores.log.transaction():
-            self._log(run, None)
-        self._note_commit(run)
+            first_reading = self._log(run, None)
+        self._note_commit(run, first_reading)
         ending.close()
         self.is_blocked = run.summary_builder.blocked and run.verdict() is not None
         self.has_read = run.summary_builder.has_read
@@ -211,7 +211,7 @@ class Visit:
             first_reading += count * is_first
         return first_reading
 
-    def _note_commit(self, run: ChangeRun, first_reading: int = 0) -> None:
+    def _note_commit(self, run: ChangeRun, first_reading: int) -> None:
         self.counts = attrs.evolve(run.counts)
         self.first_reading += first_reading
         assert self.fetcher is not None  # noqa: S101 - for the type checker: set by _begin()

@@ -269,7 +269,7 @@ def test_request_time_dates_need_a_known_crawl_time(load: Load) -> None:
 def test_measures_of_dates_state_the_trust_in_dates(load: Load) -> None:
     snapshot = load(*[page(n, day(1, 2)) for n in range(20)])
     for made in (snapshot.cadence(), snapshot.weekday_hour(), snapshot.freshness()):
-        assert made.verdict.startswith("Lastmods cannot be trusted (0.00): they are hardly dates of changes, as 100%")
+        assert made.verdict.startswith("Lastmods cannot be trusted (0.00): they are hardly dates of changes; 100%")
         assert made.verdict.endswith("2026-01-02T00:00:00Z: a build or an import")
     assert snapshot.lastmod_trust().finding.startswith("Lastmods cannot be trusted (0.00)")
     assert load(page(1)).freshness().verdict == "Lastmods are missing: no URL has one"

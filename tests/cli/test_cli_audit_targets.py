@@ -87,6 +87,15 @@ def test_most_severe_exit_code_wins_and_the_others_are_reported(tmp_path: Path) 
     assert run("audit", SHOP, BROKEN, "--fail-on", "never").exit_code == 3
 
 
+def test_a_target_that_fails_has_no_rows(tmp_path: Path) -> None:
+    bad, rows = tmp_path / "bad.jsonl", tmp_path / "rows.csv"
+    listing = {"type": "url", "loc": "http://localhost/", "sitemap": "https://a.example/sitemap.xml"}
+    bad.write_text(f"{json.dumps(listing)}\nno JSON\n")
+    assert run("audit", bad, BROKEN, "-q", "--findings", rows, "-o", tmp_path / "page.html").exit_code == 2
+    assert len(rows.read_text().splitlines()) == 1 + 20
+    assert "http://localhost/" not in rows.read_text()
+
+
 def test_rows_have_the_occurrences_of_all_targets() -> None:
     lines = run("audit", SHOP, BROKEN, "--format", "jsonl", "-q").stdout.splitlines()
     assert len(lines) == 10 + 20

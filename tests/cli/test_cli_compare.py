@@ -28,7 +28,7 @@ def test_sites_and_files_are_compared(tmp_path: Path) -> None:
     assert result.stderr.startswith("106 pages of 2 sites; ")
     html = page.read_text("utf-8")
     assert "What others have and tealeaf.example has not" in html
-    assert "3 of 3 pages (100%) with a path that no page of tealeaf.example has" in html
+    assert "Pages with a path that no page of tealeaf.example has: 100% (3 of 3 pages)" in html
 
 
 @pytest.mark.slow
@@ -37,7 +37,7 @@ def test_states_in_time_have_their_growth(tmp_path: Path) -> None:
         lines(tmp_path / f"2026-05-0{day}.jsonl", "a.example", day)
     result = run("compare", tmp_path / "*.jsonl", "--at", "name", "-o", tmp_path / "growth.html")
     assert result.exit_code == Exit.COMPLETE
-    assert "from 1 to 2 pages (+1, +100%) in 1 day" in (tmp_path / "growth.html").read_text("utf-8")
+    assert "From 1 to 2 pages (+1, +100%) in 1 day" in (tmp_path / "growth.html").read_text("utf-8")
 
 
 @pytest.mark.slow

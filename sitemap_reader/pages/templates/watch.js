@@ -246,12 +246,14 @@ function takeEvent(text) {
   changes.length = Math.min(changes.length, CHANGES);
 }
 
-// The changes of the first reading of a site are one item, that of the newest.
+// The changes of the first reading of a site are one item, that of the newest; also where many sites are read at once.
+const readings = new Map(); // site -> the item
 function joinReading(change) {
-  const place = changes.findIndex((each) => each.first_reading && each.site === change.site);
-  const [before] = place < 0 ? [] : changes.splice(place, 1);
+  const before = readings.get(change.site);
+  if (changes.includes(before)) changes.splice(changes.indexOf(before), 1);
   change.urls = 1 + (before?.urls ?? 0);
   change.isCut = before?.isCut ?? change.seq <= cutBefore;
+  readings.set(change.site, change);
 }
 
 async function followChanges() {
