@@ -167,8 +167,7 @@ def _busiest(part: pd.DataFrame, *, histories: Mapping[str, History], freq: str)
     counts = part.set_index(part["period"].dt.start_time)["pages"]
     busiest, in_batch, median = part.loc[part["pages"].idxmax(), "period"], "", ""
     for batch in histories[part["site"].iloc[0]].batches[:1]:
-        is_only = (counts == counts.max()).sum() == 1
-        if is_only and busiest.start_time.timestamp() <= batch.first <= busiest.end_time.timestamp():
+        if not _is_tied(counts) and busiest.start_time.timestamp() <= batch.first <= busiest.end_time.timestamp():
             in_batch = f", where {batch.count:,} lastmods are {batch}"
     # The first period and the last one are incomplete.
     if (between := len(counts) - 2) >= _LEAST_PERIODS and not _has_gaps(part["period"]):
@@ -180,11 +179,16 @@ def _busiest(part: pd.DataFrame, *, histories: Mapping[str, History], freq: str)
 _LEAST_PERIODS = 3
 
 
+def _is_tied(counts: pd.Series[int]) -> bool:
+    """Whether several have the greatest count."""
+    return bool((counts == counts.max()).sum() > 1)
+
+
 def _busiest_of_many(frame: pd.DataFrame, *, freq: str) -> str:
     def name(part: pd.DataFrame) -> str:
         published = part[part["source"] != LASTMOD] if "source" in part else part
         counts = (published if len(published) else part).groupby("period", sort=False)["pages"].sum()
-        if (counts == counts.max()).sum() > 1:
+        if _is_tied(counts):
             return f"several {freq}s alike"
         return PERIODS[freq].name(getattr(counts.idxmax(), "start_time", counts.idxmax()))
 
@@ -395,7 +399,7 @@ def _calendar_finding(part: pd.DataFrame, *, counted: pd.DataFrame, totals: pd.S
     found = " and ".join(f"{by_source[name]:,} {words}" for name, words in _FOUND.items() if name in {*part["source"]})
     counts = part.groupby("period", sort=False)["pages"].sum()
     most = most_frequent(counts, int(totals[site]), "page", PERIODS[freq].name)
-    batch = _batch(pages, counts.idxmax(), freq) if (counts == counts.max()).sum() == 1 else ""
+    batch = "" if _is_tied(counts) else _batch(pages, counts.idxmax(), freq)
     return f"busiest {freq}: {most}{batch}; dated: {found}{rest}"
 
 
@@ -526,7 +530,7 @@ def verdict(sites: Mapping[str, History]) -> str:
     """Of many: `Lastmods can be trusted at a.example and b.example; are missing at 5 sites`."""
 
     def name(part: pd.DataFrame) -> str:
-        return trust_in_words(judge_history(sites[part["site"].iloc[0]])).partition(" (")[0]
+        return trust_class(judge_history(sites[part["site"].iloc[0]]))
 
     return find_in_words(
         pd.DataFrame({"site": [*sites]}),

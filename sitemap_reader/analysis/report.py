@@ -62,14 +62,6 @@ class Answer:
         return self.measure.finding.split(SITE_SEPARATOR)
 
     @property
-    def rule(self) -> str:
-        return self.measure.rule
-
-    @property
-    def rows(self) -> int:
-        return len(self.measure)
-
-    @property
     def table(self) -> FrameTable:
         return frame_table(self.measure)
 

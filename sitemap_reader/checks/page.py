@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, get_args
 from urllib.parse import quote, urlsplit
 
@@ -149,7 +150,7 @@ class SiteView:
         found = {impact: [each for each in self.result.findings if each.impact == impact] for impact in IMPACTS}
         return [(IMPACTS[impact], findings) for impact, findings in found.items() if findings]
 
-    @property
+    @cached_property
     def names(self) -> dict[FindingKey, str]:
         """The id of each finding's card: `D03`; of others of a code `S01-warning`, `U15-error-media`."""
         names: dict[FindingKey, str] = {}
@@ -158,16 +159,16 @@ class SiteView:
             names[finding.key] = next(each for each in ids if each not in names.values())
         return names
 
-    @property
+    @cached_property
     def tools(self) -> dict[str, str]:
         """What this program does about each code: of no use to a reader who runs the site."""
         return {finding.code: text for finding in self.result.findings if (text := explain(finding.code).tool)}
 
-    @property
+    @cached_property
     def figures(self) -> tuple[Figure, ...]:
         return figures(self.result)
 
-    @property
+    @cached_property
     def slowest(self) -> list[tuple[str, float]]:
         return slowest(self.result.sitemaps)
 

@@ -97,7 +97,7 @@ def _environment() -> Environment:
     )
     environment.globals |= {"version": __version__}
     environment.filters |= {
-        "count_of": lambda count, noun: count_of(count, noun),
+        "count_of": count_of,
         "number": "{:,}".format,
         "moment": _moment,
         "percent": percent,

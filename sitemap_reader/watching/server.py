@@ -15,6 +15,7 @@ import os
 import re
 import socket
 from contextlib import asynccontextmanager, contextmanager
+from functools import cache
 from ipaddress import ip_address
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -263,7 +264,7 @@ class _Connection(web.RequestHandler):
     ) -> web.StreamResponse:
         """The answer to a request that is not HTTP, or whose handler has failed; no middleware sees it."""
         response = super().handle_error(request, status, exc, message)
-        response.headers.update(_HEADERS)
+        response.headers.update(_headers())
         return response
 
     def log_exception(self, *args: Any, exc_info: BaseException | None = None, **kw: Any) -> None:
@@ -292,15 +293,22 @@ _REASONS = {
 # --- the application ---
 
 _SCRIPTS = ("watch.js",)
-_HEADERS = {
-    "Server": f"sitemap-reader/{__version__}",
-    "Cache-Control": "no-store",
-    "Content-Security-Policy": f"{policy_of(_SCRIPTS, connects=True)}; frame-ancestors 'none'",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-}
+
+
+@cache
+def _headers() -> Mapping[str, str]:
+    """Of all answers; the policy is that of the page."""
+    return {
+        "Server": f"sitemap-reader/{__version__}",
+        "Cache-Control": "no-store",
+        "Content-Security-Policy": f"{policy_of(_SCRIPTS, connects=True)}; frame-ancestors 'none'",
+        "Cross-Origin-Opener-Policy": "same-origin",
+        "Cross-Origin-Resource-Policy": "same-origin",
+        "Referrer-Policy": "no-referrer",
+        "X-Content-Type-Options": "nosniff",
+    }
+
+
 # Without a token, and for any Host: the page has no data, sites ping without a token, and /healthz has no site.
 OPEN_PATHS = frozenset({"/", "/ping", "/healthz"})
 
@@ -348,7 +356,7 @@ def _make_app(service: _Service, token: str | None, hosts: tuple[str, ...]) -> w
 
 
 async def _add_headers(request: web.Request, response: web.StreamResponse) -> None:
-    response.headers.update(_HEADERS)
+    response.headers.update(_headers())
 
 
 def _token_check(token: str) -> Callable[[web.Request], bool]:
