@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from page_layout import layout_faults
 from recorded import AT, snapshot_of
 from test_every_measure import COLUMNS
 
@@ -396,21 +397,6 @@ HEAD = """<!DOCTYPE html><meta charset="utf-8"><title>charts</title><link rel="i
 <style nonce="n">
 :root { --ink: #1d2127; --quiet: #5a626c; --line: #e2dfd8; --accent: #0b6670; --card: #ffffff }
 </style>"""
-FAULTS = """() => [...document.querySelectorAll("svg")].flatMap(svg => {
-    const box = svg.getBoundingClientRect(), faults = [], texts = []
-    for (const text of svg.querySelectorAll("text")) {
-        const at = text.getBoundingClientRect(), words = text.textContent
-        if (!at.width) continue
-        if (at.left < box.left || at.right > box.right || at.top < box.top || at.bottom > box.bottom)
-            faults.push(`${svg.parentElement.id}: ${words} is outside`)
-        for (const [other, its] of texts)  // a line of a text may touch the next one
-            if (Math.min(at.right, its.right) - Math.max(at.left, its.left) > 1
-                && Math.min(at.bottom, its.bottom) - Math.max(at.top, its.top) > 3)
-                faults.push(`${svg.parentElement.id}: ${words} lies on ${other}`)
-        texts.push([words, at])
-    }
-    return faults.concat(texts.length ? [] : [`${svg.parentElement.id} has no text`])
-})"""
 
 
 def long_named(number: int, count: int) -> list[sr.UrlRecord]:
@@ -456,7 +442,8 @@ def test_no_text_is_cut_or_lies_on_another_one(count: int, show: Callable[..., A
                 svg = call(new, old).chart(theme="page", titled=titled).to_svg()  # type: ignore[arg-type]
                 drawn.append(f'<div id="{name} of {count}, {titled}">{svg}</div>')
     tab = show(HEAD + "".join(drawn))
-    assert tab.evaluate(FAULTS) == []
+    assert layout_faults(tab, width=1440) == []
+    assert tab.locator("svg:has(text)").count() == len(drawn)
     colours = "[...document.querySelectorAll('text')].map(text => getComputedStyle(text).fill)"
     assert {*tab.evaluate(f"() => {colours}")} == {"rgb(29, 33, 39)", "rgb(90, 98, 108)"}
 
