@@ -344,7 +344,10 @@ async function refresh() {
 async function run() {
   if (isRunning) return;
   isRunning = true;
-  if (await refresh()) await Promise.all([repeat(follow, RETRY_MILLISECONDS), repeat(refresh, REFRESH_MILLISECONDS)]);
+  if (await refresh()) {
+    const later = pause(REFRESH_MILLISECONDS).then(() => repeat(refresh, REFRESH_MILLISECONDS));
+    await Promise.all([repeat(follow, RETRY_MILLISECONDS), later]);
+  }
   isRunning = false;
 }
 
