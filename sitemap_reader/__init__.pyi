@@ -16,6 +16,7 @@ from .analysis.snapshot import Snapshot as Snapshot
 from .analysis.sources import load as load
 from .analysis.sources import snapshot as snapshot
 from .analysis.tables import Table as Table
+from .analysis.url_parts import page_key as page_key
 from .checks.audit import audit as audit
 from .checks.report import Report as Report
 from .checks.rule_docs import explain as explain

@@ -5,7 +5,6 @@ from .measure import rank_sites as rank_sites
 from .report import render_report as render_report
 from .report import sites_frame as sites_frame
 from .snapshot import Snapshot as Snapshot
-from .snapshot import loaded as loaded
 from .sources import date_in_name as date_in_name
 from .sources import date_in_path as date_in_path
 from .tables import FIRST_SEEN as FIRST_SEEN
@@ -13,6 +12,7 @@ from .tables import SnapshotMetadata as SnapshotMetadata
 from .tables import Table as Table
 from .tables import TableBuilder as TableBuilder
 from .tables import Tables as Tables
+from .tables import loaded as loaded
 from .topics import MAX_TEXT_WORDS as MAX_TEXT_WORDS
 from .topics import find_stop_words as find_stop_words
 from .topics import split_words as split_words

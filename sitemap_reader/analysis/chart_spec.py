@@ -86,7 +86,8 @@ class ChartSpec:
 
     `format` formats the numbers, `%` as cell_percent() does; `ends` are their limits. `text` is a column whose values
     stand after them, `share` one with shares of the site, if it is there. `period` is the length of a bar of time, such
-    as "month", `source` a column of its parts, the last of whose categories is hollow. `split` is a column with a panel
+    as "month", `source` a column of its parts, the last of whose categories is hollow; the part `below` is drawn below
+    the axis. `split` is a column with a panel
     per value, `depth` one with the nesting of the labels. `missing` is the label for null. `melt` are columns
     that become values of `x`, with their numbers in `part`. `max_rows` limits the values of `y`.
     """
@@ -104,6 +105,7 @@ class ChartSpec:
     format: str = ","
     period: str = ""
     source: str | None = None
+    below: str | None = None
     split: str | None = None
     depth: str | None = None
     missing: str = "none"
@@ -116,14 +118,21 @@ class ChartSpec:
     @property
     def columns(self) -> tuple[str, ...]:
         """Those that a frame must have to be drawn, for one site or several."""
-        melted = (self.x, self.part) if self.melt else ()
+        melted = self.melted if self.melt else ()
         roles = [self.x, self.y, self.part, self.text, self.source, self.split, self.depth]
         names = chain(["site"], roles, self.whole, self.across or (), self.melt)
         return tuple(dict.fromkeys(name for name in names if name and name not in melted))
 
     @property
+    def melted(self) -> tuple[str | None, str | None]:
+        """The columns that take the names of those in `melt`, and their numbers."""
+        return (self.source, self.y) if self.kind == "columns" else (self.x, self.part)
+
+    @property
     def size(self) -> list[str]:
         """The columns whose sum is the size of a site."""
+        if self.kind == "columns" and self.melt:
+            return [*self.melt]
         return [*self.whole] or [self.part or (self.x if self.kind == "rows" else self.y)]
 
     def write(self, numbers: pd.Series[Any]) -> pd.Series[str]:

@@ -212,8 +212,10 @@ def _melted(frame: pd.DataFrame, spec: ChartSpec) -> pd.DataFrame:
         frame = frame.assign(_whole=frame[[*spec.whole]].sum(axis=1))
     if not spec.melt:
         return frame
-    frame = frame.melt(["site", spec.y, "_whole"], [*spec.melt], spec.x, spec.part)
-    return frame.assign(**{spec.x: pd.Categorical(frame[spec.x], spec.melt, ordered=True)})
+    name, number = spec.melted
+    others = [name for name in frame if name not in spec.melt]
+    frame = frame.melt(others, [*spec.melt], name, number)
+    return frame.assign(**{str(name): pd.Categorical(frame[name], spec.melt, ordered=True)})
 
 
 def _panels(frame: pd.DataFrame, sites: Sequence[str], spec: ChartSpec, canvas: Canvas) -> tuple[Any, Notes]:
@@ -251,12 +253,16 @@ def _columns(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas, panels: int) 
     count = period_count(frame[spec.x], spec.period)
     ends = period_ends(frame[spec.x], spec.period)
     middles = frame[spec.x] + (ends - frame[spec.x]) / 2
-    period = ["site", spec.x]  # which has a row for each source
+    is_below = frame[spec.source] == spec.below if spec.below else pd.Series(False, frame.index)
+    period = [frame["site"], frame[spec.x], is_below]  # which has a row for each source
     totals = frame.groupby(period)[spec.y].transform("sum")
     is_few = count <= _MAX_MOMENTS and panels == 1
-    has_text = ~frame.duplicated(period) & (is_few | frame.index.isin(totals.groupby(frame["site"]).idxmax()))
+    is_largest = frame.index.isin(totals.groupby([frame["site"], is_below]).idxmax())
+    has_text = ~pd.concat(period, axis=1).duplicated() & (is_few | is_largest)
     texts = totals.map("{:,}".format).where(has_text, "")
-    frame = frame.assign(_end=ends, _middle=middles, _total=totals, _text=texts)
+    sign = 1 - 2 * is_below
+    frame = frame.assign(_end=ends, _middle=middles, _total=totals * sign, _text=texts)
+    frame[spec.y] *= sign
     pattern = {"month": "%Y-%m", "quarter": "%Y-Q%q", "year": "%Y"}.get(spec.period, "%Y-%m-%d")
     ticks = middles if spec.period != "week" else frame[spec.x]  # a week is named after its first day
     scale = alt.Scale(type="utc", domain=[_json_value(frame[spec.x].min()), _json_value(ends.max())])
@@ -273,7 +279,13 @@ def _columns(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas, panels: int) 
         frame = frame.assign(_place=source.cat.codes)
         bars = bars.encode(fill=alt.Fill(f"{spec.source}:N", scale=shades), order="_place:Q")
     top = alt.Y("_total:Q", title=None)
-    numbers = base.mark_text(dy=-7).encode(x="_middle:T", y=top, text="_text:N").transform_filter("datum._text")
+    over, under = (
+        base.mark_text(dy=dy)
+        .encode(x="_middle:T", y=top, text="_text:N")
+        .transform_filter(f"datum._text && datum._total {side} 0")
+        for dy, side in ((-7, ">"), (8, "<"))
+    )
+    numbers = over + under if spec.below else over
     return bars + numbers + _NO_MARK.encode(x=alt.value(0), y=_ONE), frame, ()
 
 

@@ -19,7 +19,6 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import pandas as pd
 
 from ..client.summary import count_of
-from ..frontier.filters import make_window
 from ..frontier.lastmod_trust import (
     TRUST_CLASSES,
     TRUSTED_SCORE,
@@ -41,14 +40,15 @@ from .measure import (
     dated_pages,
     days_between,
     find_in_words,
+    first_seen,
     in_site_order,
     is_future,
-    leading,
     measure,
     most_frequent,
     name_few,
     news_dates,
     news_rule,
+    no_date,
     page_frame,
     part_of,
     rank_sites,
@@ -56,12 +56,10 @@ from .measure import (
     without,
 )
 from .periods import MAX_PERIODS, PERIODS, counts_by_period, freq_name
-from .sections import section_of
-from .tables import FIRST_SEEN, once
+from .tables import once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from datetime import datetime
 
     from .measure import Measure
     from .tables import SnapshotTables
@@ -316,15 +314,12 @@ _VERBS = {NEWS: "published", SEEN: "first seen", LASTMOD: "last changed"}
 _FOUND = {NEWS: "published as news", SEEN: "first seen", LASTMOD: "by the last change, not by publication"}
 
 
-def _first_seen(snapshot: SnapshotTables) -> pd.Series[Any]:
-    """When each page was first seen; null for all pages of a Snapshot that does not know."""
-    if FIRST_SEEN in snapshot.pages.columns:
-        return snapshot.pages.to_pandas([FIRST_SEEN])[FIRST_SEEN]
-    return _no_date(len(snapshot.pages))
-
-
-def _no_date(rows: int) -> pd.Series[Any]:
-    return pd.Series(pd.NaT, index=range(rows), dtype="datetime64[us, UTC]")
+def usable_lastmods(snapshot: SnapshotTables) -> pd.Series[bool]:
+    """Whether the lastmod of each page is one of a sitemap whose lastmods can be trusted."""
+    histories = sitemap_histories(snapshot).items()
+    trusted = [key for key, history in histories if (judge_history(history).score or 0.0) >= TRUSTED_SCORE]
+    pages = page_frame(snapshot, "sitemap").fillna({"sitemap": ""})
+    return pd.Series(pd.MultiIndex.from_frame(pages).isin(trusted), pages.index)
 
 
 def calendar(snapshot: SnapshotTables, freq: str) -> Measure:
@@ -367,7 +362,7 @@ def calendar(snapshot: SnapshotTables, freq: str) -> Measure:
 def _page_dates(snapshot: SnapshotTables) -> pd.DataFrame:
     """`site date precision source` of each page, null without a date."""
     pages = page_frame(snapshot, "sitemap", "lastmod", "lastmod_precision")
-    seen = _first_seen(snapshot)
+    seen = first_seen(snapshot)
     news, news_precision = news_dates(snapshot)
     histories = sitemap_histories(snapshot).items()
     trusted = [key for key, history in histories if (judge_history(history).score or 0.0) >= TRUSTED_SCORE]
@@ -376,7 +371,7 @@ def _page_dates(snapshot: SnapshotTables) -> pd.DataFrame:
     began = seen.groupby(pages["site"]).transform("min")
     lastmod = pages["lastmod"].where(is_trusted & ~(pages["lastmod"] > began))
     dates = {NEWS: (news, news_precision), SEEN: (seen, "second"), LASTMOD: (lastmod, pages["lastmod_precision"])}
-    found = pages[["site"]].assign(date=_no_date(len(pages)), precision=None, source=None)
+    found = pages[["site"]].assign(date=no_date(len(pages)), precision=None, source=None)
     found = found.astype({"precision": "str", "source": "str"})
     for source, (date, precision) in dates.items():
         is_new = found["date"].isna() & date.notna()
@@ -413,74 +408,6 @@ def _batch(pages: pd.DataFrame, period: Any, freq: str) -> str:
     moment = counts.index[0]
     when = f"at {moment:%H:%M} UTC" if freq == "day" else f"on {moment:%Y-%m-%d}"
     return f", {'all' if counts.iloc[0] == len(dates) else f'{counts.iloc[0]:,} of them'} {when}"
-
-
-def new(snapshot: SnapshotTables, since: Any, depth: int, *, by_language: bool) -> Measure:
-    start = make_window(since, None, "keep", snapshot.at).since
-    if start is None:
-        raise UsageError(keyword="since", allowed="a date such as 2026-05-31 or an age such as 7d")
-    pages = page_frame(snapshot)
-    pages["section"] = section_of(snapshot, depth, by_language=by_language)
-    seen = _first_seen(snapshot)
-    news, precision = news_dates(snapshot)
-    news_end = news.where(precision != "day", news + DAY)  # a day counts if any part of it is within
-    is_seen, is_news = seen >= start, seen.isna() & (news_end > start)
-    began = _history_starts(snapshot, seen, pages["site"])
-    is_known = seen.notna() | news.notna() | (began <= start)
-    pages = pages.assign(new=is_seen | is_news, unknown=~is_known, _seen=is_seen, _news=is_news)
-    by = pages.groupby(["site", "section"], sort=False)
-    frame = by.agg(new=("new", "sum"), pages=("new", "size"), unknown=("unknown", "sum")).reset_index()
-    sources = zip(by["_seen"].any(), by["_news"].any(), strict=True)
-    names = ([name for name, is_one in zip((SEEN, NEWS), pair, strict=True) if is_one] for pair in sources)
-    frame["source"] = pd.Series([", ".join(each) or None for each in names], dtype="str")
-    frame = frame.sort_values(["new", "pages", "section"], ascending=[False, False, True])
-    frame["new"] = frame["new"].astype("Int64").mask(frame["unknown"] == frame["pages"])
-    frame = in_site_order(frame, snapshot)
-    describe_many = partial(rank_sites, f"pages known to be new since {start:%Y-%m-%d}:", _number_of_new)
-    finding = find_in_words(frame, snapshot.sites, partial(_new_found, start=start), describe_many)
-    rule = (
-        f"Pages that were first seen in the archive or state, or else published as news, since {start:%Y-%m-%d %H:%M} "
-        "UTC, by section. A page that was first seen then appeared after the reading before, which may be earlier. "
-        "Unknown: pages without such a date, unless the history of the site began before. A section of these only has "
-        "no number."
-    )
-    spec = ChartSpec(
-        "rows",
-        x="new",
-        y="section",
-        x_title="new pages by section",
-        max_rows=15,
-        missing="unknown",
-        sites=snapshot.sites,
-    )
-    return measure(frame, rule=rule, finding=finding, spec=spec)
-
-
-def _history_starts(snapshot: SnapshotTables, seen: pd.Series[Any], sites: pd.Series[str]) -> pd.Series[Any]:
-    """For each page a time at which its site was read before: the oldest state if known, else the first new page."""
-    earlier = [each for each in snapshot.earlier if each.read_at is not None]
-    began: pd.Series[Any] = seen.groupby(sites).transform("min")
-    for each in reversed(earlier):
-        began = began.mask(sites.isin(each.sites), pd.Timestamp(each.read_at))
-    return began
-
-
-def _number_of_new(part: pd.DataFrame) -> int | None:
-    return None if part["new"].isna().all() else int(part["new"].sum())
-
-
-def _new_found(part: pd.DataFrame, *, start: datetime) -> str:
-    count, total, unknown = (int(part[name].sum()) for name in ("new", "pages", "unknown"))
-    remedy = f"only an archive kept since before {start:%Y-%m-%d} shows it"
-    if unknown == total:
-        return f"unknown which of {count_of(total, 'page')} are new: {remedy}"
-    found = f"{count:,} of {count_of(total, 'page')} new since {start:%Y-%m-%d}"
-    if count:
-        sections = part.set_index("section")["new"].dropna()
-        names, each = leading(sections)
-        most = f"most of all in {names} ({sections.max():,}{each})"
-        found += f", {most if sections.max() < count else f'all in {names}'}"
-    return found + (f"; unknown for {unknown:,}: {remedy}" if unknown else "")
 
 
 # --- how far lastmods can be trusted ---

@@ -31,7 +31,7 @@ from .measure import (
     rank_sites,
     share_of_site,
 )
-from .tables import PAGE_KEY, once
+from .tables import PAGE_KEY, once_per_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -87,7 +87,7 @@ def own_languages(links: pd.DataFrame, pages: pd.DataFrame) -> pd.Series[str]:
 # --- codes in paths and hosts ------------------------------------------------------------------------------------
 
 
-@once
+@once_per_page
 def language_codes(snapshot: SnapshotTables) -> pd.DataFrame:
     """Of each page `site`; its languages by hreflang (`own`), path (`segment`) and host (`label`), or null.
 

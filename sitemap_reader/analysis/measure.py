@@ -18,6 +18,7 @@ from ..model.problems import percent
 from ..parser.normalise.dates import CLOCK_TOLERANCE, DAY, TIMED
 from .chart_spec import make_canvas
 from .notes import SITE_SEPARATOR
+from .tables import FIRST_SEEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -38,13 +39,14 @@ class Measure(pd.DataFrame):  # type: ignore[misc]
     columns that the chart needs, and else a plain DataFrame.
     """
 
-    _metadata: ClassVar[list[str]] = ["rule", "verdict", "_finding", "_spec", "_measured"]
+    _metadata: ClassVar[list[str]] = ["rule", "verdict", "_finding", "_spec", "_measured", "_urls"]
     # Of a frame that pandas made without these.
     rule: str = ""
     verdict: str | None = None
     _finding: str = ""
     _spec: ChartSpec | None = None
     _measured: pd.DataFrame | None = None
+    _urls: Callable[[], pd.DataFrame] | None = None
 
     @property
     def _constructor(self) -> Any:
@@ -69,6 +71,17 @@ class Measure(pd.DataFrame):  # type: ignore[misc]
             only = f" ({printable(site)} only)" if site else ""
             return f"{len(self):,} of {count_of(len(measured), 'row')}{only}"
         return f"{count_of(len(self), 'row')}, with other values than those measured"
+
+    def list_urls(self) -> pd.DataFrame:
+        """The URLs that the rows of this measure count, one in each row; of a subset of the rows those of the subset.
+
+        UsageError for a measure that has no such list: new(), churn() and turnover() have one.
+        """
+        if self._urls is None:
+            raise UsageError("this frame has no list of URLs: new(), churn() and turnover() of a Snapshot have one")
+        urls = self._urls()
+        keys = [name for name in ("site", "section", "period") if name in self.columns and name in urls]
+        return urls.merge(pd.DataFrame(self)[keys].drop_duplicates(), on=keys)
 
     def chart(
         self,
@@ -121,11 +134,19 @@ class Measure(pd.DataFrame):  # type: ignore[misc]
         return f"<p>{'<br>'.join(texts)}</p>\n{table}"
 
 
-def measure(frame: pd.DataFrame, *, rule: str, finding: str, spec: ChartSpec, verdict: str | None = None) -> Measure:
-    """A Measure with the rows of `frame`; control characters in the texts are escaped."""
+def measure(
+    frame: pd.DataFrame,
+    *,
+    rule: str,
+    finding: str,
+    spec: ChartSpec,
+    verdict: str | None = None,
+    urls: Callable[[], pd.DataFrame] | None = None,
+) -> Measure:
+    """A Measure with the rows of `frame`; control characters in the texts are escaped. `urls` is for list_urls()."""
     rows = frame.reset_index(drop=True)
     texts = {"rule": printable(rule), "_finding": printable(finding), "verdict": verdict and printable(verdict)}
-    return _with({**texts, "_spec": spec, "_measured": rows}, rows)
+    return _with({**texts, "_spec": spec, "_measured": rows, "_urls": urls}, rows)
 
 
 def _with(metadata: dict[str, Any], rows: Any) -> Measure:
@@ -333,6 +354,17 @@ def news_dates(snapshot: SnapshotTables) -> tuple[pd.Series[Any], pd.Series[str]
     names = ("publication_date", "publication_date_precision")
     date, precision = (compute.struct_field(news, name).to_pandas() for name in names)
     return date, precision
+
+
+def first_seen(snapshot: SnapshotTables) -> pd.Series[Any]:
+    """When each page was first seen; null for all pages of a Snapshot that does not know."""
+    if FIRST_SEEN in snapshot.pages.columns:
+        return snapshot.pages.to_pandas([FIRST_SEEN])[FIRST_SEEN]
+    return no_date(len(snapshot.pages))
+
+
+def no_date(rows: int) -> pd.Series[Any]:
+    return pd.Series(pd.NaT, index=range(rows), dtype="datetime64[us, UTC]")
 
 
 def news_rule(pages: pd.DataFrame) -> str:

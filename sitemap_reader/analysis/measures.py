@@ -1,14 +1,16 @@
 """All measures, each as the method of a Snapshot that has its name; importing them imports pandas."""
 
-from .comparison import churn as churn
+from .changes import churn as churn
+from .changes import growth as growth
+from .changes import new as new
+from .changes import survival as survival
+from .changes import turnover as turnover
 from .comparison import gaps as gaps
-from .comparison import growth as growth
 from .comparison import overlap as overlap
 from .dates import cadence as cadence
 from .dates import calendar as calendar
 from .dates import freshness as freshness
 from .dates import lastmod_trust as lastmod_trust
-from .dates import new as new
 from .dates import weekday_hour as weekday_hour
 from .languages import hreflang as hreflang
 from .languages import languages as languages

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections import Counter
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from functools import cache, partial
@@ -50,13 +51,14 @@ from ..serialize.projection import all_fields, fields_of
 from ..state.rows import CODED, SCALE, unpack_stated
 from ..state.state import State, site_name
 from .notes import MAX_NAMED, filter_text, name_first, omissions
-from .snapshot import Snapshot, loaded
+from .snapshot import Snapshot
 from .tables import (
     FIRST_SEEN,
     READ_AT,
     SnapshotMetadata,
     TableBuilder,
     Tables,
+    loaded,
     main_host,
     read_table,
     site_label,
@@ -118,14 +120,17 @@ def combine(
         states = [[_name_site(part, site or hosts[part.group]) for part in state] for state in states]
     # The rows of a single group keep their nulls: it is named after a host, and not by the caller.
     main = next(iter(hosts.values()), None)
-    states = _with_newest_of_each_site(states)
+    states = _with_newest_of_each_site(_with_last_names(states))
     tables = [join_tables([part.tables for part in state]) for state in states]
+    moves: dict[str, str] = {}
     if len(states) > 1:
-        tables = with_first_seen([state[0].metadata.at for state in states], tables)
+        tables, moves, more = _compare_states([state[0].metadata.at for state in states], tables)
+        notes = [*notes, *more]
     snapshots: list[Snapshot] = []
     for state, joined in zip(states, tables, strict=True):
         is_newest = state is states[-1]
         metadata = _join_metadata(state, notes if is_newest else (), is_partial=is_partial)
+        metadata = attrs.evolve(metadata, moves=moves)
         title = name if is_newest else f"{name} ({stamp(metadata.at)})"
         earlier = tuple(snapshots) if is_newest else ()
         snapshots.append(Snapshot(title, partial(loaded, joined), metadata, site=site, main_host=main, earlier=earlier))
@@ -188,33 +193,72 @@ def _sites(part: Part) -> list[str | None]:
 # --- several states --------------------------------------------------------------------------------------------------
 
 
-def with_first_seen(moments: Sequence[datetime | None], states: Sequence[Tables]) -> list[Tables]:
-    """The tables of each state, oldest first, with the time of the first one that lists a URL as FIRST_SEEN.
+def _with_last_names(states: list[list[Part]]) -> list[list[Part]]:
+    """The states, with the last name of a site that goes on under another one, as after a move to another host."""
+    if len(states) < 2 or all(_sites(part) == [None] for state in states for part in state):
+        return states
+    from .archive import find_renames, rename_sites
 
-    It is null where that is the oldest state of the site.
+    names = find_renames([join_tables([part.tables for part in state]).urls for state in states])
+
+    def renamed(part: Part) -> Part:
+        tables = part.tables.urls, part.tables.sitemaps, part.tables.problems
+        return attrs.evolve(part, tables=Tables(*(rename_sites(table, names) for table in tables)))
+
+    return [[*map(renamed, state)] for state in states]
+
+
+def _compare_states(
+    moments: Sequence[datetime | None], states: Sequence[Tables]
+) -> tuple[list[Tables], dict[str, str], list[str]]:
+    """The tables of each state, oldest first, with the time of the first one that lists a page as FIRST_SEEN.
+
+    It is null where that is the oldest state of the site. Also the hosts that the sites moved from, with those they
+    moved to, for SnapshotMetadata; and a note for each move.
     """
     import pyarrow as pa
+
+    from .archive import number_pages
+
+    numbers = number_pages([tables.urls for tables in states])
+    first = numbers.first_states()
+    is_known = first > numbers.first_of_site()
+    times = pa.array(moments, pa.timestamp("us", "UTC"))
+    found = []
+    for tables, pages in zip(states, numbers.pages, strict=True):
+        seen = times.take(pa.array(first[pages], mask=~is_known[pages]))
+        others = tables.urls.drop_columns([FIRST_SEEN]) if FIRST_SEEN in tables.urls.column_names else tables.urls
+        found.append(attrs.evolve(tables, urls=others.append_column(FIRST_SEEN, pa.chunked_array([seen]))))
+    notes = [
+        f"{old} moved to {new} between {moments[number - 1]:%Y-%m-%d} and {moments[number]:%Y-%m-%d}: pages with the "
+        "same path are the same"
+        for (old, new), number in zip(numbers.moves.items(), numbers.moved_in.values(), strict=True)
+    ]
+    return found, numbers.moves, notes or [*_new_origins(states[0].urls, states[-1].urls)]
+
+
+def _new_origins(first: Any, last: Any) -> Iterator[str]:
+    """A note for each site whose URLs mostly begin with another scheme, or with `www.`, than in the first state."""
+    before = _main_origins(first)
+    for site, new in _main_origins(last).items():
+        old = before.get(site, new)
+        if old != new:
+            yield f"URLs began with {old} at first, and begin with {new} now: pages with the same path are the same"
+
+
+def _main_origins(urls: Any) -> dict[str | None, str]:
+    """Site -> the scheme and host of most of its URLs, of a sample."""
     from pyarrow import compute
 
-    kind, text = pa.timestamp("us", "UTC"), pa.large_string()  # all locs together may exceed 2 GiB
-    known_urls, known_times = pa.array([], text), pa.array([], kind)
-    known_sites = pa.array([], pa.string())
-    found = []
-    for moment, tables in zip(moments, states, strict=True):
-        sites = compute.fill_null(tables.urls["site"].combine_chunks(), "")
-        locs = tables.urls["loc"].cast(text).combine_chunks()
-        urls = compute.binary_join_element_wise(sites.cast(text), locs, pa.scalar(" ", text))
-        is_first = compute.invert(compute.is_in(sites, known_sites))
-        now = compute.if_else(is_first, pa.scalar(None, kind), pa.scalar(moment, kind))
-        rows = compute.index_in(urls, known_urls)
-        times = compute.if_else(compute.is_null(rows), now, known_times.take(rows))
-        others = tables.urls.drop_columns([FIRST_SEEN]) if FIRST_SEEN in tables.urls.column_names else tables.urls
-        found.append(attrs.evolve(tables, urls=others.append_column(FIRST_SEEN, pa.chunked_array([times]))))
-        is_new = compute.is_null(rows)
-        known_urls = pa.concat_arrays([known_urls, urls.filter(is_new)])
-        known_times = pa.concat_arrays([known_times, times.filter(is_new)])
-        known_sites = pa.concat_arrays([known_sites, sites.unique()]).unique()
-    return found
+    sample = urls.select(["site", "loc"]).take([*range(0, len(urls), len(urls) // _SAMPLE_ROWS + 1)])
+    origins = compute.struct_field(compute.extract_regex(sample["loc"], "^(?P<origin>[^/]*//[^/?#]*)"), "origin")
+    counts: dict[str | None, Counter[str]] = {}
+    for site, origin in zip(sample["site"].to_pylist(), origins.to_pylist(), strict=True):
+        counts.setdefault(site, Counter())[origin or ""] += 1
+    return {site: origins.most_common(1)[0][0] for site, origins in counts.items()}
+
+
+_SAMPLE_ROWS = 10_000
 
 
 # --- sites ---------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from itertools import starmap
 from pathlib import Path
 from textwrap import shorten
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import attrs
 
@@ -21,7 +21,18 @@ from ..model.problems import percent
 from ..parser.content.sniff import Format
 from ..serialize.arrow import require_pyarrow
 from .notes import SITE_SEPARATOR, name_first, selection_text
-from .tables import SnapshotTables, Table, Tables, advertools_frame, as_reusable, has_any, select_rows, write_parquet
+from .tables import (
+    PAGE_KEY,
+    SnapshotTables,
+    Table,
+    Tables,
+    advertools_frame,
+    as_reusable,
+    has_any,
+    loaded,
+    select_rows,
+    write_parquet,
+)
 
 if TYPE_CHECKING:
     import os
@@ -35,6 +46,7 @@ if TYPE_CHECKING:
 
 # A letter is short for the word, as in pandas; any case is accepted.
 Freq = Literal["day", "week", "month", "quarter", "year", "D", "W", "M", "Q", "Y", "d", "w", "m", "q", "y"]
+_MAX_KEPT_ROWS = 100_000
 # How many notes the repr shows, and how many characters of each.
 _REPR_NOTES, _REPR_NOTE_CHARS = 3, 80
 
@@ -54,6 +66,7 @@ class Snapshot(SnapshotTables):
     """
 
     earlier: tuple[Snapshot, ...]
+    _table_names: ClassVar[tuple[str, ...]] = (*SnapshotTables._table_names, "history")
 
     def filter(
         self,
@@ -61,25 +74,50 @@ class Snapshot(SnapshotTables):
         site: str | Iterable[str] | None = None,
         include: Pattern | Iterable[Pattern] | None = None,
         exclude: Pattern | Iterable[Pattern] | None = None,
+        section: str | Iterable[str] | None = None,
+        language: str | Iterable[str] | None = None,
     ) -> Snapshot:
         """A Snapshot of a subset: of some sites, or of the URLs that match `include` and do not match `exclude`.
 
-        The patterns are regular expressions, searched anywhere in the URL. The sitemaps and problems of a site are
-        kept even if none of its URLs is.
+        The patterns are regular expressions, searched anywhere in the URL. `section` is a folder such as "/blog/", as
+        in sections(), `language` a tag such as "pt", as in languages(), which also stands for "pt-br". What is known
+        of a page by the others stays known: its language, and how far the lastmods of its sitemap can be trusted. The
+        sitemaps and problems of a site are kept even if none of its URLs is.
+
+        UsageError for a site, section or language that no page has.
         """
         include, exclude = as_reusable(include), as_reusable(exclude)
-        sites = None if site is None else [site] if isinstance(site, str) else [*site]
-        subset = select_rows(self._with_sites, sites, include, exclude)
-        choices = [self.choice, selection_text({"site": sites, "include": include, "exclude": exclude})]
+        sites, sections, languages = map(_as_list, (site, section, language))
+        selected = {"site": sites, "section": sections, "language": languages, "include": include, "exclude": exclude}
+        for name, values, column in (("section", sections, "section"), ("language", languages, "language")):
+            known = {*self.pages.to_arrow()[column].to_pylist()} if values else set()
+            known |= {language.partition("-")[0] for language in known if language and name == "language"}
+            if missing := [value for value in values or () if value not in known]:
+                names = name_first(sorted(filter(None, known)), ", ")
+                raise UsageError(f"there is no {name} {missing[0]}; there are {names or 'none'}")
+        return self._filter(selected)
+
+    def _filter(self, selected: dict[str, Any]) -> Snapshot:
+        sites, sections, languages, include, exclude = selected.values()
+        pages = None
+        if sections is not None or languages is not None:
+            require_pandas()
+            frame = self.pages.to_pandas(["section", "language"])
+            is_kept = frame["section"].isin(sections) if sections is not None else frame["section"].notna()
+            if languages is not None:
+                is_kept &= frame["language"].isin(languages) | frame["language"].str.split("-").str[0].isin(languages)
+            pages = self.pages.stored.select([*PAGE_KEY]).filter(is_kept.to_numpy())
+        subset = select_rows(self._with_sites, sites, include, exclude, pages)
+        choices = [self.choice, selection_text(selected)]
         choice = "; ".join(text for text in choices if text) or None
         name = name_first(sites, ", ") if sites else self.name
         earlier = tuple(
-            each.filter(site=sites and [site for site in sites if site in each.sites], include=include, exclude=exclude)
+            each._filter({**selected, "site": sites and [site for site in sites if site in each.sites]})
             for each in self.earlier
             if sites is None or not {*sites}.isdisjoint(each.sites)
         )
         metadata = attrs.evolve(self._metadata, choice=choice)
-        return Snapshot(name, partial(loaded, subset), metadata, earlier=earlier)
+        return Snapshot(name, partial(loaded, subset), metadata, earlier=earlier, whole=self._whole or self)
 
     def to_pandas(self, style: Literal["advertools"] | None = None) -> pd.DataFrame:
         """The URLs as a pandas.DataFrame; `style="advertools"`: with the columns of that library's sitemap_to_df().
@@ -143,6 +181,18 @@ class Snapshot(SnapshotTables):
         """
         return super().pages.extended("pages", ("section", "language"), self._page_columns)
 
+    @cached_property
+    def history(self) -> Table:
+        """One row per page that any state listed: `site page_key loc section language first_seen last_seen removed_at`.
+
+        The states are this one and `earlier`. `last_seen` is when the last state that lists the page was read,
+        `removed_at` the next one, which does not; null for a page that is listed. `first_seen` is as in `urls`.
+        """
+        require_pandas()
+        from .archive import history_table
+
+        return Table("history", history_table(self))
+
     def _page_columns(self, _: Any) -> dict[str, Any]:
         import pyarrow as pa
 
@@ -163,11 +213,22 @@ class Snapshot(SnapshotTables):
         return printable(verdict(site_histories(self)))
 
     def _measure(self, name: str, *args: Any, **options: Any) -> Measure:
+        """The measure, which is kept for the next call with the same arguments unless it is long."""
         require_pandas()
         from . import measures
 
-        measure: Measure = getattr(measures, name)(self, *args, **options)
-        return measure
+        key: Any = (name, args, *options.items())
+        try:
+            kept = self._kept.get(key)
+        except TypeError:  # a list among the arguments
+            measure: Measure = getattr(measures, name)(self, *args, **options)
+            return measure
+        if kept is None:
+            kept = getattr(measures, name)(self, *args, **options)
+            if len(kept) <= _MAX_KEPT_ROWS:
+                self._kept[key] = kept
+        copy: Measure = kept.copy()
+        return copy
 
     def cadence(self, freq: Freq = "month") -> Measure:
         """Pages by the period of their lastmod: `site period pages`, one row per period from the first to the last.
@@ -305,22 +366,39 @@ class Snapshot(SnapshotTables):
         """
         return self._measure("gaps", ours, by, is_shared=True)
 
-    def growth(self, others: Snapshot | Iterable[Snapshot] | None = None) -> Measure:
-        """Page counts of this Snapshot and of `others`: `site at pages dated newest sitemaps complete`.
+    def turnover(self, freq: Freq = "month") -> Measure:
+        """Pages that came and went, by the period of the reading that found it: `site period new returned removed`.
 
-        Without `others`, of this one and of `earlier`.
+        `new` are listed for the first time, `returned` again after a removal. Needs `earlier`, as an archive has.
+        list_urls() has a row for each of these.
+        """
+        return self._measure("turnover", freq)
+
+    def survival(self) -> Measure:
+        """How long pages stay listed: `site days pages removed share`, of the pages that appeared in an archive.
+
+        `share` is still listed after so many days; `pages` are those of which it is known, `removed` of these.
+        """
+        return self._measure("survival")
+
+    def growth(self, others: Snapshot | Iterable[Snapshot] | None = None) -> Measure:
+        """Page counts of this Snapshot and of `others`: `site at pages new removed dated newest sitemaps complete`.
+
+        `new` and `removed` are since the one before. Without `others`, of this one and of `earlier`.
         """
         return self._measure("growth", self.earlier if others is None else others)
 
     def churn(self, other: Snapshot | None = None, depth: int = 1) -> Measure:
-        """Changes since an earlier Snapshot: `site section new updated removed unchanged`.
+        """Changes since an earlier Snapshot: `site section new updated redated removed unchanged`.
 
-        Without `other`, since the last one of `earlier`.
+        Without `other`, since the last one of `earlier`. A page is `redated` if only its lastmod differs, and those of
+        its sitemap cannot be trusted. list_urls() has a row for each page that is not unchanged.
         """
-        if other is None and not self.earlier:
-            hint = 'keep an archive: site.to_parquet("archive/2026-11-01"); sr.load("archive/*", at="name").churn()'
-            raise UsageError(f"churn() compares with an earlier Snapshot, and none is known: give it one, or {hint}")
-        return self._measure("churn", self.earlier[-1] if other is None else other, depth)
+        return self._measure("churn", other, depth)
+
+
+def _as_list(values: str | Iterable[str] | None) -> list[str] | None:
+    return None if values is None else [values] if isinstance(values, str) else [*values]
 
 
 def require_pandas() -> None:
@@ -329,11 +407,6 @@ def require_pandas() -> None:
     except ImportError as exc:
         raise UsageError(f"measures need pandas: {install_hint('analysis')}") from exc
     require_pyarrow("a Snapshot's tables need", "analysis")
-
-
-def loaded(tables: Tables) -> Tables:
-    """The tables themselves: a picklable loader for tables that are in memory."""
-    return tables
 
 
 # --- the card: HTML for a notebook, or text ---

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import cached_property, partial, wraps
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar, overload
 
 import attrs
 import orjson
@@ -215,6 +215,11 @@ class Tables:
     problems: Any
 
 
+def loaded(tables: Tables) -> Tables:
+    """The tables themselves: a picklable loader for tables that are in memory."""
+    return tables
+
+
 class TableBuilder:
     def __init__(self) -> None:
         self._urls = Batches(all_fields())
@@ -283,8 +288,12 @@ def select_rows(
     sites: list[str] | None,
     include: Pattern | Iterable[Pattern] | None,
     exclude: Pattern | Iterable[Pattern] | None,
+    pages: Any = None,
 ) -> Tables:
-    """The rows of these sites, with only the URLs that match; UsageError for a site that the tables lack."""
+    """The rows of these sites, with only the URLs that match; UsageError for a site that the tables lack.
+
+    `pages` has the only ones to be kept, as a pyarrow.Table with `site` and `loc`.
+    """
     import pyarrow as pa
     from pyarrow import compute
 
@@ -295,6 +304,8 @@ def select_rows(
     known = tables.urls["site"].unique().to_pylist()
     if sites is not None and (missing := {*sites}.difference(known)):
         raise UsageError(f"there is no site {', '.join(sorted(missing))}; there are {', '.join(sorted(known))}")
+    if pages is not None:
+        urls = urls.filter(compute.is_in(page_ids(urls), page_ids(pages)))
     included, excluded = make_patterns("include", include), make_patterns("exclude", exclude)
     if included or excluded:
         locs = urls["loc"].to_pylist()
@@ -333,7 +344,8 @@ class SnapshotMetadata:
     """How a Snapshot was read: `at` and `until` are when reading began and ended, None if unknown.
 
     `is_day`: only the day of these is known. `complete`: whether everything was read, None if unknown. `choice`: the
-    filters on URLs as text, None without any. `robots`: origin -> its robots.txt, None if none is known.
+    filters on URLs as text, None without any. `robots`: origin -> its robots.txt, None if none is known. `moves`: hosts
+    of page keys of this state, each with the one to which the site moved later.
     """
 
     at: datetime | None = None
@@ -343,6 +355,7 @@ class SnapshotMetadata:
     choice: str | None = None
     notes: tuple[str, ...] = ()
     robots: dict[str, str] | None = attrs.field(default=None, repr=False, hash=False)
+    moves: dict[str, str] = attrs.field(factory=dict, repr=False, hash=False)
 
 
 @attrs.define(slots=False, eq=False, repr=False)
@@ -356,7 +369,8 @@ class SnapshotTables(Dump):
     _site: str | None = attrs.field(default=None, kw_only=True)
     _main_host: str | None = attrs.field(default=None, kw_only=True)  # names a site without a name; None: of most URLs
     earlier: tuple[SnapshotTables, ...] = attrs.field(default=(), kw_only=True)  # the states before, oldest first
-    kept: dict[str, Any] = attrs.field(factory=dict, init=False)  # of once()
+    _whole: SnapshotTables | None = attrs.field(default=None, kw_only=True)  # of which this is a part, by filter()
+    _kept: dict[Any, Any] = attrs.field(factory=dict, init=False)  # of once(), and measures
 
     # --- metadata ---
 
@@ -448,16 +462,22 @@ class SnapshotTables(Dump):
     def urls(self) -> Table:
         """One row per listing: the fields of UrlRecord, `site`, and the parts of the URL.
 
-        The parts come last and are computed on first use: `host domain path depth dir_1 … dir_n slug extension
-        query_keys`. The last segment of the path is the page, and gives the `slug`; those before it are folders.
+        The parts come last and are computed on first use: `page_key host domain path depth dir_1 … dir_n slug
+        extension query_keys`. The last segment of the path is the page, and gives the `slug`; those before it are
+        folders.
         """
-        return Table("urls", with_site(self._tables.urls, self._default_site), _url_parts)
+        return Table("urls", with_site(self._tables.urls, self._default_site), self._url_parts)
 
     @cached_property
     def pages(self) -> Table:
         """One row per page, with the columns of `urls`; see Snapshot.pages."""
         pages = _pages(self.urls.stored)
-        return self.urls if pages is None else Table("pages", pages, _url_parts)
+        return self.urls if pages is None else Table("pages", pages, self._url_parts)
+
+    def _url_parts(self, table: Any) -> dict[str, Any]:
+        from .url_parts import url_part_columns
+
+        return url_part_columns(table["loc"], self._metadata.moves)
 
     @cached_property
     def sitemaps(self) -> Table:
@@ -474,25 +494,22 @@ class SnapshotTables(Dump):
 
         Days and hours are those of UTC. UsageError, with the message of DuckDB, for a query that it refuses.
         """
-        names = ("urls", "pages", "sitemaps", "problems")
-        return run_query(query, {name: partial(getattr, self, name) for name in names})
+        return run_query(query, {name: partial(getattr, self, name) for name in self._table_names})
+
+    _table_names: ClassVar[tuple[str, ...]] = ("urls", "pages", "sitemaps", "problems")
 
 
 def main_host(urls: Any) -> str | None:
     """The most frequent host of the URLs without a site, of a sample of a pyarrow.Table; None if there is none."""
     import pyarrow as pa
 
+    from .url_parts import url_part_columns
+
     locs = urls.select(["loc"]).filter(urls["site"].is_null())["loc"]
     step = len(locs) // _HOST_SAMPLE_ROWS + 1
     rows = pa.array(range(0, len(locs), step), pa.int64())
-    hosts = Counter(_url_parts(pa.table({"loc": locs.take(rows)}))["host"].drop_null().to_pylist())
+    hosts = Counter(url_part_columns(locs.take(rows))["host"].drop_null().to_pylist())
     return hosts.most_common(1)[0][0] if hosts else None
-
-
-def _url_parts(table: Any) -> dict[str, Any]:
-    from .url_parts import url_part_columns
-
-    return url_part_columns(table["loc"])
 
 
 Result = TypeVar("Result")
@@ -504,12 +521,47 @@ def once(compute: Callable[[SnapshotTables], Result]) -> Callable[[SnapshotTable
     @wraps(compute)
     def kept(snapshot: SnapshotTables) -> Result:
         name = f"{compute.__module__}.{compute.__qualname__}"
-        if name not in snapshot.kept:
-            snapshot.kept[name] = compute(snapshot)
-        result: Result = snapshot.kept[name]
+        if name not in snapshot._kept:
+            snapshot._kept[name] = compute(snapshot)
+        result: Result = snapshot._kept[name]
         return result
 
     return kept
+
+
+def once_per_page(compute: Callable[[SnapshotTables], pd.DataFrame]) -> Callable[[SnapshotTables], pd.DataFrame]:
+    """As once(), for a frame with a row for each page: a part of a Snapshot has the rows of the whole one.
+
+    What a page is, such as the language of its path, shows in the pages beside it, which a filter may leave out.
+    """
+
+    @once
+    @wraps(compute)
+    def of_whole(snapshot: SnapshotTables) -> pd.DataFrame:
+        if snapshot._whole is None:
+            return compute(snapshot)
+        return of_whole(snapshot._whole).iloc[_rows_in_whole(snapshot)].reset_index(drop=True)
+
+    return of_whole
+
+
+@once
+def _rows_in_whole(snapshot: SnapshotTables) -> Any:
+    from pyarrow import compute
+
+    assert snapshot._whole is not None  # noqa: S101 - for the type checker
+    mine, theirs = (page_ids(each.pages.stored) for each in (snapshot, snapshot._whole))
+    return compute.index_in(mine, theirs).to_numpy()
+
+
+def page_ids(table: Any) -> Any:
+    """`site loc` of each row as a pyarrow.Array of one text."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    kind = pa.large_string()  # all together may exceed 2 GiB
+    sites, locs = (table[name].cast(kind) for name in PAGE_KEY)
+    return compute.binary_join_element_wise(compute.fill_null(sites, ""), locs, pa.scalar(" ", kind)).combine_chunks()
 
 
 def _pages(urls: Any) -> Any:

@@ -1,46 +1,121 @@
-"""Parts of URLs as columns, computed with Arrow on all cores."""
+"""Parts of URLs as columns, computed with Arrow on all cores; and the key of a page, which joins tables."""
 
 from __future__ import annotations
 
 import os
 import re
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, overload
+from unicodedata import normalize
+from urllib.parse import unquote, urljoin
 
 import pyarrow as pa
 from pyarrow import compute
 
 from ..parser.normalise.urls import registrable_domain
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import pandas as pd
+
 # The most columns `dir_1` … `dir_n`; `depth` counts all segments of a path.
 MAX_DIRS = 9
 _BATCH_ROWS = 1 << 16
 _URL = r"^[^:/?#]+://(?:[^/?#]*@)?(?P<host>[^/?#]*)(?P<path>[^?#]*)(?:\?(?P<query>[^#]*))?"
 _PORT = re.compile(r":[0-9]*$")
+# Of a key. A page keeps its key where a site moves from http to https, and to or from www.
+_WWW, _DEFAULT_PORT = r"^www\.([^.]+\..+)$", ":(?:80|443)?$"
 # `7z` and `mp4` are extensions; the 2 of `v1.2` is not.
 _NAME = r"^(?P<slug>.+)\.(?P<extension>[0-9]?[A-Za-z][A-Za-z0-9]{0,4})$"
 
 
-def url_part_columns(locs: Any) -> dict[str, Any]:
+def url_part_columns(locs: Any, moves: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Name -> column, for a pyarrow.ChunkedArray of URLs.
 
-    `host`: with the port if one is stated. `domain`: the registrable domain. `path`. `depth`: the number of segments of
-    the path. `dir_1` to `dir_n`: the folders, that is all segments but the last, which is the page with or without a
-    trailing slash. `slug`: the last segment without its extension. `extension`: in lower case. `query_keys`: a list, in
-    the order of the query. A missing part is null. Nothing is percent-decoded.
+    `page_key`: as page_keys() gives it. `host`: with the port if one is stated. `domain`: the registrable domain.
+    `path`. `depth`: the number of segments of the path. `dir_1` to `dir_n`: the folders, that is all segments but the
+    last, which is the page with or without a trailing slash. `slug`: the last segment without its extension.
+    `extension`: in lower case. `query_keys`: a list, in the order of the query. A missing part is null. Only the key is
+    percent-decoded.
     """
-    parts = [chunk.slice(at, _BATCH_ROWS) for chunk in locs.chunks for at in range(0, len(chunk), _BATCH_ROWS)]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        batches = [*pool.map(_batch_parts, parts)] or [_batch_parts(pa.array([], pa.string()))]
-    table = pa.Table.from_batches(batches)
-    columns = {name: table[name] for name in ("host", "domain", "path", "depth")}
+    table = pa.Table.from_batches(_in_batches(partial(_batch_parts, moves=moves or {}), locs))
+    columns = {name: table[name] for name in ("page_key", "host", "domain", "path", "depth")}
     columns |= _folders(table["names"], table["depth"])
     return columns | {name: table[name] for name in ("slug", "extension", "query_keys")}
 
 
-def _batch_parts(locs: Any) -> Any:
+def _in_batches(work: Callable[[Any], Any], column: Any) -> list[Any]:
+    """The results for parts of a pyarrow.ChunkedArray, on all cores; one for an empty column."""
+    parts = [chunk.slice(at, _BATCH_ROWS) for chunk in column.chunks for at in range(0, len(chunk), _BATCH_ROWS)]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return [*pool.map(work, parts)] or [work(pa.array([], column.type))]
+
+
+@overload
+def page_key(urls: str, base: str | None = None) -> str: ...
+@overload
+def page_key(urls: pd.Series[str], base: str | None = None) -> pd.Series[str]: ...
+def page_key(urls: str | pd.Series[str], base: str | None = None) -> str | pd.Series[str]:
+    """What identifies a page in tables of different origin, such as exports of Search Console, logs and crawls.
+
+    The host without `www.` and a default port, and the path, percent-decoded in NFC and without a slash at the end,
+    with its query: no scheme, no fragment. A text without a host, as in a log, is resolved against `base`. Tables of a
+    Snapshot have it as the column `page_key`. `urls` is a URL or a pandas.Series, with its index; null stays null.
+
+    >>> page_key("http://www.shop.example/caf%C3%A9/#menu"), page_key("/café", "https://shop.example")
+    ('shop.example/café', 'shop.example/café')
+    >>> page_key("https://shop.example?page=2"), page_key("HTTPS://Shop.example:443")
+    ('shop.example/?page=2', 'shop.example/')
+    """
+    if isinstance(urls, str):
+        key: str = _batch_keys(pa.array([urljoin(base, urls) if base else urls]), {})[0].as_py()
+        return key
+    texts = urls.map(partial(urljoin, base), na_action="ignore") if base else urls
+    keys = page_keys(pa.chunked_array([pa.array(texts, pa.string())])).to_pandas().astype("str")
+    return keys.set_axis(urls.index).rename("page_key")
+
+
+def page_keys(locs: Any, moves: Mapping[str, str] | None = None) -> Any:
+    """page_key() of each URL of a pyarrow.ChunkedArray; another text is its own key.
+
+    `moves`: hosts of keys, each with the one to which the site moved, which stands in its place.
+    """
+    return pa.chunked_array(_in_batches(partial(_batch_keys, moves=moves or {}), locs), pa.string())
+
+
+def _batch_keys(locs: Any, moves: Mapping[str, str]) -> Any:
+    return _join_key(locs, *(_split_parts(locs) or _extract_parts(locs)), moves)
+
+
+def _join_key(locs: Any, host: Any, path: Any, query: Any, moves: Mapping[str, str]) -> Any:
+    host = compute.replace_substring_regex(compute.utf8_lower(host), _DEFAULT_PORT, "")
+    host = compute.replace_substring_regex(host, _WWW, r"\1")
+    for old, new in moves.items():
+        host = compute.if_else(compute.equal(host, old), new, host)
+    path = compute.utf8_rtrim(decode(path), "/")
+    path = compute.if_else(compute.equal(path, ""), "/", path)
+    query = compute.fill_null(query, "")
+    query = compute.if_else(compute.equal(query, ""), "", compute.binary_join_element_wise("?", query, ""))
+    return compute.coalesce(compute.binary_join_element_wise(host, path, query, ""), locs)
+
+
+def decode(texts: Any) -> Any:
+    """A pyarrow.Array of texts, percent-decoded and in NFC, so that equal names are equal texts; null stays null."""
+    is_plain = compute.and_not(compute.string_is_ascii(texts), compute.match_substring(texts, "%"))
+    if _all(is_plain):
+        return texts
+    is_other = compute.fill_null(compute.invert(is_plain), False)
+    others = texts.filter(is_other).dictionary_encode()
+    names = [normalize("NFC", unquote(name, errors="replace")) for name in others.dictionary.to_pylist()]
+    return compute.replace_with_mask(texts, is_other, pa.array(names, pa.string()).take(others.indices))
+
+
+def _batch_parts(locs: Any, moves: Mapping[str, str]) -> Any:
     """A RecordBatch of the columns for one batch of locs, and `names`, the segments of the path."""
     parts = _split_parts(locs) or _extract_parts(locs)
+    key = _join_key(locs, *parts, moves)
     host, path, query = (compute.if_else(compute.equal(part, ""), None, part) for part in parts)
     trimmed = compute.ascii_trim(compute.fill_null(path, ""), "/")
     names = compute.split_pattern(trimmed, "/")
@@ -48,6 +123,7 @@ def _batch_parts(locs: Any) -> Any:
     depth = compute.if_else(is_root, 0, compute.list_value_length(names))
     slug, extension = _page_name(names, is_root)
     columns = {
+        "page_key": key,
         "host": host,
         "domain": _domains(host),
         "path": path,

@@ -186,8 +186,8 @@ def test_churn_states_counts_of_one_site_and_shares_of_several(tmp_path: Path) -
     new = {"a": [page("a", "x/1"), page("a", "x/3")], "b": [page("b", "x/1")]}
     earlier = load(tmp_path, old, name="old", at=AT - timedelta(days=1))
     made = load(tmp_path, new).churn(earlier)
-    assert [cells(made)["a", kind] for kind in ("new", "updated", "removed")] == ["33%", "0%", "33%"]
-    assert [row["_text"] for row in marks(made[made["site"] == "a"], "_x")] == ["1", "0", "1"]
+    assert [cells(made)["a", kind] for kind in ("new", "redated", "removed")] == ["33%", "0%", "33%"]
+    assert [row["_text"] for row in marks(made[made["site"] == "a"], "_x")] == ["1", "0", "0", "1"]
 
 
 def test_numbers_of_many_digits_fit_their_square(tmp_path: Path) -> None:

@@ -38,14 +38,17 @@ COLUMNS = {
     "calendar": "site period source pages",
     "new": "site section new pages unknown source",
     "tree": "site sitemap parent depth format urls newest complete entries",
+    "turnover": "site period new returned removed",
+    "survival": "site days pages removed share",
     "gaps": "site key pages loc",
     "shared": "site key pages loc ours",
     "overlap": "site other paths shared share",
-    "growth": "site at pages dated newest sitemaps complete",
-    "churn": "site section new updated removed unchanged",
+    "growth": "site at pages new removed dated newest sitemaps complete",
+    "churn": "site section new updated redated removed unchanged",
 }
 MEASURES: Measures = {name: lambda snapshot, name=name: getattr(snapshot, name)() for name in COLUMNS}  # type: ignore[misc]
-for several in ("overlap", "gaps", "shared"):  # they need two sites: see test_measures_of_words.py, test_gaps.py
+# They need two sites, or several states: see test_measures_of_words.py, test_gaps.py, test_archive.py.
+for several in ("overlap", "gaps", "shared", "turnover", "survival"):
     del MEASURES[several]
 MEASURES["new"] = lambda snapshot: snapshot.new("7d")
 MEASURES["growth"] = lambda snapshot: snapshot.growth([])

@@ -184,7 +184,9 @@ def test_growth_has_each_snapshot_at_its_time(tmp_path: Path) -> None:
     assert rows(made, "at", "pages", "dated", "sitemaps") == [
         (at, size, size, 1) for at, size in zip(moments, sizes, strict=True)
     ]
-    assert made.finding == "From 4 to 3 pages (-1, -25%) in 90 days"
+    assert made.finding == (
+        "From 4 to 3 pages (-1, -25%) in 90 days: 2 new, 3 removed; largest step: -3 on 2026-04-01"
+    )
     assert rows(every[0].growth(every[1]), "pages") == [(4,), (6,)]
     assert "is unknown" not in made.rule
     unknown = snapshot_of(tmp_path, *pages("a"), at=None, name="unknown")
@@ -196,8 +198,8 @@ def test_growth_is_counted_by_site(tmp_path: Path) -> None:
     new = snapshot_of(tmp_path, one=pages("a", "b", "c"), two=pages("a"), name="new")
     made = new.growth(old)
     assert rows(made, "site", "pages") == [("one", 1), ("one", 3), ("two", 2), ("two", 1)]
-    one, two = "from 1 to 3 pages (+2, +200%) in 165 days", "from 2 to 1 page (-1, -50%) in 165 days"
-    assert made.finding == f"one: {one} | two: {two}"
+    one = "from 1 to 3 pages (+2, +200%) in 165 days: 2 new, 0 removed"
+    assert made.finding == f"one: {one} | two: from 2 to 1 page (-1, -50%) in 165 days: 0 new, 1 removed"
 
 
 def test_growth_counts_incomplete_snapshots(tmp_path: Path) -> None:
@@ -206,7 +208,7 @@ def test_growth_counts_incomplete_snapshots(tmp_path: Path) -> None:
     assert "read completely" not in old.growth([]).rule
     partial = sr.json_line(sr.Outcome("https://a.example/s.xml", complete=False))
     (tmp_path / "new.jsonl").write_bytes((tmp_path / "old.jsonl").read_bytes() + partial)
-    assert old.growth(sr.load(tmp_path / "new.jsonl", at=AT)).rule.endswith(" 1 could not be read completely.")
+    assert old.growth(sr.load(tmp_path / "new.jsonl", at=AT)).rule.count("1 could not be read completely: ") == 1
 
 
 # --- churn ---

@@ -165,7 +165,7 @@ def test_the_time_zone_of_the_machine_does_not_matter(tmp_path: Path, site: sr.S
 
 def test_wrong_queries_are_reported(site: sr.Snapshot) -> None:
     needs("duckdb")
-    with pytest.raises(sr.UsageError, match=r"the tables are urls, pages, sitemaps, problems: .*colour"):
+    with pytest.raises(sr.UsageError, match=r"the tables are urls, pages, sitemaps, problems, history: .*colour"):
         site.sql("SELECT colour FROM urls")
     with pytest.raises(sr.UsageError, match=r"^DuckDB refuses the query; .*(?i:syntax)"):
         site.urls.sql("SELEKT")

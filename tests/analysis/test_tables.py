@@ -117,7 +117,7 @@ def test_columns_and_rows_can_be_selected(loaded: sr.Snapshot) -> None:
 
 def test_a_table_in_a_notebook_is_its_first_rows_and_says_how_many_there_are(tmp_path: Path) -> None:
     html = snapshot_of(tmp_path, *pages(*(f"<b>{n}" for n in range(7)))).urls._repr_html_()
-    assert html.count("a.example/&lt;b&gt;") == 5
+    assert html.count("https://a.example/&lt;b&gt;") == 5
     assert "<b>" not in html
     assert "<p>7 rows</p>" in html
 
@@ -210,7 +210,7 @@ def test_empty_table_has_the_columns() -> None:
     empty = {name: column.type for name, column in url_part_columns(pa.chunked_array([], pa.string())).items()}
     usual = {name: column.type for name, column in url_part_columns(pa.chunked_array([["https://a.example/"]])).items()}
     assert empty == usual
-    assert list(empty) == ["host", "domain", "path", "depth", "dir_1", "slug", "extension", "query_keys"]
+    assert list(empty) == ["page_key", "host", "domain", "path", "depth", "dir_1", "slug", "extension", "query_keys"]
 
 
 def test_rows_of_other_chunks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:

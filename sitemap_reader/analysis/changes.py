@@ -1,0 +1,492 @@
+"""Measures of change over time: which pages came, changed and went, from one state of a site to the next."""
+
+from __future__ import annotations
+
+from functools import partial
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from ..client.summary import count_of
+from ..frontier.filters import make_window
+from ..model.errors import UsageError
+from ..model.problems import percent
+from ..parser.normalise.dates import DAY
+from .archive import NEW, REMOVED, RETURNED, archive_of, make_archive
+from .chart_spec import ChartSpec
+from .dates import NEWS, SEEN, usable_lastmods
+from .measure import (
+    NEWEST_RULE,
+    find_in_words,
+    first_seen,
+    in_site_order,
+    leading,
+    measure,
+    name_few,
+    news_dates,
+    page_frame,
+    pages_with_newest,
+    rank_sites,
+)
+from .periods import PERIODS, counts_by_period, freq_name
+from .sections import section_of
+from .tables import Table, run_query
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from datetime import datetime
+
+    from .archive import Archive
+    from .measure import Measure
+    from .tables import SnapshotTables
+
+
+# --- growth ------------------------------------------------------------------------------------------------------
+
+
+def growth(snapshot: SnapshotTables, others: Any) -> Measure:
+    is_one = hasattr(others, "pages") or isinstance(others, str) or not hasattr(others, "__iter__")
+    snapshots: list[Any] = [snapshot, *([others] if is_one else others)]
+    for each in snapshots:
+        if not hasattr(each, "pages"):
+            raise UsageError(f"growth() takes Snapshots, and not {each!r}: {_how_to_load(each)}")
+    archive = _archive(snapshot, snapshots)
+    sizes = [
+        _sizes(state).assign(state=number).replace({"site": names})
+        for number, (state, names) in enumerate(zip(archive.states, archive.names, strict=True))
+    ]
+    frame = pd.concat(sizes).merge(_steps(archive), how="left", on=["state", "site"])
+    frame = in_site_order(frame.sort_values("at", kind="stable"), snapshot)
+    frame = frame[["site", "at", "pages", "new", "removed", "dated", "newest", "sitemaps", "complete"]]
+    first = ~frame["site"].duplicated()
+    frame[["new", "removed"]] = frame[["new", "removed"]].fillna(0).astype("Int64").mask(first)
+    undated = sum(each.read_at is None for each in snapshots)
+    rule = f"Pages of each snapshot, at the time when it was read. {_PAGE_RULE} {NEWEST_RULE}{_choices(snapshots)}"
+    if undated:
+        rule += f" For {undated} that time is unknown: give it to load(path, at=...)."
+    partial_count = sum(each.complete is False for each in snapshots)
+    if partial_count:
+        rule += f" {partial_count} could not be read completely: a page that such a snapshot lacks is not removed."
+    finding = find_in_words(frame, snapshot.sites, partial(_grown, archive=archive), _pages_of_many)
+    spec = ChartSpec("lines", x="at", y="pages", x_title="pages by time of reading (UTC)", sites=snapshot.sites)
+    return measure(frame, rule=rule, finding=finding, spec=spec)
+
+
+_PAGE_RULE = (
+    "A page is the same in two readings if host and path are, without www. and a slash at the end, and where a site "
+    "moved, if the path is."
+)
+
+
+def _archive(snapshot: SnapshotTables, snapshots: list[SnapshotTables]) -> Archive:
+    if [*map(id, snapshots)] == [*map(id, (snapshot, *snapshot.earlier))]:
+        return archive_of(snapshot)
+    return make_archive(sorted(snapshots, key=lambda each: each.at))
+
+
+def _how_to_load(other: object) -> str:
+    return f"give sr.load({str(other)!r})" if isinstance(other, str | PathLike) else "sr.load() opens an earlier one"
+
+
+def _sizes(snapshot: SnapshotTables) -> pd.DataFrame:
+    pages = pages_with_newest(snapshot).groupby("site", sort=False)
+    frame = pages.agg(pages=("site", "size"), dated=("lastmod", "count"), newest=("newest", "max")).reset_index()
+    listed = snapshot.urls.to_pandas(["site", "sitemap"]).groupby("site")["sitemap"].nunique()
+    frame["sitemaps"] = frame["site"].map(listed)
+    frame["complete"] = pd.array([snapshot.complete] * len(frame), dtype="boolean")
+    moment = pd.Timestamp(snapshot.at).as_unit("us")
+    is_day = snapshot.read_at is not None and snapshot.read_until is None
+    frame.insert(1, "at", moment.normalize() if is_day else moment)
+    return frame
+
+
+def _steps(archive: Archive) -> pd.DataFrame:
+    """`state site new removed`: how many pages came and went since the state before."""
+    events = archive.events.assign(site=archive.site_of_events, change=archive.events["change"].replace(RETURNED, NEW))
+    counts = events.groupby(["state", "site", "change"]).size().unstack(fill_value=0)
+    return counts.reindex(columns=[NEW, REMOVED], fill_value=0).rename_axis(columns=None).reset_index()
+
+
+def _grown(part: pd.DataFrame, *, archive: Archive) -> str:
+    first, last = part.iloc[0], part.iloc[-1]
+    pages, days = count_of(last["pages"], "page"), count_of((last["at"] - first["at"]).days, "day")
+    if len(part) == 1:
+        return f"{pages} in one snapshot"
+    more = int(last["pages"] - first["pages"])
+    by = f", {_change_share(more / first['pages'])}" if first["pages"] else ""
+    found = f"from {first['pages']:,} to {pages} ({more:+,}{by}) in {days}"
+    found = found if more else f"{pages} at the beginning and at the end of {days}"
+    new, removed = archive.came_and_went(last["site"])
+    found += f": {new:,} new, {removed:,} removed" if new or removed else ": the same ones"
+    steps = part["pages"].diff().dropna()
+    largest = steps.loc[steps.abs().idxmax()]
+    if len(part) > 2 and abs(largest) >= _LARGE_STEP * part["pages"].max():
+        found += f"; largest step: {largest:+,.0f} on {part.loc[steps.abs().idxmax(), 'at']:%Y-%m-%d}"
+    return found
+
+
+_LARGE_STEP = 0.05  # of the pages
+
+
+def _change_share(share: float) -> str:
+    """
+    >>> _change_share(-0.00105), _change_share(0.24), _change_share(0.00001)
+    ('-0.1%', '+24%', 'under 0.1%')
+    """
+    if abs(share) < 0.001:
+        return "under 0.1%"
+    return f"{share:+.1%}" if abs(share) < 0.1 else f"{share:+.0%}"
+
+
+def _pages_of_many(frame: pd.DataFrame) -> str:
+    if frame["at"].nunique() == 1:
+        return rank_sites("pages:", lambda part: part["pages"].iloc[-1], frame)
+
+    def more(part: pd.DataFrame) -> Any:
+        return part["pages"].iloc[-1] - part["pages"].iloc[0]
+
+    return rank_sites("pages more than at first:", more, frame, write="{:+,}".format)
+
+
+# --- one state compared with another -----------------------------------------------------------------------------
+
+_CHANGES = ("new", "updated", "redated", "removed")
+_RULE = (
+    f"Pages compared with those of an earlier snapshot. {_PAGE_RULE} Updated: any field of the entry differs (lastmod, "
+    "changefreq, priority, images, …). Redated: only the lastmod differs, and those of its sitemap cannot be trusted."
+)
+# What the entry of a page states besides its date.
+_STATED = ("changefreq", "priority", "images", "videos", "news", "alternates", "mobile")
+
+
+def churn(snapshot: SnapshotTables, other: SnapshotTables | None, depth: int) -> Measure:
+    if other is None and not snapshot.earlier:
+        hint = KEEP_ARCHIVE.format(call="churn()")
+        raise UsageError(f"churn() compares with an earlier Snapshot, and none is known: give it one, or {hint}")
+    other = snapshot.earlier[-1] if other is None else other
+    if not hasattr(other, "pages"):
+        raise UsageError(f"churn() takes an earlier Snapshot, and not {other!r}: {_how_to_load(other)}")
+    if snapshot.read_at and other.read_at and other.read_at > snapshot.read_at:
+        hint = "call churn() on the later one, and give it the earlier one"
+        raise UsageError(f"{other.name} was read later than {snapshot.name}: {hint}")
+    pages = _compare(snapshot, other, depth)
+    frame = pages.groupby(["site", "section", "change"], sort=False, observed=True).size().unstack(fill_value=0)
+    counted = (*_CHANGES, "unchanged")
+    frame = frame.reindex(columns=[*counted], fill_value=0).rename_axis(columns=None).reset_index()
+    frame["_changed"] = frame[[*_CHANGES]].sum(axis=1)
+    frame = frame.sort_values(["_changed", "section"], ascending=[False, True]).drop(columns="_changed")
+    frame = in_site_order(frame, snapshot)
+    rule = _RULE + _choices([snapshot, other])
+    for side, change in ((other, "new"), (snapshot, "removed")):
+        if side.complete is False:
+            rule += f" {side.name} was not read completely: pages missing there count as {change}."
+    finding = find_in_words(frame, snapshot.sites, _churn_finding, _changes_of_many)
+    spec = ChartSpec(
+        "heat",
+        x="change",
+        y="section",
+        x_title="pages by section",
+        part="pages",
+        whole=counted,
+        across={"change": "change"},
+        melt=_CHANGES,
+        max_rows=15,
+    )
+    urls = partial(_changed_urls, pages, snapshot, other)
+    return measure(frame, rule=rule, finding=finding, spec=spec, urls=urls)
+
+
+def _compare(snapshot: SnapshotTables, other: SnapshotTables, depth: int) -> pd.DataFrame:
+    """`site section change before after` of each page; the last two are its rows in the snapshots, -1 for none."""
+    numbers = make_archive([other, snapshot]).numbers
+    before, after = (numbers.rows(state) for state in (0, 1))
+    both = np.flatnonzero((before >= 0) & (after >= 0))
+    rows = before[both], after[both]
+    names = _stated_fields(snapshot, other)
+    is_restated, is_redated = (
+        _hashes(other, fields)[rows[0]] != _hashes(snapshot, fields)[rows[1]] for fields in (names, _DATE)
+    )
+    is_updated = is_restated | (is_redated & usable_lastmods(snapshot).to_numpy()[rows[1]])
+    change = np.where(before < 0, NEW, REMOVED).astype(object)
+    change[both] = np.select([is_updated, is_redated], ["updated", "redated"], "unchanged")
+    pages = pd.DataFrame({"site": pd.Categorical.from_codes(numbers.site_of, numbers.sites), "change": change})
+    sections = [section_of(each, depth).to_numpy() for each in (other, snapshot)]
+    pages["section"] = np.where(after < 0, sections[0][before], sections[1][after])
+    return pages.assign(before=before, after=after)
+
+
+_DATE = ("lastmod", "lastmod_precision")
+
+
+def _stated_fields(*snapshots: SnapshotTables) -> list[str]:
+    """What is compared besides dates; extras, which are read on request, if both snapshots have some."""
+    has_extras = all(snapshot.pages.stored["extras"].null_count < len(snapshot.pages) for snapshot in snapshots)
+    return [*_STATED, *(["extras"] if has_extras else [])]
+
+
+def _hashes(snapshot: SnapshotTables, names: Sequence[str]) -> np.ndarray[Any, Any]:
+    """A number for each page, which is equal where the fields are."""
+    query = f"SELECT hash({', '.join(names)}) AS hash FROM pages"  # noqa: S608 - our own names
+    pages = Table("pages", snapshot.pages.stored.select([*names]))
+    hashes: np.ndarray[Any, Any] = run_query(query, {"pages": lambda: pages})["hash"].to_numpy()
+    return hashes
+
+
+def _changed_urls(pages: pd.DataFrame, snapshot: SnapshotTables, other: SnapshotTables) -> pd.DataFrame:
+    """`site section change loc page_key lastmod_before lastmod` of each page that is not unchanged."""
+    changed = pages[pages["change"] != "unchanged"]
+    sides = [
+        each.pages.to_pandas(["loc", "page_key", "lastmod"]).reindex(changed[name]).set_axis(changed.index)
+        for name, each in (("before", other), ("after", snapshot))
+    ]
+    found = changed[["site", "section", "change"]].assign(**sides[1].combine_first(sides[0])[["loc", "page_key"]])
+    found = found.assign(lastmod_before=sides[0]["lastmod"], lastmod=sides[1]["lastmod"]).astype({"site": "str"})
+    return found.sort_values(["site", "section", "change", "loc"], ignore_index=True)
+
+
+def _choices(snapshots: Iterable[SnapshotTables]) -> str:
+    sentences = dict.fromkeys(f" {each.name} has only some URLs ({each.choice})." for each in snapshots if each.choice)
+    return "".join(sentences)
+
+
+def _churn_finding(part: pd.DataFrame) -> str:
+    sums = part[[*_CHANGES, "unchanged"]].sum()
+    before = sums.drop("new").sum()
+    redated = f", {sums['redated']:,} with only another lastmod, which cannot be trusted" if sums["redated"] else ""
+    changed = f"{sums['updated']:,} updated, {sums['removed']:,} removed{redated}"
+    return f"{count_of(sums['new'], 'new page')}; of {count_of(before, 'earlier page')} {changed}"
+
+
+def _changes_of_many(frame: pd.DataFrame) -> str:
+    kinds = ["new", "updated", "removed"]
+    return rank_sites("pages new, updated or removed:", lambda part: int(part[kinds].to_numpy().sum()), frame)
+
+
+# --- all states --------------------------------------------------------------------------------------------------
+
+
+def turnover(snapshot: SnapshotTables, freq: str) -> Measure:
+    freq = freq_name(freq, PERIODS)
+    archive = _states_of(snapshot, "turnover()")
+    events = archive.events.assign(site=archive.site_of_events, at=archive.at_of_events)
+    counts = [
+        counts_by_period(events.loc[events["change"] == change, ["site", "at"]], "at", PERIODS[freq])
+        .set_index(["site", "period"])["pages"]
+        .rename(change)
+        for change in (NEW, RETURNED, REMOVED)
+    ]
+    frame = pd.concat(counts, axis=1).fillna(0).astype("int64").sort_index().reset_index()
+    frame["period"] = frame["period"].dt.start_time
+    frame = in_site_order(frame, snapshot)
+    finding = find_in_words(frame, snapshot.sites, partial(_turned_over, freq=freq), _turned_over_of_many, _NO_EVENT)
+    rule = (
+        f"Pages by the {freq} (UTC) of the first reading that found them listed, listed again, or removed; each "
+        f"happened after the reading before. {_PAGE_RULE} What the first reading of a site lists is not counted."
+    )
+    spec = ChartSpec(
+        "columns",
+        x="period",
+        y="pages",
+        x_title=f"pages by {freq} of the reading (UTC); removed ones below",
+        period=freq,
+        source="change",
+        melt=_EVENTS,
+        below=REMOVED,
+        sites=snapshot.sites,
+    )
+    return measure(frame, rule=rule, finding=finding, spec=spec, urls=partial(_event_urls, archive, freq))
+
+
+_EVENTS = (NEW, RETURNED, REMOVED)
+_NO_EVENT = "no page came or went"
+
+
+def _states_of(snapshot: SnapshotTables, what: str) -> Archive:
+    if not snapshot.earlier:
+        raise UsageError(f"{what} needs several states of the site: {KEEP_ARCHIVE.format(call=what)}")
+    return archive_of(snapshot)
+
+
+# How to compare with earlier states, where none is known.
+KEEP_ARCHIVE = 'keep an archive: site.to_parquet("archive/2026-11-01"); sr.load("archive/*", at="name").{call}'
+
+
+def _turned_over(part: pd.DataFrame, *, freq: str) -> str:
+    sums = part[[*_EVENTS]].sum()
+    counted = ", ".join(f"{count_of(count, 'page')} {change}" for change, count in sums.items() if count)
+    most = [_most_in(part, change, freq) for change in (NEW, REMOVED) if sums[change]]
+    return "; most ".join([counted, *filter(None, [" and ".join(most)])])
+
+
+def _most_in(part: pd.DataFrame, change: str, freq: str) -> str:
+    names, each = leading(part.set_index("period")[change], PERIODS[freq].name)
+    return f"{change} in {names} ({part[change].max():,}{each})"
+
+
+_turned_over_of_many = partial(
+    rank_sites, "pages that came or went:", lambda part: int(part[[*_EVENTS]].to_numpy().sum())
+)
+
+
+def _event_urls(archive: Archive, freq: str) -> pd.DataFrame:
+    """`site period change at loc page_key section language`, a row for each event."""
+    events = archive.events
+    pages = archive.pages.pages.to_pandas(["loc", "page_key", "section", "language"])
+    rows = pages.iloc[archive.row_of[events["page"]]].reset_index(drop=True)
+    period = archive.at_of_events.dt.tz_localize(None).dt.to_period(PERIODS[freq].alias).dt.start_time
+    found = pd.DataFrame({"site": archive.site_of_events, "period": period})
+    return pd.concat([found.assign(change=events["change"], at=archive.at_of_events), rows], axis=1)
+
+
+_DAYS = (7, 30, 90, 180, 365, 730)
+
+
+def survival(snapshot: SnapshotTables) -> Measure:
+    archive = _states_of(snapshot, "survival()")
+    pages = page_frame(archive.pages).assign(first=archive.first_seen, removed=archive.removed_at)
+    pages = pages[pages["first"].notna()]
+    ends = pages["removed"].fillna(archive.moments.iloc[-1])
+    pages = pages.assign(days=(ends - pages["first"]).dt.total_seconds() / 86_400, removed=pages["removed"].notna())
+    rows = [row for site, part in pages.groupby("site", sort=False) for row in _survival(str(site), part)]
+    frame = pd.DataFrame(rows, columns=["site", "days", "pages", "removed", "share"])
+    frame = in_site_order(frame, snapshot)
+    none = "no page appeared after the first reading"
+    finding = find_in_words(frame, snapshot.sites, _survived, _SURVIVED_MONTH, none)
+    rule = (
+        "Of the pages that appeared after the first reading, the share that is still listed so many days later; a page "
+        "that returns was not removed. Pages that were watched for a shorter time count as long as they were watched "
+        "(Kaplan and Meier). `pages` are those of which it is known, `removed` those that were removed by then. Each "
+        f"appeared and left between two readings: the times are those of the later one. {_PAGE_RULE}"
+    )
+    spec = ChartSpec(
+        "rows",
+        x="share",
+        y="days",
+        x_title="share of the pages still listed after so many days",
+        part="share",
+        across={"days": "days"},
+        format=".0%",
+        ends=(0.0, 1.0),
+        sites=snapshot.sites,
+    )
+    return measure(frame, rule=rule, finding=finding, spec=spec)
+
+
+def _survival(site: str, pages: pd.DataFrame) -> Iterator[tuple[str, int, int, int, float]]:
+    """A row for each number of days that some page was watched for."""
+    watched = np.sort(pages["days"].to_numpy())
+    ends, counts = np.unique(pages.loc[pages["removed"], "days"].to_numpy(), return_counts=True)
+    at_risk = len(watched) - np.searchsorted(watched, ends)
+    shares = np.append(1.0, np.cumprod(1 - counts / at_risk))
+    for days in _DAYS:
+        if watched[-1] < days:
+            return
+        removed = int(counts[ends <= days].sum())
+        still = len(watched) - np.searchsorted(watched, days, "right")
+        yield site, days, int(still + removed), removed, float(shares[np.searchsorted(ends, days, "right")])
+
+
+def _survived(part: pd.DataFrame) -> str:
+    named = part[part["days"].isin((30, 90, 365))] if len(part) > 1 else part
+    shares = [f"{percent(row.share)} after {row.days} days" for row in named.itertuples()]
+    return f"still listed of the pages that appeared: {', '.join(shares)}"
+
+
+_SURVIVED_MONTH = partial(
+    rank_sites,
+    "pages still listed after 30 days:",
+    lambda part: next(iter(part.loc[part["days"] == 30, "share"]), None),
+    write=percent,
+)
+
+
+# --- what is new ---
+
+
+def new(snapshot: SnapshotTables, since: Any, depth: int, *, by_language: bool) -> Measure:
+    start = make_window(since, None, "keep", snapshot.at).since
+    if start is None:
+        raise UsageError(keyword="since", allowed="a date such as 2026-05-31 or an age such as 7d")
+    if snapshot.read_at is not None and start > (snapshot.read_until or snapshot.read_at):
+        read = f"the last reading was on {snapshot.read_on}"
+        raise UsageError(f"what is new since {start:%Y-%m-%d %H:%M} UTC is unknown: {read}")
+    pages = page_frame(snapshot)
+    pages["section"] = section_of(snapshot, depth, by_language=by_language)
+    seen = first_seen(snapshot)
+    news, precision = news_dates(snapshot)
+    news_end = news.where(precision != "day", news + DAY)  # a day counts if any part of it is within
+    is_seen, is_news = seen >= start, seen.isna() & (news_end > start)
+    began = _history_starts(snapshot, seen, pages["site"])
+    is_known = seen.notna() | news.notna() | (began <= start)
+    pages = pages.assign(new=is_seen | is_news, unknown=~is_known, _seen=is_seen, _news=is_news)
+    by = pages.groupby(["site", "section"], sort=False)
+    frame = by.agg(new=("new", "sum"), pages=("new", "size"), unknown=("unknown", "sum")).reset_index()
+    sources = zip(by["_seen"].any(), by["_news"].any(), strict=True)
+    names = ([name for name, is_one in zip((SEEN, NEWS), pair, strict=True) if is_one] for pair in sources)
+    frame["source"] = pd.Series([", ".join(each) or None for each in names], dtype="str")
+    frame = frame.sort_values(["new", "pages", "section"], ascending=[False, False, True])
+    frame["new"] = frame["new"].astype("Int64").mask(frame["unknown"] == frame["pages"])
+    frame = in_site_order(frame, snapshot)
+    describe_many = partial(_new_of_many, start=start)
+    finding = find_in_words(frame, snapshot.sites, partial(_new_found, start=start), describe_many)
+    rule = (
+        f"Pages that were first seen in the archive or state, or else published as news, since {start:%Y-%m-%d %H:%M} "
+        "UTC, by section. A page that was first seen then appeared after the reading before, which may be earlier. "
+        "Unknown: pages without such a date, unless the history of the site began before. A section of these only has "
+        "no number."
+    )
+    spec = ChartSpec(
+        "rows",
+        x="new",
+        y="section",
+        x_title="new pages by section",
+        max_rows=15,
+        missing="unknown",
+        sites=snapshot.sites,
+    )
+    dates = pages.assign(source=np.where(is_seen, SEEN, NEWS), date=seen.fillna(news))
+    urls = partial(_new_urls, dates[pages["new"]], snapshot)
+    return measure(frame, rule=rule, finding=finding, spec=spec, urls=urls)
+
+
+def _new_urls(pages: pd.DataFrame, snapshot: SnapshotTables) -> pd.DataFrame:
+    """`site section loc page_key source date`, the newest first."""
+    urls = snapshot.pages.to_pandas(["loc", "page_key"]).reindex(pages.index)
+    found = pd.concat([pages[["site", "section"]], urls, pages[["source", "date"]]], axis=1)
+    return found.sort_values(["date", "loc"], ascending=[False, True], ignore_index=True)
+
+
+def _history_starts(snapshot: SnapshotTables, seen: pd.Series[Any], sites: pd.Series[str]) -> pd.Series[Any]:
+    """For each page a time at which its site was read before: the oldest state if known, else the first new page."""
+    earlier = [each for each in snapshot.earlier if each.read_at is not None]
+    began: pd.Series[Any] = seen.groupby(sites).transform("min")
+    for each in reversed(earlier):
+        began = began.mask(sites.isin(each.sites), pd.Timestamp(each.read_at))
+    return began
+
+
+def _new_of_many(frame: pd.DataFrame, *, start: datetime) -> str:
+    found = rank_sites(f"pages known to be new since {start:%Y-%m-%d}:", _number_of_new, frame)
+    unknown, pages = int(frame["unknown"].sum()), count_of(int(frame["pages"].sum()), "page")
+    sites = name_few([*frame.loc[frame["unknown"] > 0, "site"].unique()])
+    return found + (f"; unknown for {unknown:,} of {pages}, at {sites}" if unknown else "")
+
+
+def _number_of_new(part: pd.DataFrame) -> int | None:
+    return None if part["new"].isna().all() else int(part["new"].sum())
+
+
+def _new_found(part: pd.DataFrame, *, start: datetime) -> str:
+    count, total, unknown = (int(part[name].sum()) for name in ("new", "pages", "unknown"))
+    remedy = f"only an archive kept since before {start:%Y-%m-%d} shows it"
+    if unknown == total:
+        return f"unknown which of {count_of(total, 'page')} are new: {remedy}"
+    found = f"{count:,} of {count_of(total, 'page')} new since {start:%Y-%m-%d}"
+    if count:
+        sections = part.set_index("section")["new"].dropna()
+        names, each = leading(sections)
+        most = f"most of all in {names} ({sections.max():,}{each})"
+        found += f", {most if sections.max() < count else f'all in {names}'}"
+    return found + (f"; unknown for {unknown:,}: {remedy}" if unknown else "")
