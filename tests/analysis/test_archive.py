@@ -91,7 +91,7 @@ def test_a_move_is_found_in_files_that_name_the_site_after_its_host(tmp_path: Pa
     site = sr.load(tmp_path / "archive", at="name")
     assert site.sites == ("new.example",)
     assert [state.sites for state in site.earlier] == [("new.example",)]
-    assert site.churn().finding == "0 new pages; of 5 earlier pages 0 updated, 0 removed"
+    assert site.churn().finding == "1 new page; of 5 earlier pages 0 updated, 0 removed"
 
 
 def test_hosts_that_stay_or_share_few_paths_did_not_move(tmp_path: Path) -> None:
