@@ -6,7 +6,7 @@ paths of a host are listed at another one from one state to the next, and few ar
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -16,12 +16,12 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import compute
 
-from .measure import first_seen, page_frame
+from .measure import first_seen
 from .tables import FIRST_SEEN, Tables, loaded, once
-from .url_parts import page_keys
+from .url_parts import page_key_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from .tables import SnapshotTables
 
@@ -46,11 +46,6 @@ class PageNumbers:
     moved_in: dict[str, int]
     sites: list[str]
     site_of: Ints
-
-    @property
-    def presence(self) -> Iterator[tuple[int, Ints]]:
-        """For each state its number, and the pages that it lists, each once and in order."""
-        return ((number, np.unique(pages)) for number, pages in enumerate(self.pages))
 
     def rows(self, state: int) -> Ints:
         """For each page its first row in a state, -1 where it is not listed."""
@@ -87,10 +82,7 @@ def number_pages(states: Sequence[Any], moves: Mapping[str, str] | None = None) 
     site, sites = _codes([table["site"] for table in states])
     loc, locs = _codes([table["loc"] for table in states])
     # The keys of different URLs only: states have most URLs in common.
-    keys = page_keys(pa.chunked_array([locs]), moves).combine_chunks()
-    parts = compute.extract_regex(keys, "^(?P<host>[^/]*)(?P<path>(?s:.*))$")
-    host, hosts = _coded(compute.struct_field(parts, "host"))
-    path, paths = _coded(compute.struct_field(parts, "path"))
+    (host, hosts), (path, paths) = map(_coded, page_key_parts(pa.chunked_array([locs]), moves))
     starts = np.cumsum([0, *(len(table) for table in states)])
     slices = [slice(*ends) for ends in pairwise(starts)]
     found: dict[int, tuple[int, int]] = {}
@@ -115,11 +107,12 @@ def number_pages(states: Sequence[Any], moves: Mapping[str, str] | None = None) 
 def _codes(columns: Sequence[Any]) -> tuple[Ints, Any]:
     # All texts together may exceed 2 GiB.
     chunks = [chunk.cast(pa.large_string()) for column in columns for chunk in column.chunks]
-    codes, texts = _coded(pa.chunked_array(chunks, pa.large_string()).combine_chunks())
+    codes, texts = _coded(pa.chunked_array(chunks, pa.large_string()))
     return codes, texts.cast(pa.string())
 
 
 def _coded(texts: Any) -> tuple[Ints, Any]:
+    texts = texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
     coded = compute.fill_null(texts, "").dictionary_encode()
     return coded.indices.to_numpy().astype(np.int64), coded.dictionary
 
@@ -130,9 +123,8 @@ def find_renames(states: Sequence[Any]) -> dict[str, str]:
         return {}
     site, sites = _codes([table["site"] for table in states])
     loc, locs = _codes([table["loc"] for table in states])
-    paths = compute.replace_substring_regex(page_keys(pa.chunked_array([locs])).combine_chunks(), "^[^/]*/?", "")
-    path, names = _coded(paths)
-    root = compute.index(names, "").as_py()
+    path, names = _coded(page_key_parts(pa.chunked_array([locs]))[1])
+    root = compute.index(names, "/").as_py()
     path = np.where(path == root, -1, path)[loc]
     slices = [slice(*ends) for ends in pairwise(np.cumsum([0, *(len(table) for table in states)]))]
     found = _find_moves([(site[each], path[each]) for each in slices])
@@ -187,23 +179,61 @@ def _paths_of_owners(state: tuple[Ints, Ints]) -> dict[int, Ints]:
 NEW, REMOVED, RETURNED = "new", "removed", "returned"
 
 
-@attrs.frozen
+@attrs.frozen(slots=False, eq=False)
 class Archive:
-    """The states of sites, oldest first; `names` has for each the names of its sites that are others in the newest one.
+    """The states of sites, oldest first.
 
-    `pages` has each page that a state listed, once, as in its last listing; `rows` has the number of the page of each
-    row. `events` is a frame `state page change`: a page is NEW, REMOVED or RETURNED from the state before. What the
-    first state of a site lists is no event. A page that an incomplete state lacks, or one without its site, is not
-    removed. `began` is the number of the first state of the site of each page.
+    `names` has for each state the names of its sites that are others in the newest one, `numbers` its pages, `began`
+    the number of the first state of the site of each page.
     """
 
     states: Sequence[SnapshotTables]
     names: list[dict[str, str]]
-    pages: SnapshotTables
     numbers: PageNumbers
-    events: pd.DataFrame
-    rows: Ints
-    began: Ints
+    _read: Sequence[Collection[str]]  # the sites of each state
+
+    @cached_property
+    def began(self) -> Ints:
+        return self.numbers.first_of_site(self._read)
+
+    @cached_property
+    def rows(self) -> Ints:
+        """The number of the page of each row of `pages`."""
+        return np.argsort(self.numbers.last_states(), kind="stable")
+
+    @cached_property
+    def pages(self) -> SnapshotTables:
+        """Each page that a state listed, once, as in its last listing."""
+        newest, last = self.states[-1], self.numbers.last_states()[self.rows]
+        parts = [
+            rename_sites(state.pages.stored, names).take(self.numbers.rows(number)[self.rows[last == number]])
+            for number, (state, names) in enumerate(zip(self.states, self.names, strict=True))
+        ]
+        urls = pa.concat_tables(parts, promote_options="default")
+        metadata = attrs.evolve(newest._metadata, moves=self.numbers.moves)
+        tables = Tables(urls, newest.sitemaps.stored, newest.problems.stored)
+        return type(newest)(newest.name, partial(loaded, tables), metadata)
+
+    @cached_property
+    def events(self) -> pd.DataFrame:
+        """`state page change`: a page is NEW, REMOVED or RETURNED from the state before.
+
+        What the first state of a site lists is no event. A page that an incomplete state lacks, or one without its
+        site, is not removed.
+        """
+        first = self.numbers.first_states()
+        present, parts = np.empty(0, np.int64), []
+        for number, listed in enumerate(map(np.unique, self.numbers.pages)):
+            missing = np.setdiff1d(present, listed, assume_unique=True)
+            is_read = np.array([site in self._read[number] for site in self.numbers.sites], bool)
+            is_whole = self.states[number].complete is not False
+            gone = missing[is_read[self.numbers.site_of[missing]] & is_whole]
+            added = np.setdiff1d(listed, present, assume_unique=True)
+            added = added[self.began[added] < number]
+            change = np.concatenate([np.where(first[added] < number, RETURNED, NEW), np.full(len(gone), REMOVED)])
+            parts.append(pd.DataFrame({"state": number, "page": np.concatenate([added, gone]), "change": change}))
+            present = np.union1d(listed, np.setdiff1d(missing, gone, assume_unique=True))
+        return pd.concat(parts, ignore_index=True)
 
     @property
     def moments(self) -> pd.Series[Any]:
@@ -217,7 +247,8 @@ class Archive:
 
     @property
     def site_of_events(self) -> pd.Series[str]:
-        return page_frame(self.pages)["site"].iloc[self.row_of[self.events["page"]]].reset_index(drop=True)
+        sites = pd.Categorical.from_codes(self.numbers.site_of[self.events["page"]], self.numbers.sites)
+        return pd.Series(sites).astype("str")
 
     @property
     def at_of_events(self) -> pd.Series[Any]:
@@ -225,7 +256,7 @@ class Archive:
 
     def came_and_went(self, site: str) -> tuple[int, int]:
         """How many pages of a site appeared after its first state, and how many are no longer listed."""
-        is_here = page_frame(self.pages)["site"] == site
+        is_here = (self.numbers.site_of == self.numbers.sites.index(site))[self.rows]
         return int((is_here & self.first_seen.notna()).sum()), int((is_here & self.removed_at.notna()).sum())
 
     def of_pages(self, states: Ints) -> pd.Series[Any]:
@@ -277,38 +308,7 @@ def make_archive(states: Sequence[SnapshotTables]) -> Archive:
         names = [each | renames for each in names]
         tables = [rename_sites(table, renames) for table in tables]
     known = {old: new for state in states for old, new in state._metadata.moves.items()}
-    numbers = number_pages(tables, known or None)
-    last, parts = numbers.last_states(), []
-    for number, table in enumerate(tables):
-        page = np.flatnonzero(last == number)
-        parts.append((page, table.take(numbers.rows(number)[page])))
-    urls = pa.concat_tables([part for _, part in parts], promote_options="default")
-    metadata = attrs.evolve(newest._metadata, moves=numbers.moves)
-    all_tables = Tables(urls, newest.sitemaps.stored, newest.problems.stored)
-    pages = type(newest)(newest.name, partial(loaded, all_tables), metadata)
-    rows = np.concatenate([page for page, _ in parts])
     # A state that was filtered may have no page of a site that was read.
     whole = [state._whole or state for state in states]
     read = [{renamed.get(site, site) for site in each.sites} for each, renamed in zip(whole, names, strict=True)]
-    began = numbers.first_of_site(read)
-    return Archive(states, names, pages, numbers, _events(states, numbers, read, began), rows, began)
-
-
-def _events(
-    states: Sequence[SnapshotTables], numbers: PageNumbers, read: Sequence[Collection[str]], began: Ints
-) -> pd.DataFrame:
-    first = numbers.first_states()
-    present, parts = np.empty(0, np.int64), []
-    for number, listed in numbers.presence:
-        missing = np.setdiff1d(present, listed, assume_unique=True)
-        if states[number].complete is False:
-            gone = missing[:0]
-        else:
-            is_read = np.array([site in read[number] for site in numbers.sites], bool)
-            gone = missing[is_read[numbers.site_of[missing]]]
-        added = np.setdiff1d(listed, present, assume_unique=True)
-        added = added[began[added] < number]
-        change = np.concatenate([np.where(first[added] < number, RETURNED, NEW), np.full(len(gone), REMOVED)])
-        parts.append(pd.DataFrame({"state": number, "page": np.concatenate([added, gone]), "change": change}))
-        present = np.union1d(listed, np.setdiff1d(missing, gone, assume_unique=True))
-    return pd.concat(parts, ignore_index=True)
+    return Archive(states, names, number_pages(tables, known or None), read)

@@ -70,26 +70,32 @@ def page_key(urls: str | pd.Series[str], base: str | None = None) -> str | pd.Se
     ('shop.example/?page=2', 'shop.example/')
     """
     if isinstance(urls, str):
-        key: str = _batch_keys(pa.array([urljoin(base, urls) if base else urls]), {})[0].as_py()
-        return key
+        return "".join(_batch_keys(pa.array([urljoin(base, urls) if base else urls]), {}).to_pylist()[0].values())
     texts = urls.map(partial(urljoin, base), na_action="ignore") if base else urls
     keys = page_keys(pa.chunked_array([pa.array(texts, pa.string())])).to_pandas().astype("str")
     return keys.set_axis(urls.index).rename("page_key")
 
 
-def page_keys(locs: Any, moves: Mapping[str, str] | None = None) -> Any:
-    """page_key() of each URL of a pyarrow.ChunkedArray; another text is its own key.
+def page_keys(locs: Any) -> Any:
+    """page_key() of each URL of a pyarrow.ChunkedArray; another text is its own key."""
+    return compute.binary_join_element_wise(*page_key_parts(locs), "")
+
+
+def page_key_parts(locs: Any, moves: Mapping[str, str] | None = None) -> tuple[Any, Any]:
+    """The host of each key, and the path with the query; of another text than a URL the first part is empty.
 
     `moves`: hosts of keys, each with the one to which the site moved, which stands in its place.
     """
-    return pa.chunked_array(_in_batches(partial(_batch_keys, moves=moves or {}), locs), pa.string())
+    table = pa.Table.from_batches(_in_batches(partial(_batch_keys, moves=moves or {}), locs))
+    return table["host"], table["path"]
 
 
 def _batch_keys(locs: Any, moves: Mapping[str, str]) -> Any:
-    return _join_key(locs, *(_split_parts(locs) or _extract_parts(locs)), moves)
+    names = ("host", "path")
+    return pa.record_batch(_key_parts(locs, *(_split_parts(locs) or _extract_parts(locs)), moves), names=names)
 
 
-def _join_key(locs: Any, host: Any, path: Any, query: Any, moves: Mapping[str, str]) -> Any:
+def _key_parts(locs: Any, host: Any, path: Any, query: Any, moves: Mapping[str, str]) -> list[Any]:
     host = compute.replace_substring_regex(compute.utf8_lower(host), _DEFAULT_PORT, "")
     host = compute.replace_substring_regex(host, _WWW, r"\1")
     for old, new in moves.items():
@@ -98,7 +104,8 @@ def _join_key(locs: Any, host: Any, path: Any, query: Any, moves: Mapping[str, s
     path = compute.if_else(compute.equal(path, ""), "/", path)
     query = compute.fill_null(query, "")
     query = compute.if_else(compute.equal(query, ""), "", compute.binary_join_element_wise("?", query, ""))
-    return compute.coalesce(compute.binary_join_element_wise(host, path, query, ""), locs)
+    path = compute.binary_join_element_wise(path, query, "")
+    return [compute.fill_null(host, ""), compute.coalesce(path, locs)]
 
 
 def decode(texts: Any) -> Any:
@@ -115,7 +122,7 @@ def decode(texts: Any) -> Any:
 def _batch_parts(locs: Any, moves: Mapping[str, str]) -> Any:
     """A RecordBatch of the columns for one batch of locs, and `names`, the segments of the path."""
     parts = _split_parts(locs) or _extract_parts(locs)
-    key = _join_key(locs, *parts, moves)
+    key = compute.binary_join_element_wise(*_key_parts(locs, *parts, moves), "")
     host, path, query = (compute.if_else(compute.equal(part, ""), None, part) for part in parts)
     trimmed = compute.ascii_trim(compute.fill_null(path, ""), "/")
     names = compute.split_pattern(trimmed, "/")
