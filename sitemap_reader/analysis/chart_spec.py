@@ -82,7 +82,7 @@ class ChartSpec:
     Several sites are panels of one chart, one below the other. A spec with `across` is a matrix instead: a row per site
     and a column for each value of the columns that `across` maps to titles. Its cells are `part` as a share of `whole`,
     or else of the sum of the site. A measure that is not `is_by_site` has all sites in one chart. `sites` are all that
-    were measured: those without a row are empty.
+    were measured: those without a row are empty. `group` is a column whose values are drawn as sites are.
 
     `format` formats the numbers, `%` as cell_percent() does; `ends` are their limits. `text` is a column whose values
     stand after them, `share` one with shares of the site, if it is there. `period` is the length of a bar of time, such
@@ -113,13 +113,14 @@ class ChartSpec:
     melt: tuple[str, ...] = ()
     max_rows: int = 40
     sites: tuple[str, ...] = ()
+    group: str | None = None
     is_by_site: bool = True
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Those that a frame must have to be drawn, for one site or several."""
         melted = self.melted if self.melt else ()
-        roles = [self.x, self.y, self.part, self.text, self.source, self.split, self.depth]
+        roles = [self.x, self.y, self.part, self.text, self.source, self.split, self.depth, self.group]
         names = chain(["site"], roles, self.whole, self.across or (), self.melt)
         return tuple(dict.fromkeys(name for name in names if name and name not in melted))
 

@@ -174,6 +174,9 @@ _BARS_OF_SITES: dict[str, Any] = {"kind": "rows", "y": "site", "max_rows": _MAX_
 
 
 def _draw(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> tuple[Any, Notes]:
+    if spec.group:  # with its site if there are several
+        names = frame[spec.group].astype(str)
+        frame = frame.assign(site=names if frame["site"].nunique() == 1 else frame["site"].str.cat(names, sep=" "))
     if spec.kind == "counts":
         counts = frame["site"].value_counts().reindex(dict.fromkeys([*frame["site"], *spec.sites]), fill_value=0)
         frame = counts.sort_values(ascending=False, kind="stable").rename("rows").reset_index()
@@ -186,8 +189,8 @@ def _draw(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> tuple[Any, No
     sizes = _sizes(frame, spec)
     frame = _melted(frame, spec)
     sites = [*dict.fromkeys([*sizes.index, *spec.sites])] if spec.is_by_site else []
-    limit = canvas.max_rows(_MAX_SITES)
-    more, sites = _left_out(len(sites) - limit, "site"), sites[:limit] if len(sites) > 1 else []
+    limit = canvas.max_rows(_MAX_PANELS if spec.group and spec.kind in ("columns", "lines") else _MAX_SITES)
+    more, sites = _left_out(len(sites) - limit, spec.group or "site"), sites[:limit] if len(sites) > 1 else []
     frame = frame[frame["site"].isin(sites)] if sites else frame
     if spec.kind == "heat" or (spec.across and sites):
         drawn, notes = _matrix(frame, spec, canvas, sites, sizes)
@@ -240,7 +243,7 @@ def _panels(frame: pd.DataFrame, sites: Sequence[str], spec: ChartSpec, canvas: 
     drawn = chart.facet(data=_data(frame), spacing=16, **facet)
     scales = {} if is_alike else {channel: "independent"}
     scales |= {"y": "independent"} if spec.kind == "rows" else {}
-    own = () if is_alike else ("Each site is on its own scale.",)
+    own = () if is_alike else (f"Each {spec.group or 'site'} is on its own scale.",)
     return drawn.resolve_scale(**scales), (*notes, *own)
 
 

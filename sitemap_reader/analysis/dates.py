@@ -41,6 +41,7 @@ from .measure import (
     days_between,
     find_in_words,
     first_seen,
+    groups_of,
     in_site_order,
     is_future,
     measure,
@@ -61,7 +62,7 @@ from .tables import once
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from .measure import Measure
+    from .measure import Groups, Measure
     from .tables import SnapshotTables
 
 
@@ -75,14 +76,15 @@ _LEAST_DEVIATION, _LEAST_DATES = 3.0, 10
 def _find_in_words(
     frame: pd.DataFrame,
     snapshot: SnapshotTables,
+    groups: Groups,
     describe: Callable[[pd.DataFrame], str],
     describe_many: Callable[[pd.DataFrame], str],
 ) -> str:
-    """As find_in_words(), without the sites whose dates allow no conclusion."""
+    """As Groups.find_in_words(), without the sites whose dates allow no conclusion."""
     trusts = {site: judge_history(history) for site, history in site_histories(snapshot).items()}
 
     def conclude(part: pd.DataFrame) -> str:
-        trust = trusts[part["site"].iloc[0]]
+        trust = trusts[groups.site(part["site"].iloc[0])]
         if trust.score is None:
             return "no page has a lastmod"
         return describe(part) if trust.score >= _LEAST_SCORE else f"no conclusion: lastmods {trust_in_words(trust)}"
@@ -95,7 +97,7 @@ def _find_in_words(
 
     is_dated = any(trust.score is not None for trust in trusts.values())
     none = f"no page has a lastmod{' that counts here' if is_dated else ''}"
-    return find_in_words(frame, snapshot.sites, conclude, conclude_many, none)
+    return groups.find_in_words(frame, conclude, conclude_many, none)
 
 
 def _stands_out(counts: pd.Series[Any], sizes: pd.Series[Any]) -> bool:
@@ -131,11 +133,11 @@ def _counts_and_sizes(pages: pd.DataFrame, noun: str) -> tuple[pd.Series[Any], p
     return sizes.groupby(level=0).sum().reindex(_VALUES[noun], fill_value=0), sizes
 
 
-def cadence(snapshot: SnapshotTables, freq: str) -> Measure:
-    histories = site_histories(snapshot)
+def cadence(snapshot: SnapshotTables, freq: str, by: str | None = None) -> Measure:
+    histories, groups = site_histories(snapshot), groups_of(snapshot, by)
     freq = freq_name(freq, PERIODS)
     period = PERIODS[freq]
-    pages = dated_pages(snapshot)
+    pages = dated_pages(snapshot).assign(site=groups.labels)
     left_out = {
         "without a lastmod": pages["lastmod"].isna(),
         f"whose lastmod states only the {' or '.join(period.too_coarse)}": pages["lastmod_precision"].isin(
@@ -144,27 +146,27 @@ def cadence(snapshot: SnapshotTables, freq: str) -> Measure:
         "whose lastmod is in the future": pages["lastmod"] > snapshot.at + DAY,
     }
     counted, not_counted = without(pages, left_out)
-    frame = in_site_order(counts_by_period(counted[["site", "lastmod"]], "lastmod", period), snapshot)
-    rule = f"Pages by the {freq} of their lastmod (UTC). A lastmod is the last change only: earlier ones are unknown."
+    frame = groups.sort(counts_by_period(counted[["site", "lastmod"]], "lastmod", period))
+    rule = f"{groups.pages} by the {freq} of their lastmod (UTC). A lastmod is the last change only."
     rule += news_rule(pages) + not_counted
-    describe = partial(_busiest, histories=histories, freq=freq)
-    finding = _find_in_words(frame, snapshot, describe, partial(_busiest_of_many, freq=freq))
+    describe = partial(_busiest, histories=histories, groups=groups, freq=freq)
+    finding = _find_in_words(frame, snapshot, groups, describe, partial(_busiest_of_many, freq=freq))
     if any(_has_gaps(part["period"]) for _, part in frame.groupby("site", sort=False)):
         rule += f" The dates span more than {MAX_PERIODS:,} {freq}s: those without a page have no row."
     frame["period"] = frame["period"].dt.start_time
     title = f"pages by {freq} of lastmod (UTC)"
-    spec = ChartSpec("columns", x="period", y="pages", x_title=title, period=freq, sites=snapshot.sites)
-    return measure(frame, rule=rule, finding=finding, spec=spec, verdict=verdict(histories))
+    spec = ChartSpec("columns", x="period", y="pages", x_title=title, period=freq, **groups.panels)
+    return measure(groups.divide(frame), rule=rule, finding=finding, spec=spec, verdict=verdict(histories))
 
 
 def _has_gaps(periods: pd.Series[Any]) -> bool:
     return bool((periods.iloc[-1] - periods.iloc[0]).n + 1 > len(periods))
 
 
-def _busiest(part: pd.DataFrame, *, histories: Mapping[str, History], freq: str) -> str:
+def _busiest(part: pd.DataFrame, *, histories: Mapping[str, History], groups: Groups, freq: str) -> str:
     counts = part.set_index(part["period"].dt.start_time)["pages"]
     busiest, in_batch, median = part.loc[part["pages"].idxmax(), "period"], "", ""
-    for batch in histories[part["site"].iloc[0]].batches[:1]:
+    for batch in histories[groups.site(part["site"].iloc[0])].batches[:1]:
         if not _is_tied(counts) and busiest.start_time.timestamp() <= batch.first <= busiest.end_time.timestamp():
             in_batch = f", where {batch.count:,} lastmods are {batch}"
     # The first period and the last one are incomplete.
@@ -227,7 +229,9 @@ def weekday_hour(snapshot: SnapshotTables, tz: str) -> Measure:
     by_day = counted.groupby(["site", "weekday", "hour", "day"], dropna=False).size().rename("pages").reset_index()
     frame = by_day.groupby(["site", "weekday", "hour"], dropna=False)["pages"].sum().reset_index()
     frame = in_site_order(frame, snapshot)
-    finding = _find_in_words(by_day, snapshot, partial(_busiest_hours, tz=tz), _CLEAR_WEEKDAYS)
+    finding = _find_in_words(
+        by_day, snapshot, groups_of(snapshot, None), partial(_busiest_hours, tz=tz), _CLEAR_WEEKDAYS
+    )
     rule = f"Pages by weekday and hour ({tz}) of their lastmod; a lastmod without a time has no hour."
     rule += news_rule(pages) + not_counted
     spec = ChartSpec(
@@ -263,9 +267,9 @@ _OLDER, _UNDATED, _FUTURE = "older", "undated", "in the future"
 _AGE_CLASSES = (*_AGES, _OLDER, _UNDATED, _FUTURE)
 
 
-def freshness(snapshot: SnapshotTables) -> Measure:
-    histories = site_histories(snapshot)
-    pages = dated_pages(snapshot)
+def freshness(snapshot: SnapshotTables, by: str | None = None) -> Measure:
+    histories, groups = site_histories(snapshot), groups_of(snapshot, by)
+    pages = dated_pages(snapshot).assign(site=groups.labels)
     # As in stats and --since: a day counts if any part of it is within.
     days_old = days_between(pages["lastmod"], snapshot.at) - (pages["lastmod_precision"] == "day")
     age = pd.Series(_OLDER, index=pages.index)
@@ -273,19 +277,19 @@ def freshness(snapshot: SnapshotTables) -> Measure:
         age = age.mask(days_old <= days, name)
     pages["age"] = age.mask(is_future(pages, snapshot.at), _FUTURE).mask(pages["lastmod"].isna(), _UNDATED)
     counts = pages.groupby(["site", "age"], sort=False).size().rename("pages")
-    rows = pd.MultiIndex.from_product([snapshot.sites, _AGE_CLASSES], names=["site", "age"])
+    rows = pd.MultiIndex.from_product([[*groups.sizes], _AGE_CLASSES], names=["site", "age"])
     frame = counts.reindex(rows, fill_value=0).reset_index()
     frame["share"] = share_of_site(frame)
     frame = frame[(frame["pages"] > 0) | (frame["age"] != _FUTURE)]
-    finding = _find_in_words(frame, snapshot, _recent_shares, _MOST_RECENT)
+    finding = _find_in_words(frame, snapshot, groups, _recent_shares, _MOST_RECENT)
     rule = (
-        f"Pages by the age of their lastmod on {snapshot.at:%Y-%m-%d}, each in the first class that fits. The age of a "
-        "day counts from its end, that of a month or a year from its start."
+        f"{groups.pages} by the age of their lastmod on {snapshot.at:%Y-%m-%d}, each in the first class that fits. The "
+        "age of a day counts from its end, that of a month or a year from its start."
     )
     rule += news_rule(pages)
     frame["age"] = pd.Categorical(frame["age"], _AGE_CLASSES, ordered=True).remove_unused_categories()
-    spec = shares_of_pages("age", "age of the lastmod", sites=snapshot.sites)
-    return measure(frame, rule=rule, finding=finding, spec=spec, verdict=verdict(histories))
+    spec = shares_of_pages("age", "age of the lastmod", **groups.panels)
+    return measure(groups.divide(frame), rule=rule, finding=finding, spec=spec, verdict=verdict(histories))
 
 
 def _share_of_recent(part: pd.DataFrame) -> float:
@@ -322,11 +326,12 @@ def usable_lastmods(snapshot: SnapshotTables) -> pd.Series[bool]:
     return pd.Series(pd.MultiIndex.from_frame(pages).isin(trusted), pages.index)
 
 
-def calendar(snapshot: SnapshotTables, freq: str) -> Measure:
+def calendar(snapshot: SnapshotTables, freq: str, by: str | None = None) -> Measure:
     if freq not in _FREQS:
         raise UsageError(keyword="freq", value=freq, allowed=f"one of {', '.join(_FREQS)}")
     period = PERIODS[freq]
-    pages = _page_dates(snapshot)
+    groups = groups_of(snapshot, by)
+    pages = _page_dates(snapshot).assign(site=groups.labels)
     left_out = {
         "without such a date": pages["date"].isna(),
         f"whose date states only the {' or '.join(period.too_coarse)}": pages["precision"].isin(period.too_coarse),
@@ -338,25 +343,23 @@ def calendar(snapshot: SnapshotTables, freq: str) -> Measure:
     counted = counted.assign(period=counted["date"].dt.tz_localize(None).dt.to_period(period.alias).dt.start_time)
     frame["source"] = pd.Categorical(frame["source"], [*_VERBS], ordered=True)
     frame = frame.sort_values(["source", "period"], kind="stable")
-    frame = in_site_order(frame, snapshot)
+    frame = groups.sort(frame)
     totals = pages.groupby("site", sort=False).size()
     describe = partial(_calendar_finding, counted=counted, totals=totals, freq=freq)
     describe_many, none = partial(_busiest_of_many, freq=freq), "no page states when it was published"
-    finding = find_in_words(frame, snapshot.sites, describe, describe_many, none)
+    finding = groups.find_in_words(frame, describe, describe_many, none)
     present = [name for name in _VERBS if name in {*frame["source"]}]
     title = f"pages by {freq} {' or '.join(_VERBS[name] for name in present) or _VERBS[NEWS]} (UTC)"
-    spec = ChartSpec(
-        "columns", x="period", y="pages", x_title=title, period=freq, source="source", sites=snapshot.sites
-    )
+    spec = ChartSpec("columns", x="period", y="pages", x_title=title, period=freq, source="source", **groups.panels)
     by_source = counted["source"].value_counts()
     dated = ", ".join(f"{by_source[name]:,} by {name}" for name in _VERBS if by_source.get(name))
     rule = (
-        f"Pages by the {freq} (UTC) of the first of these dates that is known: the publication date of news; when the "
-        "page was first seen in the archive or state, that is after the reading before; the lastmod, if those of its "
-        f"sitemap can be trusted ({TRUSTED_SCORE:g} or more), which is the last change and not the first, and not if "
-        f"it is later than the first page seen as new. Dated: {dated or 'no page'}."
+        f"{groups.pages} by the {freq} (UTC) of the first of these dates that is known: the publication date of "
+        "news; when the page was first seen in the archive or state, that is after the reading before; the lastmod, if "
+        f"those of its sitemap can be trusted ({TRUSTED_SCORE:g} or more), which is the last change and not "
+        f"the first, and not if it is later than the first page seen as new. Dated: {dated or 'no page'}."
     )
-    return measure(frame, rule=rule + not_counted, finding=finding, spec=spec)
+    return measure(groups.divide(frame), rule=rule + not_counted, finding=finding, spec=spec)
 
 
 def _page_dates(snapshot: SnapshotTables) -> pd.DataFrame:

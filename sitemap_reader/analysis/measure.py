@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from functools import partial
 from html import escape
+from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import attrs
@@ -188,6 +189,96 @@ def _row_hashes(frame: pd.DataFrame, columns: list[str]) -> list[int]:
     return hashes
 
 
+# --- what a measure counts separately ---
+
+GROUPS = ("section", "language", "host")
+_BETWEEN, _UNKNOWN = "\x1f", "unknown"  # the former stands in neither part of a label
+# So many groups of a site have a sentence.
+_LARGEST_GROUPS = 3
+
+
+@attrs.frozen
+class Groups:
+    """What a measure counts separately: the sites, or `by` section, language or host the groups of each site.
+
+    A measure takes `labels`, one for each page, as its column `site`, and calls divide() at the end, which puts the
+    site and the value of the group in its place. `sizes` has the pages of each label: by site, of each the largest
+    group first.
+    """
+
+    sites: tuple[str, ...]
+    by: str | None
+    labels: pd.Series[str]
+    sizes: dict[str, int]
+
+    @property
+    def pages(self) -> str:
+        """The subject of a rule: `Pages`, or `Pages of each section`."""
+        return f"Pages of each {self.by}" if self.by else "Pages"
+
+    @property
+    def panels(self) -> dict[str, Any]:
+        """The keywords of a ChartSpec that has a panel for each."""
+        return {"group": self.by} if self.by else {"sites": self.sites}
+
+    def name(self, label: str) -> str:
+        """The group in words, with its site if there are several."""
+        return " ".join(label.split(_BETWEEN)[len(self.sites) == 1 and self.by is not None :])
+
+    def site(self, label: str) -> str:
+        return label.partition(_BETWEEN)[0]
+
+    def sort(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The rows in the order of their labels; stable within one."""
+        rank = {label: number for number, label in enumerate(self.sizes)}
+        return frame.sort_values("site", key=lambda labels: labels.map(rank), kind="stable").reset_index(drop=True)
+
+    def divide(self, frame: pd.DataFrame) -> pd.DataFrame:
+        if self.by is None:
+            return frame
+        labels = [label.split(_BETWEEN) for label in frame["site"]]
+        sites, values = (pd.Series([label[part] for label in labels], frame.index, "str") for part in (0, 1))
+        divided = frame.assign(site=sites)
+        divided.insert(1, self.by, values)
+        return divided
+
+    def find_in_words(
+        self,
+        frame: pd.DataFrame,
+        describe: Callable[[pd.DataFrame], str],
+        describe_many: Callable[[pd.DataFrame], str],
+        if_empty: str = "there is no page",
+    ) -> str:
+        """As find_in_words() of sites; of groups a sentence for the three largest of each site, or of many sites."""
+        if self.by is None:
+            return find_in_words(frame, self.sites, describe, describe_many, if_empty)
+        parts = dict([*frame.groupby("site", sort=False)])
+        groups = [label for label in self.sizes if label in parts]
+        if len(self.sites) > MAX_SITES:
+            largest = sorted(groups, key=self.sizes.__getitem__, reverse=True)[:_LARGEST_GROUPS]
+        else:
+            of_sites = groupby(groups, self.site)
+            largest = [label for _, labels in of_sites for label in islice(labels, _LARGEST_GROUPS)]
+        found = [f"{self.name(label)}: {describe(parts[label])}" for label in largest]
+        more, empty = len(groups) - len(largest), [self.name(label) for label in self.sizes if label not in parts]
+        found += [f"{count_of(more, f'more {self.by}')} in the table"] if more else []
+        names = name_some(empty) if len(empty) <= 2 else count_of(len(empty), self.by)
+        found += [f"{names}: {if_empty}"] if empty else []
+        return SITE_SEPARATOR.join(found) or capital(if_empty)
+
+
+def groups_of(snapshot: SnapshotTables, by: str | None) -> Groups:
+    """UsageError if `by` is none of GROUPS, or None for the sites themselves."""
+    if by is not None and by not in [*GROUPS]:  # a list: the value may be unhashable
+        raise UsageError(keyword="by", value=by, allowed=f"one of {', '.join(GROUPS)} or None")
+    pages = page_frame(snapshot, *([by] if by else []))
+    labels = pages["site"] + _BETWEEN + pages[by].fillna(_UNKNOWN) if by else pages["site"]
+    sizes = labels.value_counts().to_dict()
+    rank = {site: number for number, site in enumerate(snapshot.sites)}
+    order = sorted(sizes, key=lambda label: (rank[label.partition(_BETWEEN)[0]], -sizes[label], label))
+    return Groups(snapshot.sites, by, labels, {label: sizes[label] for label in order})
+
+
 # --- findings in words ---
 
 # Findings of more sites than this are one sentence about all of them.
@@ -216,6 +307,10 @@ def find_in_words(
         if len(sites) > 1:
             return SITE_SEPARATOR.join(f"{site}: {words}" for site, words in found.items())
         words = found[sites[0]]
+    return capital(words)
+
+
+def capital(words: str) -> str:
     return words[:1].upper() + words[1:]
 
 

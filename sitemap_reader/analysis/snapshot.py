@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 # A letter is short for the word, as in pandas; any case is accepted.
 Freq = Literal["day", "week", "month", "quarter", "year", "D", "W", "M", "Q", "Y", "d", "w", "m", "q", "y"]
 _MAX_KEPT_ROWS = 100_000
+# What a measure counts separately within a site.
+By = Literal["section", "language", "host"]
 # How many notes the repr shows, and how many characters of each.
 _REPR_NOTES, _REPR_NOTE_CHARS = 3, 80
 
@@ -230,12 +232,13 @@ class Snapshot(SnapshotTables):
         copy: Measure = kept.copy()
         return copy
 
-    def cadence(self, freq: Freq = "month") -> Measure:
+    def cadence(self, freq: Freq = "month", *, by: By | None = None) -> Measure:
         """Pages by the period of their lastmod: `site period pages`, one row per period from the first to the last.
 
-        `freq` is "day", "week" (from Monday), "month", "quarter" or "year", or the first letter of it.
+        `freq` is "day", "week" (from Monday), "month", "quarter" or "year", or the first letter of it. With
+        `by` "section", "language" or "host" each of these is counted for itself, and has a column after `site`.
         """
-        return self._measure("cadence", freq)
+        return self._measure("cadence", freq, by)
 
     def weekday_hour(self, tz: str = "UTC") -> Measure:
         """Pages by weekday and hour of their lastmod: `site weekday hour pages`. `tz` is a zone such as "Europe/Oslo".
@@ -244,9 +247,12 @@ class Snapshot(SnapshotTables):
         """
         return self._measure("weekday_hour", tz)
 
-    def freshness(self) -> Measure:
-        """Pages by the age of their lastmod: `site age pages share`, from "0-7 days" to "older", then "undated"."""
-        return self._measure("freshness")
+    def freshness(self, *, by: By | None = None) -> Measure:
+        """Pages by the age of their lastmod: `site age pages share`, from "0-7 days" to "older", then "undated".
+
+        `by` is that of cadence().
+        """
+        return self._measure("freshness", by)
 
     def lastmod_trust(self) -> Measure:
         """How reliable each sitemap's lastmods are, with a `score` from 0 to 1.
@@ -256,13 +262,13 @@ class Snapshot(SnapshotTables):
         """
         return self._measure("lastmod_trust")
 
-    def calendar(self, freq: Literal["day", "week", "month"] = "month") -> Measure:
+    def calendar(self, freq: Literal["day", "week", "month"] = "month", *, by: By | None = None) -> Measure:
         """Pages by the period of their publication: `site period source pages`, a row per period from first to last.
 
         `source` is "news" (publication date), "first seen" (in an archive or a state) or "lastmod", which counts only
-        where the lastmods of its sitemap can be trusted.
+        where the lastmods of its sitemap can be trusted. `by` is that of cadence().
         """
-        return self._measure("calendar", freq)
+        return self._measure("calendar", freq, by)
 
     def new(self, since: Moment, depth: int = 1, *, by_language: bool = False) -> Measure:
         """Pages that are new since a date, by section: `site section new pages unknown source`.
