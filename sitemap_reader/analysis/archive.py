@@ -16,13 +16,14 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import compute
 
-from .measure import first_seen
+from .measure import first_seen, groups_of
 from .tables import FIRST_SEEN, Tables, loaded, once
 from .url_parts import page_key_parts
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    from .measure import Groups
     from .tables import SnapshotTables
 
     Ints = np.ndarray[Any, np.dtype[np.int64]]
@@ -183,18 +184,19 @@ NEW, REMOVED, RETURNED = "new", "removed", "returned"
 class Archive:
     """The states of sites, oldest first.
 
-    `names` has for each state the names of its sites that are others in the newest one, `numbers` its pages, `began`
-    the number of the first state of the site of each page.
+    `names` has for each state the names of its sites that are others in the newest one, `numbers` its pages, `read` its
+    sites, also those of which a filter left no page.
     """
 
     states: Sequence[SnapshotTables]
     names: list[dict[str, str]]
     numbers: PageNumbers
-    _read: Sequence[Collection[str]]  # the sites of each state
+    read: Sequence[Collection[str]]
 
     @cached_property
     def began(self) -> Ints:
-        return self.numbers.first_of_site(self._read)
+        """The number of the first state of the site of each page."""
+        return self.numbers.first_of_site(self.read)
 
     @cached_property
     def rows(self) -> Ints:
@@ -225,7 +227,7 @@ class Archive:
         present, parts = np.empty(0, np.int64), []
         for number, listed in enumerate(map(np.unique, self.numbers.pages)):
             missing = np.setdiff1d(present, listed, assume_unique=True)
-            is_read = np.array([site in self._read[number] for site in self.numbers.sites], bool)
+            is_read = np.array([site in self.read[number] for site in self.numbers.sites], bool)
             is_whole = self.states[number].complete is not False
             gone = missing[is_read[self.numbers.site_of[missing]] & is_whole]
             added = np.setdiff1d(listed, present, assume_unique=True)
@@ -245,19 +247,35 @@ class Archive:
         """The row of `pages` that has each page."""
         return np.argsort(self.rows)
 
-    @property
-    def site_of_events(self) -> pd.Series[str]:
-        sites = pd.Categorical.from_codes(self.numbers.site_of[self.events["page"]], self.numbers.sites)
-        return pd.Series(sites).astype("str")
+    def groups(self, snapshot: SnapshotTables, by: str | None) -> tuple[Groups, np.ndarray[Any, Any]]:
+        """What measures of a Snapshot count separately, and the label of each page."""
+        if by is None:
+            return groups_of(snapshot, None), np.array(self.numbers.sites)[self.numbers.site_of]
+        groups = groups_of(self.pages, by)
+        return groups, groups.labels.to_numpy()[self.row_of]
 
     @property
     def at_of_events(self) -> pd.Series[Any]:
         return self.events["state"].map(self.moments)
 
-    def came_and_went(self, site: str) -> tuple[int, int]:
-        """How many pages of a site appeared after its first state, and how many are no longer listed."""
-        is_here = (self.numbers.site_of == self.numbers.sites.index(site))[self.rows]
-        return int((is_here & self.first_seen.notna()).sum()), int((is_here & self.removed_at.notna()).sum())
+    @property
+    def is_new(self) -> np.ndarray[Any, Any]:
+        """Of each page whether it appeared after the first state of its site."""
+        return self.numbers.first_states() > self.began
+
+    @property
+    def is_removed(self) -> np.ndarray[Any, Any]:
+        """Of each page whether it is no longer listed."""
+        return self._removed_in >= 0
+
+    @cached_property
+    def _removed_in(self) -> Ints:
+        """The state in which each page was found removed; -1 if it is listed."""
+        last = self.events.drop_duplicates("page", keep="last")
+        removed = last[last["change"] == REMOVED]
+        states = np.full(self.numbers.count, -1)
+        states[removed["page"]] = removed["state"]
+        return states
 
     def of_pages(self, states: Ints) -> pd.Series[Any]:
         """The moments of states, one for each page; null where it is below 0."""
@@ -266,17 +284,12 @@ class Archive:
     @property
     def first_seen(self) -> pd.Series[Any]:
         """Of each row of `pages` when it appeared; null if the first state of its site lists it."""
-        first = self.numbers.first_states()
-        return self.of_pages(np.where(first > self.began, first, -1))
+        return self.of_pages(np.where(self.is_new, self.numbers.first_states(), -1))
 
     @property
     def removed_at(self) -> pd.Series[Any]:
         """Of each row of `pages` when it was found removed; null if it is listed."""
-        last = self.events.drop_duplicates("page", keep="last")
-        removed = last[last["change"] == REMOVED]
-        states = np.full(self.numbers.count, -1)
-        states[removed["page"]] = removed["state"]
-        return self.of_pages(states)
+        return self.of_pages(self._removed_in)
 
 
 def history_table(snapshot: SnapshotTables) -> Any:

@@ -35,43 +35,48 @@ from .sections import section_of
 from .tables import Table, run_query
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from .archive import Archive
-    from .measure import Measure
+    from .measure import Groups, Measure
     from .tables import SnapshotTables
 
 
 # --- growth ------------------------------------------------------------------------------------------------------
 
 
-def growth(snapshot: SnapshotTables, others: Any) -> Measure:
+def growth(snapshot: SnapshotTables, others: Any, by: str | None = None) -> Measure:
     is_one = hasattr(others, "pages") or isinstance(others, str) or not hasattr(others, "__iter__")
     snapshots: list[Any] = [snapshot, *([others] if is_one else others)]
     for each in snapshots:
         if not hasattr(each, "pages"):
             raise UsageError(f"growth() takes Snapshots, and not {each!r}: {_how_to_load(each)}")
     archive = _archive(snapshot, snapshots)
+    groups, labels = archive.groups(snapshot, by)
     sizes = [
-        _sizes(state).assign(state=number).replace({"site": names})
-        for number, (state, names) in enumerate(zip(archive.states, archive.names, strict=True))
+        _sizes(state, labels[pages], archive.names[number], by).assign(state=number)
+        for number, (state, pages) in enumerate(zip(archive.states, archive.numbers.pages, strict=True))
     ]
-    frame = pd.concat(sizes).merge(_steps(archive), how="left", on=["state", "site"])
-    frame = in_site_order(frame.sort_values("at", kind="stable"), snapshot)
-    frame = frame[["site", "at", "pages", "new", "removed", "dated", "newest", "sitemaps", "complete"]]
-    first = ~frame["site"].duplicated()
-    frame[["new", "removed"]] = frame[["new", "removed"]].fillna(0).astype("Int64").mask(first)
+    frame = _readings(archive, groups).merge(pd.concat(sizes), how="left", on=["state", "site"])
+    frame = frame.merge(_steps(archive, labels), how="left", on=["state", "site"])
+    counts = ["pages", "new", "removed", "dated", "sitemaps"]
+    frame[counts] = frame[counts].fillna(0).astype("Int64")
+    frame[["new", "removed"]] = frame[["new", "removed"]].mask(frame.pop("is_first"))
+    frame = frame.astype(dict.fromkeys(["pages", "dated", "sitemaps"], "int64"))
+    frame = groups.sort(frame)[["site", "at", *counts[:3], "dated", "newest", "sitemaps", "complete"]]
     undated = sum(each.read_at is None for each in snapshots)
-    rule = f"Pages of each snapshot, at the time when it was read. {_PAGE_RULE} {NEWEST_RULE}{_choices(snapshots)}"
+    rule = f"{groups.pages} of each snapshot, at the time when it was read. {_PAGE_RULE} {NEWEST_RULE}"
+    rule += _choices(snapshots)
     if undated:
         rule += f" For {undated} that time is unknown: give it to load(path, at=...)."
     partial_count = sum(each.complete is False for each in snapshots)
     if partial_count:
         rule += f" {partial_count} could not be read completely: a page that such a snapshot lacks is not removed."
-    finding = find_in_words(frame, snapshot.sites, partial(_grown, archive=archive), _pages_of_many)
-    spec = ChartSpec("lines", x="at", y="pages", x_title="pages by time of reading (UTC)", sites=snapshot.sites)
-    return measure(frame, rule=rule, finding=finding, spec=spec)
+    describe = partial(_grown, totals=_totals(archive, labels))
+    finding = groups.find_in_words(frame, describe, _pages_of_many)
+    spec = ChartSpec("lines", x="at", y="pages", x_title="pages by time of reading (UTC)", **groups.panels)
+    return measure(groups.divide(frame), rule=rule, finding=finding, spec=spec)
 
 
 _PAGE_RULE = (
@@ -90,26 +95,47 @@ def _how_to_load(other: object) -> str:
     return f"give sr.load({str(other)!r})" if isinstance(other, str | PathLike) else "sr.load() opens an earlier one"
 
 
-def _sizes(snapshot: SnapshotTables) -> pd.DataFrame:
-    pages = pages_with_newest(snapshot).groupby("site", sort=False)
-    frame = pages.agg(pages=("site", "size"), dated=("lastmod", "count"), newest=("newest", "max")).reset_index()
-    listed = snapshot.urls.to_pandas(["site", "sitemap"]).groupby("site")["sitemap"].nunique()
-    frame["sitemaps"] = frame["site"].map(listed)
-    frame["complete"] = pd.array([snapshot.complete] * len(frame), dtype="boolean")
-    moment = pd.Timestamp(snapshot.at).as_unit("us")
-    is_day = snapshot.read_at is not None and snapshot.read_until is None
-    frame.insert(1, "at", moment.normalize() if is_day else moment)
-    return frame
+def _readings(archive: Archive, groups: Groups) -> pd.DataFrame:
+    """`site state at complete is_first` for each state of the site of each group; one may have no page then."""
+    rows = []
+    for number, state in enumerate(archive.states):
+        moment = pd.Timestamp(state.at).as_unit("us")
+        is_day = state.read_at is not None and state.read_until is None
+        at = moment.normalize() if is_day else moment
+        known = [label for label in groups.sizes if groups.site(label) in archive.read[number]]
+        rows += [(label, number, at, state.complete) for label in known]
+    frame = pd.DataFrame(rows, columns=["site", "state", "at", "complete"]).astype({"complete": "boolean"})
+    return frame.assign(is_first=~frame["site"].duplicated())
 
 
-def _steps(archive: Archive) -> pd.DataFrame:
+def _sizes(
+    snapshot: SnapshotTables, labels: np.ndarray[Any, Any], names: Mapping[str, str], by: str | None
+) -> pd.DataFrame:
+    pages = pages_with_newest(snapshot).assign(site=labels)
+    if by is None:  # also sitemaps that list only what others list, too
+        listed = snapshot.urls.to_pandas(["site", "sitemap"]).replace({"site": dict(names)})
+    else:
+        listed = pages.assign(sitemap=snapshot.pages["sitemap"])
+    groups = pages.groupby("site", sort=False)
+    frame = groups.agg(pages=("site", "size"), dated=("lastmod", "count"), newest=("newest", "max")).reset_index()
+    return frame.assign(sitemaps=frame["site"].map(listed.groupby("site")["sitemap"].nunique()))
+
+
+def _steps(archive: Archive, labels: np.ndarray[Any, Any]) -> pd.DataFrame:
     """`state site new removed`: how many pages came and went since the state before."""
-    events = archive.events.assign(site=archive.site_of_events, change=archive.events["change"].replace(RETURNED, NEW))
+    events = archive.events.assign(site=labels[archive.events["page"]])
+    events["change"] = events["change"].replace(RETURNED, NEW)
     counts = events.groupby(["state", "site", "change"]).size().unstack(fill_value=0)
     return counts.reindex(columns=[NEW, REMOVED], fill_value=0).rename_axis(columns=None).reset_index()
 
 
-def _grown(part: pd.DataFrame, *, archive: Archive) -> str:
+def _totals(archive: Archive, labels: np.ndarray[Any, Any]) -> pd.DataFrame:
+    """`new removed` by site: pages that appeared after the first state, and those that are no longer listed."""
+    pages = pd.DataFrame({"new": archive.is_new, "removed": archive.is_removed})
+    return pages.groupby(labels).sum()
+
+
+def _grown(part: pd.DataFrame, *, totals: pd.DataFrame) -> str:
     first, last = part.iloc[0], part.iloc[-1]
     pages, days = count_of(last["pages"], "page"), count_of((last["at"] - first["at"]).days, "day")
     if len(part) == 1:
@@ -118,7 +144,7 @@ def _grown(part: pd.DataFrame, *, archive: Archive) -> str:
     by = f", {_change_share(more / first['pages'])}" if first["pages"] else ""
     found = f"from {first['pages']:,} to {pages} ({more:+,}{by}) in {days}"
     found = found if more else f"{pages} at the beginning and at the end of {days}"
-    new, removed = archive.came_and_went(last["site"])
+    new, removed = totals.loc[last["site"]]
     found += f": {new:,} new, {removed:,} removed" if new or removed else ": the same ones"
     steps = part["pages"].diff().dropna()
     largest = steps.loc[steps.abs().idxmax()]
@@ -267,10 +293,11 @@ def _changes_of_many(frame: pd.DataFrame) -> str:
 # --- all states --------------------------------------------------------------------------------------------------
 
 
-def turnover(snapshot: SnapshotTables, freq: str) -> Measure:
+def turnover(snapshot: SnapshotTables, freq: str, by: str | None = None) -> Measure:
     freq = freq_name(freq, PERIODS)
     archive = _states_of(snapshot, "turnover()")
-    events = archive.events.assign(site=archive.site_of_events, at=archive.at_of_events)
+    groups, labels = archive.groups(snapshot, by)
+    events = archive.events.assign(site=labels[archive.events["page"]], at=archive.at_of_events)
     counts = [
         counts_by_period(events.loc[events["change"] == change, ["site", "at"]], "at", PERIODS[freq])
         .set_index(["site", "period"])["pages"]
@@ -279,11 +306,11 @@ def turnover(snapshot: SnapshotTables, freq: str) -> Measure:
     ]
     frame = pd.concat(counts, axis=1).fillna(0).astype("int64").sort_index().reset_index()
     frame["period"] = frame["period"].dt.start_time
-    frame = in_site_order(frame, snapshot)
-    finding = find_in_words(frame, snapshot.sites, partial(_turned_over, freq=freq), _turned_over_of_many, _NO_EVENT)
+    frame = groups.sort(frame)
+    finding = groups.find_in_words(frame, partial(_turned_over, freq=freq), _turned_over_of_many, _NO_EVENT)
     rule = (
-        f"Pages by the {freq} (UTC) of the first reading that found them listed, listed again, or removed; each "
-        f"happened after the reading before. {_PAGE_RULE} What the first reading of a site lists is not counted."
+        f"{groups.pages} by the {freq} (UTC) of the first reading that found them listed, listed again, or removed; "
+        f"each happened after the reading before. {_PAGE_RULE} What the first reading of a site lists is not counted."
     )
     spec = ChartSpec(
         "columns",
@@ -294,9 +321,10 @@ def turnover(snapshot: SnapshotTables, freq: str) -> Measure:
         source="change",
         melt=_EVENTS,
         below=REMOVED,
-        sites=snapshot.sites,
+        **groups.panels,
     )
-    return measure(frame, rule=rule, finding=finding, spec=spec, urls=partial(_event_urls, archive, freq))
+    urls = partial(_event_urls, archive, freq)
+    return measure(groups.divide(frame), rule=rule, finding=finding, spec=spec, urls=urls)
 
 
 _EVENTS = (NEW, RETURNED, REMOVED)
@@ -334,10 +362,11 @@ def _event_urls(archive: Archive, freq: str) -> pd.DataFrame:
     """`site period change at loc page_key section language`, a row for each event."""
     events = archive.events
     pages = archive.pages.pages.to_pandas(["loc", "page_key", "section", "language"])
-    rows = pages.iloc[archive.row_of[events["page"]]].reset_index(drop=True)
+    rows = archive.row_of[events["page"]]
     period = archive.at_of_events.dt.tz_localize(None).dt.to_period(PERIODS[freq].alias).dt.start_time
-    found = pd.DataFrame({"site": archive.site_of_events, "period": period})
-    return pd.concat([found.assign(change=events["change"], at=archive.at_of_events), rows], axis=1)
+    found = pd.DataFrame({"site": archive.pages.pages["site"].iloc[rows].reset_index(drop=True), "period": period})
+    found = found.assign(change=events["change"], at=archive.at_of_events)
+    return pd.concat([found, pages.iloc[rows].reset_index(drop=True)], axis=1)
 
 
 _DAYS = (7, 30, 90, 180, 365, 730)

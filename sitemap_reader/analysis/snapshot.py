@@ -372,13 +372,13 @@ class Snapshot(SnapshotTables):
         """
         return self._measure("gaps", ours, by, is_shared=True)
 
-    def turnover(self, freq: Freq = "month") -> Measure:
+    def turnover(self, freq: Freq = "month", *, by: By | None = None) -> Measure:
         """Pages that came and went, by the period of the reading that found it: `site period new returned removed`.
 
         `new` are listed for the first time, `returned` again after a removal. Needs `earlier`, as an archive has.
-        list_urls() has a row for each of these.
+        list_urls() has a row for each of these. `by` is as in cadence().
         """
-        return self._measure("turnover", freq)
+        return self._measure("turnover", freq, by)
 
     def survival(self) -> Measure:
         """How long pages stay listed: `site days pages removed share`, of the pages that appeared in an archive.
@@ -387,12 +387,13 @@ class Snapshot(SnapshotTables):
         """
         return self._measure("survival")
 
-    def growth(self, others: Snapshot | Iterable[Snapshot] | None = None) -> Measure:
+    def growth(self, others: Snapshot | Iterable[Snapshot] | None = None, *, by: By | None = None) -> Measure:
         """Page counts of this Snapshot and of `others`: `site at pages new removed dated newest sitemaps complete`.
 
-        `new` and `removed` are since the one before. Without `others`, of this one and of `earlier`.
+        `new` and `removed` are since the one before. Without `others`, of this one and of `earlier`. `by` is as in
+        cadence().
         """
-        return self._measure("growth", self.earlier if others is None else others)
+        return self._measure("growth", self.earlier if others is None else others, by)
 
     def churn(self, other: Snapshot | None = None, depth: int = 1) -> Measure:
         """Changes since an earlier Snapshot: `site section new updated redated removed unchanged`.

@@ -240,3 +240,28 @@ def test_page_key_does_not_depend_on_scheme_www_and_slash(path: str, www: str, s
     assert sr.page_key(f"{scheme}://{www}a.example/{path}#top") == key
     if "?" not in path:
         assert sr.page_key(f"{scheme}://{www}a.example/{path}/") == key
+
+
+# --- by section, language or host ---
+
+
+def test_growth_and_turnover_of_sections(tmp_path: Path) -> None:
+    """A section that begins later had no page before, and one that ends has none afterwards."""
+    states = {"2026-01-01": ["x/1", "x/2", "y/1"], "2026-02-01": ["x/1", "z/1", "z/2"], "2026-03-01": ["x/1", "z/2"]}
+    site = load(tmp_path, states)
+    made = site.growth(by="section")
+    assert [*made.columns[:3]] == ["site", "section", "at"]
+    assert {name: [*part["pages"]] for name, part in made.groupby("section")} == {
+        "/x/": [2, 1, 1],
+        "/y/": [1, 0, 0],
+        "/z/": [0, 2, 1],
+    }
+    assert made.groupby("section")["new"].sum().to_dict() == {"/x/": 0, "/y/": 0, "/z/": 2}
+    assert "/y/: from 1 to 0 pages (-1, -100%) in 59 days: 0 new, 1 removed" in made.finding
+    by_section = site.turnover(by="section").groupby("section")[["new", "removed"]].sum()
+    assert by_section.to_dict("index") == {
+        "/x/": {"new": 0, "removed": 1},
+        "/y/": {"new": 0, "removed": 1},
+        "/z/": {"new": 2, "removed": 1},
+    }
+    assert len(site.turnover(by="section").query("section == '/z/'").list_urls()) == 3

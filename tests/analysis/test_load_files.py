@@ -428,7 +428,7 @@ def test_first_seen_and_earlier_survive_what_is_done_with_a_snapshot(tmp_path: P
     newest = sr.load(archive(tmp_path / "in"), at="name")
     some = newest.filter(include="/[35]$")
     assert first_seen(some) == {"3": "2026-02", "5": "2026-03"}
-    assert some.growth()["pages"].tolist() == [1, 2]
+    assert some.growth()["pages"].tolist() == [0, 1, 2]
     for name in ("stored", "urls.parquet"):
         newest.to_parquet(tmp_path / name)
         again = sr.load(tmp_path / name)
