@@ -18,6 +18,7 @@ from .archive import NEW, REMOVED, RETURNED, archive_of, make_archive
 from .chart_spec import ChartSpec
 from .dates import NEWS, SEEN, usable_lastmods
 from .measure import (
+    GROUPS,
     NEWEST_RULE,
     find_in_words,
     first_seen,
@@ -359,9 +360,9 @@ _turned_over_of_many = partial(
 
 
 def _event_urls(archive: Archive, freq: str) -> pd.DataFrame:
-    """`site period change at loc page_key section language`, a row for each event."""
+    """`site period change at loc page_key section language host`, a row for each event."""
     events = archive.events
-    pages = archive.pages.pages.to_pandas(["loc", "page_key", "section", "language"])
+    pages = archive.pages.pages.to_pandas(["loc", "page_key", *GROUPS])
     rows = archive.row_of[events["page"]]
     period = archive.at_of_events.dt.tz_localize(None).dt.to_period(PERIODS[freq].alias).dt.start_time
     found = pd.DataFrame({"site": archive.pages.pages["site"].iloc[rows].reset_index(drop=True), "period": period})
@@ -418,7 +419,7 @@ def _survival(site: str, pages: pd.DataFrame) -> Iterator[tuple[str, int, int, i
 
 
 def _survived(part: pd.DataFrame) -> str:
-    named = part[part["days"].isin((30, 90, 365))] if len(part) > 1 else part
+    named = part[part["days"].isin((30, 90, 365)) | (part["days"] == part["days"].max())]
     shares = [f"{percent(row.share)} after {row.days} days" for row in named.itertuples()]
     return f"still listed of the pages that appeared: {', '.join(shares)}"
 

@@ -81,7 +81,7 @@ class Measure(pd.DataFrame):  # type: ignore[misc]
         if self._urls is None:
             raise UsageError("this frame has no list of URLs: new(), churn() and turnover() of a Snapshot have one")
         urls = self._urls()
-        keys = [name for name in ("site", "section", "period") if name in self.columns and name in urls]
+        keys = [name for name in ("site", *GROUPS, "period") if name in self.columns and name in urls]
         return urls.merge(pd.DataFrame(self)[keys].drop_duplicates(), on=keys)
 
     def chart(
