@@ -7,20 +7,22 @@ Tables are joined without a copy of their columns.
   wait, and take no memory. Sites of one registrable domain are read one after the other, as the limits are of a host.
   Interrupted, each Part has what was read by then. A site that cannot be read is a note.
 - A sitemap file has no URL: its path stands in its place, relative URLs in it cannot be resolved, and the children of
-  an index are the files that are there under their names. A file that cannot be read is a note.
+  an index are the files that lie at their places, or have their names. A file that cannot be read is a note.
 - The values of a state are unpacked by Arrow, many URLs at once. Shards of a harvest that are not done are a note.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 from collections import Counter
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from functools import cache, partial
-from itertools import accumulate, chain, count
-from typing import TYPE_CHECKING, Any
+from itertools import accumulate, chain, count, islice, product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 import attrs
@@ -41,6 +43,7 @@ from ..model.records import Outcome, SitemapRef
 from ..model.url_batch import changefreq_of, precision_of
 from ..parser.content.sniff import Format
 from ..parser.normalise.scope import SCOPE_MODES
+from ..parser.normalise.urls import registrable_domain
 from ..parser.parser import SitemapParser
 from ..pipeline.feedparser_process import feedparser_fallback
 from ..scale.folder import HarvestFolder
@@ -66,9 +69,7 @@ from .tables import (
 )
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-    from pathlib import Path
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 
     from ..client.streams import CrawlRun
     from ..client.targets import Target
@@ -83,11 +84,15 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class Part:
-    """Tables of one source at one time. `group` numbers the argument that named it: the URLs of each are one site."""
+    """Tables of one source at one time. `group` numbers the argument that named it: the URLs of each are one site.
+
+    `roots`, of sitemap files: each file -> the index above it that no other lists; itself without one.
+    """
 
     tables: Tables
     metadata: SnapshotMetadata
     group: int = 0
+    roots: Mapping[str, str] = attrs.field(factory=dict)
 
     def move(self, group: int, time: dict[str, Any]) -> Part:
         return attrs.evolve(self, group=group, metadata=attrs.evolve(self.metadata, **time))
@@ -485,49 +490,61 @@ class FileOptions:
 
 def read_sitemaps(paths: Sequence[Path], options: FileOptions) -> Part:
     """The sitemaps, in the order given. NothingReadable or NothingFound where there is no sitemap."""
+    part = _Reading(options, {}).read(paths)
     if options.scope in (None, "any"):
-        return _Reading(options, ()).read(paths)
-    site = options.site or main_host(_Reading(options, ()).read(paths).tables.urls)
-    return _Reading(options, (f"http://{site}/", f"https://{site}/") if site else ()).read(paths)
+        return part
+    main = options.site or main_host(part.tables.urls)
+    named = part if options.site else name_domains([part], "")[0][0]
+    files = zip(*(named.tables.sitemaps[name].to_pylist() for name in ("url", "site")), strict=True)
+    return _Reading(options, {file: site or main for file, site in files}).read(paths)
 
 
 class _Reading:
-    def __init__(self, options: FileOptions, prefixes: tuple[str, ...]) -> None:
+    """`sites`: file -> the host whose URLs are in the scope; all are for a file that it lacks."""
+
+    def __init__(self, options: FileOptions, sites: Mapping[str, str | None]) -> None:
         self._options = options
-        self._prefixes = prefixes
+        self._sites = sites
         self._builder = TableBuilder()
         self._summary_builder = SummaryBuilder(on_item=self._add_item)
-        self._refs: list[SitemapRef] = []
+        self._children: dict[str, None] = {}  # the locs of the sitemaps that the last file lists
         self._outcomes: dict[str, Outcome] = {}  # by file
 
     def read(self, paths: Sequence[Path]) -> Part:
-        waiting, files = [*paths], dict.fromkeys(paths)
+        waiting, parents = [*paths], {path: dict[str, None]() for path in paths}
+        tree, folders, absent = FileTree(), set[Path](), list[tuple[Path, str]]()
+        tree.add(paths)
         for path in waiting:  # grows where an index has children
-            known = len(self._refs)
+            self._children = {}
             self._read_file(path)
-            refs = self._refs[known:]
-            if refs and self._options.with_children:
-                beside = FileNames(file for file in sorted(path.parent.iterdir()) if file.is_file())
-                more = dict.fromkeys(file for ref in refs for file in beside.find(ref) if file not in files)
-                files |= more
-                waiting += more
+            if self._children and self._options.with_children:
+                tree.add(_files_near(path, self._children, folders, paths[0].parent))
+            for loc, child in tree.find(path, self._children).items():
+                if child is None:
+                    absent.append((path, loc))
+                    continue
+                if child not in parents:
+                    parents[child] = {}
+                    waiting.append(child)
+                parents[child][str(path)] = None
         if verdict := self._summary_builder.verdict(", ".join(map(str, paths[:MAX_NAMED]))):
             raise verdict
-        names = FileNames(files)
-        children = [names.find(ref) for ref in self._refs]
-        absent = [ref for ref, found in zip(self._refs, children, strict=True) if not found]
-        self._add_outcomes(children)
+        listed = {str(path): [*above] for path, above in parents.items()}
+        for name, outcome in self._outcomes.items():
+            outcome.parents = listed[name]
+            self._builder.add_item(outcome)
         builder = self._summary_builder
         notes = [*omissions(builder.summary(), builder.outcomes, builder.problems), *_absence(absent)]
         metadata = SnapshotMetadata(complete=builder.complete and not absent, notes=tuple(notes))
-        return Part(self._builder.tables(), metadata)
+        return Part(self._builder.tables(), metadata, roots=_roots(listed))
 
     def _read_file(self, path: Path) -> None:
+        site = self._sites.get(str(path))
         parser = SitemapParser(
             name=str(path),
-            scope=(self._options.scope or "any") if self._prefixes else "any",
+            scope=(self._options.scope or "any") if site else "any",
             child_scope="any",
-            authorities=self._prefixes,
+            authorities=(f"http://{site}/", f"https://{site}/") if site else (),
             limits=self._options.limits,
             extras=self._options.extras,
             feed_fallback=feedparser_fallback,
@@ -548,76 +565,223 @@ class _Reading:
             outcome = attrs.evolve(outcome, complete=False, problems=problems, samples=samples)
         self._add([outcome])
 
-    def _add_outcomes(self, children: Sequence[Sequence[Path]]) -> None:
-        """With the indexes that list the files; `children` are the files of each reference."""
-        for ref, files in zip(self._refs, children, strict=True):
-            for file in files:
-                parents = self._outcomes[str(file)].parents
-                parents += [ref.sitemap] if ref.sitemap and ref.sitemap not in parents else []
-        for outcome in self._outcomes.values():
-            self._builder.add_item(outcome)
-
     def _add(self, items: Iterable[BatchItem]) -> None:
         for urls in self._summary_builder.record(items):
             self._builder.add_urls(self._summary_builder.count_batch(urls))
 
     def _add_item(self, item: object) -> None:
         if isinstance(item, SitemapRef):
-            self._refs.append(item)
+            self._children[item.loc] = None
         elif isinstance(item, Outcome):
             self._outcomes[str(item.final_url)] = item
         else:
             self._builder.add_item(item)  # type: ignore[arg-type] # any other item
 
 
+def _roots(parents: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """File -> the file that is reached by the first parent of each."""
+    roots: dict[str, str] = {}
+    for file in parents:
+        path = {file: None}
+        while file not in roots and (above := next(iter(parents[file]), file)) not in path:
+            path[file := above] = None
+        roots |= dict.fromkeys(path, roots.get(file, file))
+    return roots
+
+
 # --- the children of an index ----------------------------------------------------------------------------------------
 
 
-class FileNames:
-    """Finds the children of an index among files, by the last segment of the URL of each.
+_Layout: TypeAlias = "tuple[str, tuple[str, ...]]"  # a folder, and the segments of a URL that are above it
 
-    A suffix .gz does not matter. Other words may stand before the name, as those of a folder: `maps__de.xml`.
+
+class FileTree:
+    """Finds the children of an index among files, by their places and names. A suffix .gz, and case do not matter.
+
+    In a mirror a child lies where its URL says, below the folder of the index or one above it: it is found by the end
+    of its URL, of two segments or the whole path. Only where no other folder than that of the index has a child do
+    names decide: the name may stand behind other words, as those of a folder: `maps__de.xml`.
     """
 
-    def __init__(self, files: Iterable[Path]) -> None:
-        self._whole: dict[str, list[Path]] = {}
+    def __init__(self) -> None:
+        self._places: dict[str, Path] = {}
+        self._names: dict[str, list[Path]] = {}
         self._ends: dict[str, list[Path]] = {}
+
+    def add(self, files: Iterable[Path]) -> None:
         for file in files:
+            if self._places.setdefault(_bare(str(file)), file) is not file:
+                continue
             name = _bare(file.name)
-            self._whole.setdefault(name, []).append(file)
+            self._names.setdefault(name, []).append(file)
             for match in _JOINT.finditer(name):
                 self._ends.setdefault(name[match.end() :], []).append(file)
 
-    def find(self, ref: SitemapRef) -> list[Path]:
-        """The files that may be this child: of the same name, or else of one that ends in it.
+    def find(self, index: Path, locs: Iterable[str]) -> dict[str, Path | None]:
+        """The file of each child, which is that of no other; None where there is none.
 
         >>> from pathlib import Path
-        >>> names = FileNames([Path("de/pages.xml.gz"), Path("maps__pages-2.xml"), Path("pages12.xml")])
-        >>> [names.find(SitemapRef(f"https://a.example/{name}.xml")) for name in ("pages", "pages-2", "2", "12")]
-        [[PosixPath('de/pages.xml.gz')], [PosixPath('maps__pages-2.xml')], [PosixPath('maps__pages-2.xml')], []]
+        >>> def find(index, files, *children):
+        ...     tree = FileTree()
+        ...     tree.add(map(Path, files))
+        ...     found = tree.find(Path(index), [f"https://a.example/{child}.xml" for child in children])
+        ...     return [path and path.as_posix() for path in found.values()]
+        >>> find("m/index.xml", ["m/a/map.xml", "m/b/map.xml.gz"], "a/map", "b/map", "c/map")
+        ['m/a/map.xml', 'm/b/map.xml.gz', None]
+        >>> find("index.xml", ["maps__pages-2.xml", "pages12.xml", "de/news.xml"], "pages-2", "12", "news")
+        ['maps__pages-2.xml', None, 'de/news.xml']
         """
-        parts = urlsplit(ref.loc)
-        segment = unquote(parts.path.rpartition("/")[2])
-        names = [_bare(f"{segment}?{parts.query}"), _bare(segment)] if parts.query else [_bare(segment)]
-        for table in (self._whole, self._ends):
-            for name in filter(None, names):
-                if found := [file for file in table.get(name, ()) if str(file) != ref.sitemap]:
-                    return found
-        return []
+        segments = {loc: _segments(loc) for loc in locs}
+        found: dict[str, Path] = {}
+        taken = {index}
+        layouts: dict[_Layout, None] = {}
+
+        def add(loc: str, file: Path | None) -> bool:
+            if file is None or file in taken:
+                return False
+            found[loc] = file
+            taken.add(file)
+            return True
+
+        for is_last in (False, True):  # by the layouts that were found
+            for loc in [loc for loc in segments if loc not in found]:
+                names = segments[loc]
+                possible = chain(layouts, [] if is_last else _layouts(index, names))
+                hits = (layout for layout in possible if add(loc, self._at(layout, names)))
+                layouts |= dict.fromkeys(islice(hits, 1))
+        if all(file.parent == index.parent for file in found.values()):
+            for loc in [loc for loc in segments if loc not in found]:
+                add(loc, self._with_name(segments[loc], index))
+        return {loc: found.get(loc) for loc in segments}
+
+    def _at(self, layout: _Layout, names: Sequence[str]) -> Path | None:
+        folder, above = layout
+        keys = _keys(folder + "/".join(names[len(above) :])) if names[: len(above)] == above else ()
+        return next((self._places[key] for key in keys if key in self._places), None)
+
+    def _with_name(self, names: Sequence[str], index: Path) -> Path | None:
+        """The file beside the index, or the only one elsewhere."""
+        for key in chain.from_iterable(map(_keys, names[-1:])):
+            files = self._names.get(key) or self._ends.get(key) or []
+            beside = [file for file in files if file.parent == index.parent]
+            if len(files) == 1 or beside:
+                return (beside or files)[0]
+        return None
+
+
+def _segments(loc: str) -> tuple[str, ...]:
+    """The host and the segments of the path, the last with the query; none where they are no names of files."""
+    parts = urlsplit(loc)
+    *names, last = (parts.netloc, *map(unquote, parts.path.strip("/").split("/")))
+    if any(name in ("", ".", "..") or "/" in name for name in (*names, last)):
+        return ()
+    return (*names, f"{last}?{parts.query}" if parts.query else last)
+
+
+def _layouts(index: Path, names: tuple[str, ...]) -> Iterator[_Layout]:
+    """Where a child may lie: that with most segments of its URL first."""
+    folders = [f"{folder.as_posix()}/".removeprefix("./").replace("//", "/") for folder in index.parents]
+    return ((folder, names[:start]) for start in range(max(2, len(names) - 1)) for folder in folders)
+
+
+def _files_near(index: Path, locs: Iterable[str], folders: set[Path], top: Path) -> Iterator[Path]:
+    """The files beside the index, unless its folder is among `folders`, and those below `top` at the places of `locs`.
+
+    `folders` gets the one of the index.
+    """
+    if index.parent not in folders:
+        folders.add(index.parent)
+        yield from (file for file in sorted(index.parent.iterdir()) if file.is_file())
+    above = [folder for folder in index.parents if folder.is_relative_to(top)]
+    for names in map(_segments, locs):
+        for folder, start in product(above, range(len(names) - 1)):
+            file = os.path.join(folder, *names[start:])
+            places = (file, file.partition("?")[0], f"{file}.gz", file.removesuffix(".gz"))
+            yield from map(Path, filter(os.path.isfile, dict.fromkeys(places)))
+
+
+def _keys(name: str) -> tuple[str, str]:
+    """How files of this name are found: with and without a query."""
+    return _bare(name), _bare(name.partition("?")[0])
 
 
 def _bare(name: str) -> str:
     return name.lower().removesuffix(".gz")
 
 
-def _absence(refs: Sequence[SitemapRef]) -> Iterator[str]:
+def _absence(absent: Sequence[tuple[Path, str]]) -> Iterator[str]:
     """`2 sitemaps of maps/index.xml are not among the files: https://a.example/1.xml; https://a.example/2.xml`."""
-    if refs:
-        indexes = [*dict.fromkeys(str(ref.sitemap) for ref in refs)]
+    if absent:
+        indexes = [*dict.fromkeys(str(index) for index, _ in absent)]
         of = indexes[0] if len(indexes) == 1 else f"{len(indexes):,} indexes"
-        verb = "is" if len(refs) == 1 else "are"
-        locs = name_first([ref.loc for ref in refs])
-        yield f"{count_of(len(refs), 'sitemap')} of {of} {verb} not among the files: {locs}"
+        verb = "is" if len(absent) == 1 else "are"
+        locs = name_first([loc for _, loc in absent])
+        yield f"{count_of(len(absent), 'sitemap')} of {of} {verb} not among the files: {locs}"
+
+
+# --- sites of files --------------------------------------------------------------------------------------------------
+
+
+def name_domains(parts: Sequence[Part], name: str) -> tuple[list[Part], list[str]]:
+    """The Parts of one group, which has this name, and notes on their hosts.
+
+    Where the main hosts of files are of several registrable domains, each of these is a site; the files below one index
+    are taken together, as the shops of many countries are. Rows that have a site keep it.
+    """
+    if sum(len({*part.roots.values()}) or 1 for part in parts) < 2:
+        return [*parts], []
+    hosts: dict[tuple[int, str | None], Counter[str]] = {}  # number of the Part, root -> rows of each host
+    for number, part in enumerate(parts):
+        for file, host, rows in _host_counts(part.tables.urls):
+            hosts.setdefault((number, part.roots.get(file or "")), Counter())[host] += rows
+    main = {key: counts.most_common(1)[0][0] for key, counts in hosts.items()}
+    domains: dict[str, Counter[str]] = {}
+    for key, counts in hosts.items():
+        domains.setdefault(registrable_domain(main[key]), Counter()).update(counts)
+    sites = {domain: _site_of(domain, counts) for domain, counts in domains.items()}
+    names = {key: sites[registrable_domain(host)] for key, host in main.items()}
+    of_site: dict[str, set[str]] = {}
+    for key, host in main.items():
+        of_site.setdefault(names[key], set()).add(host.removeprefix("www."))
+    notes = [f"{len(sites):,} domains in {name}: each is a site"] if len(sites) > 1 else []
+    several = [f"{site} has files of {len(each):,} hosts" for site, each in of_site.items() if len(each) > 1]
+    notes += [f'{name_first(several, ", ")}: by="host" counts each'] if several else []
+    if len(sites) < 2:
+        return [*parts], notes
+    largest = sites[max(domains, key=lambda domain: domains[domain].total())]
+    return [_name_files(part, number, names, largest) for number, part in enumerate(parts)], notes
+
+
+def _site_of(domain: str, hosts: Counter[str]) -> str:
+    return next(host for host, _ in hosts.most_common() if registrable_domain(host) == domain)
+
+
+def _name_files(part: Part, number: int, names: Mapping[tuple[int, str | None], str], default: str) -> Part:
+    import pyarrow as pa
+    from pyarrow import compute
+
+    def named(table: Any, column: str) -> Any:
+        files = table[column].combine_chunks().dictionary_encode()
+        roots = map(part.roots.get, files.dictionary.to_pylist())
+        sites = pa.array([names.get((number, root), default) for root in roots], pa.string()).take(files.indices)
+        place = table.schema.get_field_index("site")
+        site = compute.coalesce(table["site"], sites, names.get((number, None), default))
+        return table.set_column(place, table.schema.field("site"), site)
+
+    tables = part.tables
+    columns = named(tables.urls, "sitemap"), named(tables.sitemaps, "url"), named(tables.problems, "sitemap")
+    return attrs.evolve(part, tables=Tables(*columns))
+
+
+def _host_counts(urls: Any) -> list[tuple[str | None, str, int]]:
+    """(sitemap, host, number of URLs) of the rows without a site."""
+    from .url_parts import hosts_of
+
+    rows = urls.select(["sitemap", "loc", "site"])
+    rows = rows.filter(rows["site"].is_null()) if rows["site"].null_count < len(rows) else rows
+    rows = rows.append_column("host", hosts_of(rows["loc"])).group_by(["sitemap", "host"])
+    counts = rows.aggregate([([], "count_all")]).to_pylist()
+    return [(row["sitemap"], row["host"], row["count_all"]) for row in counts if row["host"] is not None]
 
 
 # --- states of sync ------------------------------------------------------------------------------------------------

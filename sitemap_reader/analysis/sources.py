@@ -34,7 +34,7 @@ from ..serialize.arrow import require_pyarrow
 from ..serialize.byte_streams import MAGIC, damage, decompressed
 from ..serialize.dumps import DUMP_SUFFIXES, SQLITE, DumpFile, is_dump_name, is_warc_name, open_file
 from .notes import FILTERS, name_first
-from .parts import FileOptions, Part, combine, read_harvest, read_sitemaps, read_sites, read_state
+from .parts import FileOptions, Part, combine, name_domains, read_harvest, read_sitemaps, read_sites, read_state
 from .snapshot import Snapshot
 from .tables import PARQUET, SnapshotMetadata, as_reusable, read_metadata, read_tables
 
@@ -185,6 +185,7 @@ def _read(
     """The Snapshot of all sources; what cannot be read is a note, if anything can. All sites are read at once."""
     groups = [(each.name, group) for each in found for group in each.groups]
     sources = [source for _, group in groups for source in group]
+    are_sites = not by_time and options.site is None
     _check_scope(sources, options.scope)
     if len(sources) == len(found) == 1 and sources[0].kind.is_lazy:
         path = sources[0].path
@@ -195,9 +196,11 @@ def _read(
     require_pyarrow("a Snapshot needs", "analysis")
     parts: list[Part] = []
     failures: list[SitemapReaderError] = []
+    host_notes: list[str] = []
     sites: list[tuple[int, Source]] = []
     for number, (name, group) in enumerate(groups):
         file_options = attrs.evolve(options, with_children=os.path.isfile(name))
+        of_group: list[Part] = []
         for alike in _batches(group):
             source = alike[0]
             if source.kind.read is None:
@@ -208,12 +211,16 @@ def _read(
             except SitemapReaderError as exc:
                 failures.append(exc)
             else:
-                parts.append(part.move(number, source.time))
+                of_group.append(part.move(number, source.time))
+        if are_sites:
+            of_group, notes = name_domains(of_group, name)
+            host_notes += notes
+        parts += of_group
     crawled = crawl([find_target(source.path) for _, source in sites])
     for part in crawled.parts:
         number, source = sites[part.group]
         parts.append(part.move(number, source.time))
-    notes = [*crawled.notes, *map(str, failures), *(note for each in found for note in each.notes)]
+    notes = [*crawled.notes, *map(str, failures), *host_notes, *(note for each in found for note in each.notes)]
     failures += crawled.failures
     if failures and not crawled.is_stopped and not any(len(part.tables.urls) for part in parts):
         raise failures[0]
@@ -276,7 +283,10 @@ class Source:
 
 @attrs.frozen
 class Found:
-    """The sources that one argument names, in groups of one site each, and files left out as they are of no kind."""
+    """The sources that one argument names, in groups of one site each.
+
+    `left_out`: files of no kind, and folders of which only folders have files.
+    """
 
     name: str
     groups: Sequence[Sequence[Source]]
@@ -290,8 +300,16 @@ class Found:
     def notes(self) -> list[str]:
         if not self.left_out:
             return []
-        names = name_first([path.name for path in self.left_out], ", ")
-        return [f"{count_of(len(self.left_out), 'file')} left out, neither sitemap nor dump: {names}"]
+        folders = [path for path in self.left_out if path.is_dir()]
+        files = [path.name for path in self.left_out if path not in folders]
+        notes = []
+        if files:
+            names = name_first(files, ", ")
+            notes.append(f"{count_of(len(files), 'file')} left out, neither sitemap nor dump: {names}")
+        if folders:
+            patterns = name_first([repr(str(path / "**")) for path in folders], ", ")
+            notes.append(f"{count_of(len(folders), 'folder')} left out, as the files lie deeper: load {patterns}")
+        return notes
 
 
 # --- the kinds -------------------------------------------------------------------------------------------------------
@@ -419,8 +437,10 @@ def _sources_in(folder: Path, names: Names) -> list[Source]:
     kind = kind_of(folder)
     if kind is not OTHER:
         return [Source(folder, kind, (names,))]
-    files = [path for path in sorted(folder.iterdir()) if path.is_file() and not path.name.startswith(".")]
-    return [Source(path, kind_of(path), ((*names, path.name),)) for path in files]
+    inside = [path for path in sorted(folder.iterdir()) if not path.name.startswith(".")]
+    sources = [Source(path, kind_of(path), ((*names, path.name),)) for path in inside if path.is_file()]
+    is_deeper = all(source.kind is OTHER for source in sources) and any(map(Path.is_dir, inside))
+    return sources + [Source(folder, OTHER)] * is_deeper
 
 
 def _matching(pattern: str) -> list[list[Source]]:

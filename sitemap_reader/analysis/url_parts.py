@@ -119,6 +119,12 @@ def decode(texts: Any) -> Any:
     return compute.replace_with_mask(texts, is_other, pa.array(names, pa.string()).take(others.indices))
 
 
+def hosts_of(locs: Any) -> Any:
+    """The column `host` of url_part_columns(), without its port."""
+    found = compute.extract_regex(locs, r"^[^:/?#]+://(?:[^/?#@]*@)?(?P<host>[^/?#:]*)")
+    return compute.struct_field(found, "host")
+
+
 def _batch_parts(locs: Any, moves: Mapping[str, str]) -> Any:
     """A RecordBatch of the columns for one batch of locs, and `names`, the segments of the path."""
     parts = _split_parts(locs) or _extract_parts(locs)

@@ -34,7 +34,7 @@ def urlset(*paths: str, host: str = "a.example") -> bytes:
 
 
 def index(*names: str) -> bytes:
-    return kit.index(*(f"https://a.example/{name}" for name in names))
+    return kit.index(*(name if "://" in name else f"https://a.example/{name}" for name in names))
 
 
 def locs(records: Iterable[sr.UrlRecord]) -> list[str]:
@@ -187,11 +187,67 @@ def test_children_beside_a_single_index_are_read(tmp_path: Path) -> None:
     assert loaded.tree()["depth"].tolist() == [0, 1, 1, 2]
 
 
+MIRROR = {
+    "sitemap.xml": index("states/sitemap.xml"),
+    "states/sitemap.xml": index("maine/sitemap.xml", "ohio/sitemap.xml.gz", "utah/sitemap.xml", "news.xml"),
+    "maine/sitemap.xml": urlset("1"),
+    "ohio/sitemap.xml": urlset("2"),
+    "iowa/sitemap.xml": urlset("3"),
+}
+
+
+def test_files_of_a_mirror_are_found_by_their_place(tmp_path: Path) -> None:
+    files(tmp_path, MIRROR)
+    whole, alone = sr.load(tmp_path / "**"), sr.load(tmp_path / "sitemap.xml")
+    assert (sorted(locs(whole)), sorted(locs(alone))) == (["1", "2", "3"], ["1", "2"])
+    for loaded in (whole, alone):
+        states = tmp_path / "states" / "sitemap.xml"
+        assert loaded.notes == (
+            f"2 sitemaps of {states} are not among the files: https://a.example/utah/sitemap.xml; "
+            "https://a.example/news.xml",
+        )
+        parents = loaded.sitemaps.to_pandas(["url", "parents"]).set_index("url")["parents"]
+        assert [*parents[str(tmp_path / "maine" / "sitemap.xml")]] == [str(states)]
+        assert [*parents[str(states)]] == [str(tmp_path / "sitemap.xml")]
+    assert whole.tree()["depth"].tolist() == [0, 0, 1, 2, 2]
+
+
+LAYOUTS: dict[str, tuple[str, list[str], list[str], list[str | None]]] = {
+    "a mirror of a folder of the site": (
+        "m/map.xml",
+        ["m/de/1.xml", "m/2.xml", "m/3.xml"],
+        ["shop/de/1.xml", "shop/2.xml", "blog/3.xml"],
+        ["m/de/1.xml", "m/2.xml", None],
+    ),
+    "a mirror with the host": (
+        "m/a.example/map.xml",
+        ["m/a.example/de.xml", "m/b.example/de.xml"],
+        ["https://b.example/de.xml", "de.xml"],
+        ["m/b.example/de.xml", "m/a.example/de.xml"],
+    ),
+    "one name, in no place": ("m/map.xml", ["m/x/1.xml", "m/y/1.xml"], ["z/1.xml"], [None]),
+    "a file of the same name is beside it": ("m/map.xml", ["m/x/1.xml", "m/1.xml"], ["z/1.xml"], ["m/1.xml"]),
+    "a query": ("map.xml", ["1.php?a=1", "2.php"], ["1.php?a=1", "2.php?a=1"], ["1.php?a=1", "2.php"]),
+    "no name of a file": ("m/map.xml", ["1.xml"], ["%2e%2e/1.xml", "x%2f1.xml", ""], [None, None, None]),
+    "the index itself": ("map.xml", [], ["map.xml", "x/map.xml"], [None, None]),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_child_is_one_file(layout: str, tmp_path: Path) -> None:
+    name, children, listed, expected = LAYOUTS[layout]
+    files(tmp_path, {name: index(*listed), **{child: urlset(child) for child in children}})
+    loaded = sr.load(tmp_path / "**")
+    children_of_index = [str(tmp_path / child) for child in expected if child]
+    tree = loaded.tree()
+    assert sorted(tree.loc[tree["parent"].notna(), "sitemap"]) == sorted(children_of_index)
+
+
 def test_names_of_many_files_are_counted(tmp_path: Path) -> None:
-    files = [tmp_path / f"{name}.xml" for name in "abcde"]
-    for file in files:
+    names = [tmp_path / f"{name}.xml" for name in "abcde"]
+    for file in names:
         file.write_bytes(urlset(file.stem))
-    assert sr.load(files).name == f"{files[0]}, {files[1]}, {files[2]}, and 2 more"
+    assert sr.load(names).name == f"{names[0]}, {names[1]}, {names[2]}, and 2 more"
 
 
 def test_many_absent_children_are_counted(tmp_path: Path) -> None:
@@ -215,9 +271,57 @@ def test_each_item_and_each_folder_of_a_pattern_is_a_site(tmp_path: Path) -> Non
         assert loaded.sites == ("a.example", "b.example")
         assert locs(loaded) == ["2", "3", "1"]
     assert sr.load([tmp_path / "b", tmp_path / "a"]).sites == ("b.example", "a.example")
-    assert sr.load(tmp_path / "*" / "*.xml").sites == ("a.example",)
     assert locs(sr.load(tmp_path / "**")) == ["2", "3", "1"]
     assert sr.load(tmp_path / "*", site="mine").sites == ("mine",)
+
+
+def test_files_of_several_domains_are_several_sites(tmp_path: Path) -> None:
+    files(tmp_path, {"1.xml": urlset("1", "2", host="www.a.example"), "2.xml": urlset("3", host="shop.a.example")})
+    files(tmp_path, {"3.xml": urlset("4", "https://cdn.c.example/5", host="b.example"), "4.xml": urlset()})
+    (tmp_path / "5.jsonl").write_text('{"loc": "https://e.example/6"}\n{"loc": "https://e.example/7"}\n')
+    loaded = sr.load(tmp_path)
+    assert loaded.notes == (
+        f"3 domains in {tmp_path}: each is a site",
+        'www.a.example has files of 2 hosts: by="host" counts each',
+    )
+    assert loaded.sections().groupby("site", sort=False)["pages"].sum().to_dict() == {
+        "www.a.example": 3,
+        "b.example": 2,
+        "e.example": 2,
+    }
+    assert sr.load(tmp_path / "*.xml").sites == loaded.sites[:2]
+    assert loaded.tree().groupby("site").size().to_dict() == {"www.a.example": 3, "b.example": 1}  # 4.xml has no URL
+    assert sr.load(tmp_path, site="mine").sites == ("mine",)
+
+
+def test_files_of_one_index_are_one_site(tmp_path: Path) -> None:
+    shops = {f"{name}.xml": urlset("1", host=f"shop.{name}") for name in ("de", "fr")}
+    files(tmp_path, {"map.xml": index(*shops), **shops, "other.xml": urlset("2", "3", host="b.example")})
+    loaded = sr.load(tmp_path)
+    assert loaded.sections().groupby("site", sort=False)["pages"].sum().to_dict() == {"shop.de": 2, "b.example": 2}
+    assert sr.load(tmp_path / "map.xml").notes == ()
+
+
+def test_states_of_one_site_may_change_its_domain(tmp_path: Path) -> None:
+    files(tmp_path, {"2026-01-01.xml": urlset("1"), "2026-02-01.xml": urlset("1", "2", host="b.example")})
+    loaded = sr.load(tmp_path, at="name")
+    assert (loaded.sites, loaded.growth()["pages"].tolist()) == (("b.example",), [1, 2])
+
+
+def test_scope_is_that_of_each_site(tmp_path: Path) -> None:
+    files(tmp_path, {f"{name}.xml": urlset("1", "https://cdn.example/2", host=f"{name}.example") for name in "ab"})
+    assert sorted(record.loc for record in sr.load(tmp_path, scope="host")) == [f"https://{n}.example/1" for n in "ab"]
+
+
+def test_folder_whose_files_lie_deeper_is_noted(tmp_path: Path) -> None:
+    files(tmp_path, {"in/a/1.xml": urlset("1"), "in/b/maps/1.xml": urlset("2"), "in/b/readme": b"-"})
+    loaded = sr.load(tmp_path / "in" / "*/")
+    assert locs(loaded) == ["1"]
+    assert loaded.notes == (
+        "1 file left out, neither sitemap nor dump: readme",
+        f"1 folder left out, as the files lie deeper: load '{tmp_path / 'in' / 'b' / '**'}'",
+    )
+    assert locs(sr.load(tmp_path / "in" / "b" / "**")) == ["2"]
 
 
 @pytest.mark.slow
