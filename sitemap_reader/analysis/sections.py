@@ -216,11 +216,11 @@ def tree(snapshot: SnapshotTables) -> Measure:
     frame = documents.loc[order["row"]].reset_index(drop=True)
     frame = frame.assign(depth=order["depth"].astype("int64"), parent=order["parent"].astype("str"))
     frame = in_site_order(frame[_TREE_COLUMNS], snapshot)
-    read = len(snapshot.sitemaps)  # a document of no site is not in the frame
-    none = f"there is no URL in {count_of(read, 'document')}" if read else "there is no sitemap"
-    finding = find_in_words(frame, snapshot.sites, _tree_finding, _MOST_SITEMAPS, none)
+    describe = partial(_tree_finding, is_whole=snapshot.complete is not False)
+    sites = snapshot.sites or (snapshot.name,)
+    finding = find_in_words(frame, sites, describe, _MOST_SITEMAPS, "there is no sitemap")
     spec = ChartSpec(
-        "rows", x="urls", y="sitemap", x_title="URLs by sitemap", depth="depth", max_rows=20, sites=snapshot.sites
+        "rows", x="urls", y="sitemap", x_title="URLs by sitemap", depth="depth", max_rows=20, sites=sites
     )
     rule = f"{_TREE_RULE} {NEWEST_RULE}"
     rule += f" Only some URLs are here: {snapshot.choice}." if snapshot.choice else ""
@@ -228,7 +228,7 @@ def tree(snapshot: SnapshotTables) -> Measure:
 
 
 def _documents(snapshot: SnapshotTables) -> pd.DataFrame:
-    """A row per document, with `parents` and what its URLs in the Snapshot show."""
+    """A row per document, with `parents` and what its URLs in the Snapshot show; without any the site has no name."""
     outcomes = snapshot.sitemaps.to_pandas(["site", "url", "parents", "format", "entries", "complete"])
     outcomes = outcomes.rename(columns={"url": "sitemap"}).drop_duplicates(["site", "sitemap"])
     urls = snapshot.urls.to_pandas(["site", "sitemap", "lastmod", "lastmod_precision"])
@@ -239,7 +239,7 @@ def _documents(snapshot: SnapshotTables) -> pd.DataFrame:
     order = {key: number for number, key in enumerate(zip(outcomes["site"], outcomes["sitemap"], strict=True))}
     rank = [order.get(key, len(order)) for key in zip(frame["site"], frame["sitemap"], strict=True)]
     frame = frame.assign(_rank=rank).sort_values("_rank", kind="stable").drop(columns="_rank")
-    return frame.fillna({"urls": 0}).astype(types).reset_index(drop=True)
+    return frame.fillna({"urls": 0, "site": snapshot.name}).astype(types).reset_index(drop=True)
 
 
 def _nest(part: pd.DataFrame) -> Iterator[tuple[int, int, str | None]]:
@@ -263,13 +263,13 @@ def _nest(part: pd.DataFrame) -> Iterator[tuple[int, int, str | None]]:
                 waiting += [(child, depth + 1) for child in reversed(children.get(name, ()))]
 
 
-def _tree_finding(part: pd.DataFrame) -> str:
+def _tree_finding(part: pd.DataFrame, *, is_whole: bool) -> str:
     sitemaps = part[part["format"] != Format.ROBOTS]
     with_urls, urls = int((sitemaps["urls"] > 0).sum()), int(sitemaps["urls"].sum())
     incomplete, unknown = int((part["complete"] == False).sum()), int(part["complete"].isna().sum())  # noqa: E712
     states = [f"{incomplete:,} not read completely"] if incomplete else []
     states += [f"unknown whether {unknown:,} were read completely"] if unknown else []
-    state = ", ".join(states) or "all were read completely"
+    state = ", ".join(states) or ("all were read completely" if is_whole else "but others are not here")
     return f"{count_of(urls, 'URL')} in {with_urls:,} of {count_of(len(sitemaps), 'sitemap')}; {state}"
 
 

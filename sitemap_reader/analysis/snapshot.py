@@ -475,7 +475,7 @@ def _facts(snapshot: SnapshotTables, site: str) -> Iterator[tuple[str, str]]:
     outcomes, problems = (_rows_of_site(table, site) for table in (snapshot.sitemaps, snapshot.problems))
     count = pages.num_rows
     yield "pages", f"{count:,}" + (f" in {urls.num_rows:,} listings" if urls.num_rows != count else "")
-    yield "sitemaps", _documents(urls, outcomes)
+    yield "sitemaps", _documents(urls, outcomes, is_whole=snapshot.complete is not False)
     yield "hosts", _top_values(pages["host"])
     yield "newest lastmod", _newest(pages)
     yield "lastmod stated", _share(count - pages["lastmod"].null_count, count)
@@ -496,14 +496,14 @@ def _rows_of_site(table: Any, site: str) -> Any:
     return rows if compute.all(is_here).as_py() else rows.filter(is_here)  # usually the only site: no copy
 
 
-def _documents(urls: Any, outcomes: Any) -> str:
+def _documents(urls: Any, outcomes: Any, *, is_whole: bool) -> str:
     """`10, of which 8 have URLs; all complete`; robots.txt is no sitemap."""
     with_urls = len(urls["sitemap"].unique())
     if not outcomes.num_rows:
         return f"{with_urls:,} with URLs"
     sitemaps = [row for row in outcomes.select(["format", "complete"]).to_pylist() if row["format"] != Format.ROBOTS]
     incomplete = [row["complete"] for row in sitemaps].count(False)
-    state = f"{incomplete:,} incomplete" if incomplete else "all complete"
+    state = f"{incomplete:,} incomplete" if incomplete else "all complete" if is_whole else "others are not here"
     return f"{len(sitemaps):,}, of which {with_urls:,} have URLs; {state}"
 
 
