@@ -219,9 +219,7 @@ def tree(snapshot: SnapshotTables) -> Measure:
     describe = partial(_tree_finding, is_whole=snapshot.complete is not False)
     sites = snapshot.sites or (snapshot.name,)
     finding = find_in_words(frame, sites, describe, _MOST_SITEMAPS, "there is no sitemap")
-    spec = ChartSpec(
-        "rows", x="urls", y="sitemap", x_title="URLs by sitemap", depth="depth", max_rows=20, sites=sites
-    )
+    spec = ChartSpec("rows", x="urls", y="sitemap", x_title="URLs by sitemap", depth="depth", max_rows=20, sites=sites)
     rule = f"{_TREE_RULE} {NEWEST_RULE}"
     rule += f" Only some URLs are here: {snapshot.choice}." if snapshot.choice else ""
     return measure(frame, rule=rule, finding=finding, spec=spec)

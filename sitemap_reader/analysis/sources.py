@@ -13,7 +13,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 import attrs
 
@@ -21,22 +21,24 @@ from ..client.keywords import checked_keywords
 from ..client.options import PatternOptions, SiteOptions, SnapshotOptions
 from ..client.summary import count_of
 from ..client.targets import find_target, is_host_name, reject_document
+from ..compare.url_files import table_header
 from ..fetch.replay import SEEDS_FILE, is_recording
 from ..frontier.filters import make_moment
 from ..frontier.plan import SCHEME
 from ..model.errors import SitemapReaderError, UsageError
 from ..model.messages import Keyword
 from ..model.options import part_of
+from ..model.records import UrlRecord
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
 from ..parser.normalise.dates import parse_date, period_end
 from ..parser.parser import SitemapParser
 from ..serialize.arrow import require_pyarrow
 from ..serialize.byte_streams import MAGIC, damage, decompressed
-from ..serialize.dumps import DUMP_SUFFIXES, SQLITE, DumpFile, is_dump_name, is_warc_name, open_file
+from ..serialize.dumps import DUMP_SUFFIXES, SQLITE, DumpFile, in_batches, is_dump_name, is_warc_name, open_file
 from .notes import FILTERS, name_first
 from .parts import FileOptions, Part, combine, name_domains, read_harvest, read_sitemaps, read_sites, read_state
 from .snapshot import Snapshot
-from .tables import PARQUET, SnapshotMetadata, as_reusable, read_metadata, read_tables
+from .tables import PARQUET, SnapshotMetadata, TableBuilder, as_reusable, read_metadata, read_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -46,14 +48,18 @@ if TYPE_CHECKING:
     from ..parser.normalise.scope import ScopeMode
     from .parts import CrawledSites
 
+    class ArrowTable(Protocol):
+        def __arrow_c_stream__(self, requested_schema: Any = None) -> Any: ...
+
     Name = str | os.PathLike[str]
     Names = tuple[str, ...]
     Reader = Callable[[Sequence[Path], FileOptions], Part]
 
 # What can be loaded, for messages.
 ACCEPTED = (
-    "sitemaps (XML, text, RSS, Atom; also .gz), dumps (.jsonl, .jsonl.gz, .parquet), folders and patterns of these, "
-    "states of sync, or the folder of a saved Snapshot, a harvest or a recorded site"
+    "sitemaps (XML, text, RSS, Atom; also .gz), dumps (.jsonl, .jsonl.gz, .parquet), tables with a column of URLs "
+    "(.csv, .tsv), folders and patterns of these, states of sync, or the folder of a saved Snapshot, a harvest or a "
+    "recorded site"
 )
 
 # The value of `at` with which each name states its time.
@@ -113,14 +119,23 @@ def snapshot(target: Name | Iterable[Name], **options: Unpack[SnapshotOptions]) 
 
 
 def load(
-    path: Name | Iterable[Name], *, at: Moment | None = None, site: str | None = None, scope: ScopeMode | None = None
+    path: Name | Iterable[Name] | Iterable[UrlRecord] | ArrowTable,
+    *,
+    at: Moment | None = None,
+    site: str | None = None,
+    scope: ScopeMode | None = None,
 ) -> Snapshot:
     """Opens files: sitemaps, dumps, folders or patterns of them (`archive/*.xml`, `**`), or several of these.
 
-    Sitemaps are XML, text, RSS or Atom, also compressed with gzip; dumps JSON lines, also compressed, or Parquet. A
-    folder may also be that of to_parquet(), of a harvest (all its shards), or a recorded site, which is read as by
-    snapshot(). Files are recognised by their content. Each item of an iterable is a site of its own, as is each folder
-    that a pattern matches.
+    Sitemaps are XML, text, RSS or Atom, also compressed with gzip; dumps JSON lines, also compressed, or Parquet; CSV
+    and TSV of other tools need a column of URLs. A folder may also be that of to_parquet(), of a harvest (all its
+    shards), or a recorded site, which is read as by snapshot(). Files are recognised by their content. Each item of an
+    iterable is a site of its own, as is each folder that a pattern matches; files of several registrable domains in one
+    folder are a site for each of these, unless an index lists them.
+
+    Instead of files it takes a table with a column of URLs (a DataFrame of pandas or polars, an Arrow table, a relation
+    of DuckDB: all with `__arrow_c_stream__`), or an iterable of UrlRecords or of URLs, with https://. Columns with the
+    names of ours count, such as lastmod; the others are left out, with a note.
 
     `at` is when the site was read, the reference time for ages: a date (its end), a datetime or text. Without it, the
     time stored in the file is used; dumps and sitemaps store none, and then it is now. With `at="name"` the name of
@@ -133,10 +148,43 @@ def load(
     A single dump is read on first use: iterating streams the lines, and needs no extra; tables and measures need the
     extra `analysis`. UsageError at once if there is no such file. Of several files one that cannot be read is a note.
     """
-    found = [find_sources(name, at) for name in _names(path, what="path")]
+    is_one = isinstance(path, str | bytes | os.PathLike) or hasattr(path, _STREAM) or not hasattr(path, "__iter__")
+    given: Any = path if is_one else [*path]  # type: ignore[misc] # an iterable
+    if (rows := _rows(given)) is not None:
+        if at == BY_NAME or scope is not None:
+            raise UsageError.of(
+                "{keyword} is for files, and not for a table or URLs", keyword="scope" if scope else "at"
+            )
+        name, part = rows
+        return combine([part.move(0, {} if at is None else _time(at))], name=name, site=site)
+    found = [find_sources(name, at) for name in _names(given, what="path")]
     site_options = {} if scope is None else {"scope": scope}
     crawl = partial(read_sites, on_progress=None, show_progress=True, options=site_options)
     return _read(found, FileOptions(scope, site), crawl, by_time=at == BY_NAME)
+
+
+_STREAM = "__arrow_c_stream__"
+
+
+def _rows(given: Any) -> tuple[str, Part] | None:
+    """The name and Part of a table, or of a list of UrlRecords or URLs; None for names of files."""
+    is_list = isinstance(given, list) and bool(given)
+    name = count_of(len(given), "URL") if is_list else type(given).__name__
+    if is_list and all(isinstance(each, UrlRecord) for each in given):
+        builder = TableBuilder()
+        for items in in_batches(given):
+            for item in items:
+                builder.add_urls(item)  # type: ignore[arg-type] # of UrlRecords there are only batches
+        return name, Part(builder.tables(), SnapshotMetadata())
+    if hasattr(given, _STREAM) or (is_list and all(isinstance(each, str) and SCHEME.match(each) for each in given)):
+        require_pyarrow("a Snapshot needs", "analysis")
+        import pyarrow as pa
+
+        from .url_frames import frame_tables
+
+        tables, notes = frame_tables(pa.table({"loc": given}) if is_list else given)
+        return name, Part(tables, SnapshotMetadata(notes=tuple(notes)))
+    return None
 
 
 # Argument -> what it is, and what to give where it is empty.
@@ -148,6 +196,8 @@ _ARGUMENTS = {
 
 def _names(given: Any, what: str = "target") -> list[str | Path]:
     reject_document(given)
+    if hasattr(given, _STREAM):
+        raise UsageError(f"a {type(given).__name__} is no {what}: sr.load() takes tables")
     names = [given] if isinstance(given, str | bytes | os.PathLike) or not hasattr(given, "__iter__") else [*given]
     accepted, hint = _ARGUMENTS[what]
     if not names:
@@ -323,6 +373,13 @@ def _read_stored(path: Path) -> Part:
     return Part(read_tables(path), read_metadata(path))
 
 
+def _read_csv(path: Path) -> Part:
+    from .url_frames import csv_tables
+
+    tables, notes = csv_tables(path, _head(path))
+    return Part(tables, SnapshotMetadata(notes=tuple(notes)))
+
+
 def _holds(name: str) -> Callable[[Path, bytes], bool]:
     return lambda folder, _: (folder / name).is_file()
 
@@ -360,6 +417,7 @@ FILES = (
     ),
     Kind("State", lambda _, head: head.startswith(SQLITE), _alone(read_state), stored_time=lambda _: True),
     DUMP := Kind("dump", lambda _, head: bool(_LINE_KEY.match(head)), _alone(_read_stored), is_lazy=True),
+    Kind("CSV", lambda _, head: table_header(head) is not None, _alone(_read_csv)),
     Kind("sitemap", _is_sitemap, read_sitemaps, is_sitemap=True),
 )
 # What snapshot() reads by the network; and files that are left out.

@@ -10,6 +10,7 @@ import io
 import os
 import re
 from contextlib import suppress
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import attrs
@@ -26,7 +27,7 @@ from ..serialize.dumps import PARQUET, SQLITE, Ahead, Dump, ReusableFile, number
 from ..serialize.jsonl import stamp, to_dict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from ..model.records import Item
@@ -80,13 +81,11 @@ def url_objects(stream: BinaryIO, name: str) -> Numbered:
     compression = next((each for each, magic in MAGIC.items() if head.startswith(magic)), None)
     if compression is not None:
         head = _decompressed_head(head, compression, name)
-    text = "" if _DUMP.match(head.removeprefix(_BOM)) else head.decode(_encoding(head), "ignore")
-    is_document = bool(_DOCUMENT.match(text))
-    header = None if is_document else _header(text)
-    if is_document or (text and header is None and name.lower().endswith(_LISTS)):  # it may begin with other text
+    text, header = _text(head), table_header(head)
+    if _DOCUMENT.match(text) or (text and header is None and name.lower().endswith(_LISTS)):  # other text may be first
         yield from _document_objects(source if compression == "gzip" else _plain(source, compression, name), name)
     elif header is not None:
-        yield from _table_objects(_plain(source, compression, name), header, _encoding(head), name)
+        yield from _table_objects(_plain(source, compression, name), header, name)
     else:
         yield from numbered_objects(source, name)
 
@@ -103,6 +102,11 @@ def _decompressed_head(head: bytes, compression: str, name: str) -> bytes:
 
 def _encoding(head: bytes) -> str:
     return "utf-16" if head.startswith(_BOMS_16) else "utf-8-sig"
+
+
+def _text(head: bytes) -> str:
+    """Empty for a dump."""
+    return "" if _DUMP.match(head.removeprefix(_BOM)) else head.decode(_encoding(head), "ignore")
 
 
 # --- sitemaps, and lists of URLs ---
@@ -149,40 +153,64 @@ def _damaged(name: str, exc: BaseException) -> UsageError:
 
 # Names of the column of URLs, by preference, in lower case and without blanks: of dumps, Screaming Frog, Search
 # Console, and other crawlers.
-_URL_COLUMNS = ("loc", "url", "address", "fullurl", "pageurl", "pageaddress", "toppages", "uri", "page")
+_URL_COLUMNS = ("loc", "url", "address", "fullurl", "pageurl", "pageaddress", "toppages", "uri", "page", "landingpage")
 _OTHER_COLUMNS = ("lastmod", "lastmod_precision", "changefreq", "priority", "sitemap", "site")
 _DELIMITERS = ",;\t"
 _HEADER_LINES = 5  # there may be a title above
 
 
 @attrs.frozen
-class _Header:
+class Header:
+    """`line` counts from 1; `names` are those of all columns."""
+
     line: int
     delimiter: str
+    encoding: str
+    names: tuple[str, ...]
     places: dict[str, int]  # key of a line of a dump -> place of its column
 
 
-def _header(text: str) -> _Header | None:
-    """The header of a table: the reading of one of the first lines with the most columns, of which one has URLs."""
-    for line, row in enumerate(text.splitlines()[:_HEADER_LINES], 1):
-        readings = [(each, _row(row, each)) for each in _DELIMITERS]
-        delimiter, names = max(readings, key=lambda reading: len(reading[1]))
-        loc = next((known for known in _URL_COLUMNS if known in names), None)
-        if loc is not None:
-            places = {key: names.index(name) for key in _OTHER_COLUMNS if (name := key.replace("_", "")) in names}
-            return _Header(line, delimiter, {"loc": names.index(loc), **places})
+def table_header(head: bytes) -> Header | None:
+    """The header of a table, from its first bytes: one of the first lines, in the reading with the most columns.
+
+    One of them has the name of a column of URLs, or the next line has a URL there. None for any other file.
+    """
+    text = _text(head)
+    lines = [] if _DOCUMENT.match(text) else text.splitlines()[: _HEADER_LINES + 1]
+    for is_named in (True, False):
+        for line, (row, below) in enumerate(zip_longest(lines, lines[1:], fillvalue=""), 1):
+            delimiter, names = max(((each, _cells(row, each)) for each in _DELIMITERS), key=lambda found: len(found[1]))
+            places = table_columns(names)
+            if not is_named and len(cells := _cells(below, delimiter)) == len(names) > 1:
+                locs = [place for place, cell in enumerate(cells) if _DOCUMENT.match(cell)]
+                places |= {"loc": locs[0]} if locs else {}
+            if "loc" in places:
+                return Header(line, delimiter, _encoding(head), tuple(names), places)
     return None
 
 
-def _row(line: str, delimiter: str) -> list[str]:
+def table_columns(names: Sequence[str], keys: Sequence[str] = _OTHER_COLUMNS) -> dict[str, int]:
+    """Key of a line of a dump -> the place of the column with that name; case, blanks and signs do not matter.
+
+    >>> table_columns(["Top pages", "Clicks", "Last Mod"])
+    {'loc': 0, 'lastmod': 2}
+    """
+    plain = [re.sub(r"[\W_]+", "", name).casefold() for name in names]
+    loc = next((plain.index(known) for known in _URL_COLUMNS if known in plain), None)
+    places = {} if loc is None else {"loc": loc}
+    wanted = {key: key.replace("_", "") for key in keys if key != "loc"}
+    return places | {key: plain.index(name) for key, name in wanted.items() if name in plain}
+
+
+def _cells(line: str, delimiter: str) -> list[str]:
     with suppress(csv.Error):
-        return [re.sub(r"[\W_]+", "", name).casefold() for name in next(csv.reader([line], delimiter=delimiter), [])]
+        return next(csv.reader([line], delimiter=delimiter), [])
     return []
 
 
-def _table_objects(body: Any, header: _Header, encoding: str, name: str) -> Numbered:
+def _table_objects(body: Any, header: Header, name: str) -> Numbered:
     rows, urls, others = 0, 0, list[str]()
-    lines = io.TextIOWrapper(body, encoding, newline="")
+    lines = io.TextIOWrapper(body, header.encoding, newline="")
     try:
         for _ in range(header.line):
             lines.readline()
