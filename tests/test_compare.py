@@ -45,6 +45,48 @@ def reported(old: Any, new: Any, on: str = "any") -> list[str]:
     return found
 
 
+# --- tables ---
+
+
+def test_changes_are_a_table() -> None:
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    old = [url("a", lastmod=DAY, lastmod_precision="day"), url("b", priority=0.5, sitemap="s"), url("c")]
+    new = [url("a", lastmod=DAY, lastmod_precision="day"), url("b", priority=0.75, changefreq="daily"), url("d")]
+    with diff(old, new) as changes:
+        frame = changes.to_pandas().astype(object)
+        assert pd.DataFrame.from_arrow(changes).astype(object).equals(frame)
+        assert load(changes).pages["loc"].tolist() == [url(name).loc for name in "bdc"]
+        assert len(diff(new, new).to_pandas()) == 0
+        with pytest.raises(sr.UsageError, match=r"use to_pandas\(\)"):
+            pd.DataFrame(changes)
+    rows = frame.where(frame.notna(), None).to_dict("records")
+    assert [{name: value for name, value in row.items() if value is not None} for row in rows] == [
+        {
+            "change": "updated",
+            "loc": url("b").loc,
+            "changed": "changefreq, priority",
+            "changefreq": "daily",
+            "priority": 0.75,
+            "priority_before": 0.5,
+            "sitemap_before": "s",
+        },
+        {"change": "new", "loc": url("d").loc},
+        {"change": "removed", "loc": url("c").loc},
+    ]
+    assert [name for name in frame if frame[name].map(type).isin([list, dict, tuple]).any()] == []
+
+
+def test_a_table_of_changes_has_the_sites_and_times() -> None:
+    pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    lines = [{**sr.to_dict(url("a", lastmod=DAY, lastmod_precision="day")), "site": site} for site in "xy"]
+    frame = diff(lines, lines[:1]).to_pandas()
+    assert frame[["change", "site", "lastmod_before"]].to_numpy().tolist() == [["removed", "y", DAY]]
+    assert str(frame["lastmod_before"].dtype) == "datetime64[us, UTC]"
+    assert frame["lastmod"].isna().all()
+
+
 # --- compared with dicts ---
 
 

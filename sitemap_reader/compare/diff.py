@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from itertools import chain, groupby, islice, starmap
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, BinaryIO, Self, TypeAlias, Unpack, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, Self, TypeAlias, Unpack, cast
 
 import attrs
 import orjson
@@ -24,6 +24,7 @@ from ..model.records import Change, ChangeCounts, UrlRecord
 from ..parser.compiled import batch_of
 from ..serialize.dumps import SQLITE, Dump, checked, is_pipe, open_file, record_at
 from ..serialize.jsonl import ALWAYS, COMPARED, STATED, from_json, json_line, stamp, to_dict
+from ..serialize.projection import columns_of
 from ..serialize.schema import REMOVED
 from ..state.rows import Listing, Rows, nested_digests, newest_listing, record_of, url_keys
 from ..state.schema import temp_database_errors, temporary_database
@@ -34,6 +35,8 @@ from .url_files import read_once, url_objects
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    import pandas as pd
 
     from ..client.options import ReaderOptions
     from ..model.options import On
@@ -225,6 +228,40 @@ class Changes:
         """Yields each change as the dict of its JSON line, with the `site` of the dump."""
         return (to_dict(change, site=site) for change, site in self._changes())
 
+    def to_arrow(self) -> Any:
+        """The changes as a pyarrow.Table: `change site loc changed`, then the values before and after.
+
+        `changed` names the fields that differ, as `lastmod, priority`. `lastmod`, `lastmod_precision`, `changefreq`,
+        `priority` and `sitemap` are those of the new side, null where a URL is removed; each has a column `…_before`.
+        """
+        import pyarrow as pa
+
+        from ..serialize.arrow import Batches  # pyarrow is needed for it alone
+
+        batches = Batches(columns_of(_Row))
+        for changed, site, old, new in self._differences():
+            before, after = old or {}, new or {}
+            row = {"change": _kind(old, new), "site": site, "loc": (new or before)["loc"]}
+            row |= {"changed": ", ".join(changed) or None}
+            for name in _VALUES:
+                row |= {name: after.get(name), f"{name}_before": before.get(name)}
+            batches.add(row)
+            if batches.is_full:
+                batches.end()
+        batches.end()
+        return pa.Table.from_batches(batches.take(), batches.schema)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """to_arrow() as a pandas.DataFrame; load() takes it too, as the pages that changed."""
+        return self.to_arrow().to_pandas()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def __array__(self, *args: object, **options: object) -> NoReturn:
+        # pandas.DataFrame(changes) would have one column of objects.
+        raise UsageError("changes are no array: use to_pandas()")
+
     @property
     def summary(self) -> str:
         """`3 new, 2 updated, 1 removed; 636 unchanged`."""
@@ -259,10 +296,43 @@ class Changes:
         self.close()
 
     def _changes(self) -> Iterator[tuple[Change, str | None]]:
+        for changed, site, *lines in self._differences():
+            old, new = (None if line is None else cast("UrlRecord", from_json(line)) for line in lines)
+            yield _change(old, new, changed), site
+
+    def _differences(self) -> Iterator[tuple[tuple[str, ...], str | None, JsonObject | None, JsonObject | None]]:
+        """The changed fields, the site, and the line on each side."""
         with temp_database_errors():
             for changed, site, *lines in self._db.execute(_DIFFERENCES):
-                old, new = (None if line is None else cast("UrlRecord", from_json(line)) for line in lines)
-                yield _change(old, new, tuple(orjson.loads(changed))), site
+                old, new = (None if line is None else orjson.loads(line) for line in lines)
+                yield tuple(orjson.loads(changed)), site, old, new
+
+
+@attrs.frozen
+class _Row:
+    """The columns of Changes.to_arrow()."""
+
+    change: str
+    site: str | None
+    loc: str
+    changed: str | None
+    lastmod: datetime | None
+    lastmod_before: datetime | None
+    lastmod_precision: str | None
+    lastmod_precision_before: str | None
+    changefreq: str | None
+    changefreq_before: str | None
+    priority: float | None
+    priority_before: float | None
+    sitemap: str | None
+    sitemap_before: str | None
+
+
+_VALUES = ("lastmod", "lastmod_precision", "changefreq", "priority", "sitemap")
+
+
+def _kind(old: object, new: object) -> str:
+    return "new" if old is None else "removed" if new is None else "updated"
 
 
 def _change(old: UrlRecord | None, new: UrlRecord | None, changed: tuple[str, ...]) -> Change:
