@@ -123,7 +123,8 @@ class Measure(pd.DataFrame):  # type: ignore[misc]
         return Chart(shown, attrs.evolve(self._spec, sites=sites), canvas, title=title, notes=notes)
 
     def __repr__(self) -> str:
-        return printable_lines(super().__repr__())
+        table = printable_lines(super().__repr__())
+        return table if self._spec is None else f"{self.finding}\n{table}"
 
     def _repr_html_(self) -> str:
         if self._spec is None:

@@ -159,7 +159,16 @@ class Snapshot(SnapshotTables):
         more = len(self.notes) - _REPR_NOTES
         notes = [shorten(note, _REPR_NOTE_CHARS, placeholder="…") for note in self.notes[:_REPR_NOTES]]
         notes += [f"{more:,} more notes"] if more > 0 else []
-        return printable(f"<Snapshot of {'; '.join([self.name, *_earlier_states(self), *notes])}>")
+        read = [f"read {self.read_on}"] if self.read_on else []
+        return printable(f"<Snapshot of {'; '.join([self._content, *read, *_earlier_states(self), *notes])}>")
+
+    @property
+    def _content(self) -> str:
+        """`a.example (archive/*.xml): 640 URLs`; of a file that would have to be read to know, its name alone."""
+        if not (getattr(self._load, "func", None) is loaded or "_tables" in vars(self)):
+            return f"{self.name}: not loaded yet"
+        sites = name_first(self.sites, ", ") or self.name
+        return f"{sites}{f' ({self.name})' if sites != self.name else ''}: {count_of(len(self.urls), 'URL')}"
 
     def __str__(self) -> str:
         try:
@@ -181,7 +190,7 @@ class Snapshot(SnapshotTables):
         sitemaps of their own for them. Two columns are added: `section`, as in sections(), and `language`, as in
         languages(), null if it is unknown. They are computed on first use, and need pandas.
         """
-        return super().pages.extended("pages", ("section", "language"), self._page_columns)
+        return super().pages._extend("pages", ("section", "language"), self._page_columns)
 
     @cached_property
     def history(self) -> Table:

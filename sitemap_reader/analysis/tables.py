@@ -58,7 +58,7 @@ class Table:
     a variable of that name holds it; it does not look up attributes, as in `FROM site.urls`. Dates are in UTC, in
     microseconds.
 
-    `table["loc"]` is a pandas.Series, `table[["loc", "lastmod"]]` a pandas.DataFrame.
+    `table["loc"]` is a pandas.Series, `table[["loc", "lastmod"]]` a pandas.DataFrame. Iteration yields rows, as dicts.
     """
 
     def __init__(self, name: str, stored: Any, derive: Callable[[Any], dict[str, Any]] | None = None) -> None:
@@ -86,6 +86,14 @@ class Table:
 
     def __len__(self) -> int:
         return int(self.stored.num_rows)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Each row as a dict; to_pandas() is a hundred times as fast."""
+        for batch in self._all_columns.to_batches(max_chunksize=1024):
+            yield from batch.to_pylist()
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if name != "stored"]
 
     @property
     def columns(self) -> list[str]:
@@ -141,7 +149,7 @@ class Table:
         """The first rows, as a pandas.DataFrame."""
         return self._all_columns.slice(0, rows).to_pandas()
 
-    def extended(self, name: str, more: Sequence[str], derive: Callable[[Any], dict[str, Any]]) -> Table:
+    def _extend(self, name: str, more: Sequence[str], derive: Callable[[Any], dict[str, Any]]) -> Table:
         """The table under another name in sql(), and with the columns `more`, which `derive` computes on first use."""
         table = Table(name, self.stored, derive)
         table._base, table._names = self, (*more,)
@@ -371,6 +379,10 @@ class SnapshotTables(Dump):
     earlier: tuple[SnapshotTables, ...] = attrs.field(default=(), kw_only=True)  # the states before, oldest first
     _whole: SnapshotTables | None = attrs.field(default=None, kw_only=True)  # of which this is a part, by filter()
     _kept: dict[Any, Any] = attrs.field(factory=dict, init=False)  # of once(), and measures
+
+    def __dir__(self) -> list[str]:
+        internal = {"is_named", "is_of_one_site", "numbered"}  # of this package
+        return [name for name in super().__dir__() if name not in internal]
 
     # --- metadata ---
 

@@ -186,7 +186,7 @@ def find_target(target: str | Path | Target, base: str | None = None) -> Target:
     if is_folder and name.strip() and not may_be_host:
         if not is_recording(path):
             raise UsageError.of(
-                "{name} was not written with {record=} (no {file}); {hint}",
+                "{name} was not written with {record=} (no {file}); {hint}; sr.load reads the files in it",
                 name=name,
                 file=SEEDS_FILE,
                 hint=_base_hint(path),

@@ -132,7 +132,7 @@ def test_printing_a_snapshot_shows_the_card_as_text(tmp_path: Path) -> None:
     assert lines[7].split() == ["lastmod", "stated", "40%"]
     assert lines[-1].endswith("read 2026-06-15 12:34 UTC: partial")
     assert "\x1b" not in str(some)
-    assert repr(some) == f"<Snapshot of {some.name}>"
+    assert repr(some) == f"<Snapshot of a.example ({some.name}): 6 URLs; read 2026-06-15 12:34 UTC>"
 
 
 @pytest.mark.slow
@@ -148,7 +148,7 @@ print(some)
 print(repr(some), some._repr_html_())
 """
     ran = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert ran.stdout == "<Snapshot of urls.jsonl>\n<Snapshot of urls.jsonl> None\n"
+    assert ran.stdout == "<Snapshot of urls.jsonl: not loaded yet>\n" * 2 + " None"
 
 
 def test_tags_are_closed(tmp_path: Path) -> None:

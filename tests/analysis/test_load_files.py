@@ -516,7 +516,9 @@ def test_files_of_one_date_are_a_state_and_the_newest_has_the_earlier_ones(tmp_p
     assert sorted(locs(newest)) == ["1", "2", "3", "4", "5"]
     assert [each.read_on for each in (*newest.earlier, newest)] == ["2026-01-01", "2026-02-01", "2026-03-01"]
     assert newest.earlier[0].earlier == ()
-    assert repr(newest) == f"<Snapshot of {newest.name}; 2 earlier states since 2026-01-01>"
+    assert repr(newest) == (
+        f"<Snapshot of a.example ({newest.name}): 5 URLs; read 2026-03-01; 2 earlier states since 2026-01-01>"
+    )
     assert "read 2026-03-01: complete; 2 earlier states since 2026-01-01<" in newest._repr_html_()
     assert newest.growth()["pages"].tolist() == [2, 2, 5]
     assert newest.growth([])["pages"].tolist() == [5]

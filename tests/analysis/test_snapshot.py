@@ -32,7 +32,7 @@ def test_a_recorded_site_is_read_whole_at_the_time_of_the_recording() -> None:
     assert (shop.complete, shop.sites, shop.name, shop.notes) == (True, ("shop.example",), "shop.example", ())
     assert shop.at == shop.read_at == RECORDED
     assert len(shop.sitemaps) == 11
-    assert repr(shop) == "<Snapshot of shop.example>"
+    assert repr(shop) == f"<Snapshot of shop.example: 640 URLs; read {RECORDED:%Y-%m-%d %H:%M} UTC>"
 
 
 def test_columns_are_the_keys_of_lines_then_parts_of_urls() -> None:

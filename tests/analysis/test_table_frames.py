@@ -71,9 +71,19 @@ def test_an_unknown_column_is_refused_with_those_there_are(site: sr.Snapshot) ->
             site.urls[key]  # type: ignore[call-overload]
 
 
-def test_rows_are_not_iterated(site: sr.Snapshot) -> None:
-    with pytest.raises(sr.UsageError, match="rows are selected in"):
-        list(site.urls)  # type: ignore[call-overload]
+def test_rows_are_iterated_as_dicts(site: sr.Snapshot) -> None:
+    rows = list(site.urls)
+    assert rows == site.urls.to_arrow().to_pylist()
+    assert pd.DataFrame(site.urls)["loc"].tolist() == [row["loc"] for row in rows]
+
+
+def test_completion_shows_what_users_need(site: sr.Snapshot) -> None:
+    assert {"is_named", "is_of_one_site", "numbered", "kept"}.isdisjoint(dir(site))
+    assert {"stored", "extended"}.isdisjoint(dir(site.urls))
+    assert {"compare", "checks", "state"}.isdisjoint(dir(sr))
+    assert {"load", "diff", "Measure"} <= {*dir(sr)}
+    assert {"urls", "tree", "earlier"} <= {*dir(site)}
+    assert "to_pandas" in dir(site.urls)
 
 
 @pytest.mark.slow

@@ -67,7 +67,7 @@ def test_no_more_of_stdin_is_read_than_the_limit_allows() -> None:
 
 
 def test_folder_without_a_base_is_an_error_that_names_the_option(public: Path) -> None:
-    hint = f"add --base {WWW}/ to read it as the site that public/robots.txt names"
+    hint = f"add --base {WWW}/ to read it as the site that public/robots.txt names; sr.load reads the files in it"
     assert refusal("audit", "public/") == f"error: public/ was not written with --record (no site.toml); {hint}"
     for command in ("audit", "stats"):
         result = run(command, "public/sitemap.xml")

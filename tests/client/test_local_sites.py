@@ -283,7 +283,8 @@ def test_folder_without_a_base_is_a_usage_error_that_names_the_likely_one(tmp_pa
     hint = f'add base="{PAGES}/" to read it as the site that {file} names'
     with pytest.raises(UsageError) as error:
         sr.urls(folder)
-    assert str(error.value) == f"{folder} was not written with record= (no site.toml); {hint}"
+    also = "sr.load reads the files in it"
+    assert str(error.value) == f"{folder} was not written with record= (no site.toml); {hint}; {also}"
     for read in (sr.urls, sr.audit):
         with pytest.raises(UsageError) as error:
             read(file)
