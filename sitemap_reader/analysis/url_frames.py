@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _DATES = ("lastmod", FIRST_SEEN, READ_AT)
 _TIME = pa.timestamp("us", "UTC")
 # Columns that the tables of a Snapshot have besides: they are computed again.
-_COMPUTED = re.compile(r"host|domain|path|depth|dir_[0-9]+|slug|extension|query_keys|section|language")
+_COMPUTED = re.compile(r"page_key|host|domain|path|depth|dir_[0-9]+|slug|extension|query_keys|section|language")
 _SAMPLE_ROWS = 100
 _URL = re.compile(r"\s*https?://", re.IGNORECASE)
 _TSV_ESCAPES = {r"\t": "\t", r"\n": "\n", r"\r": "\r", r"\\": "\\"}  # as in serialize/writers.py
