@@ -322,6 +322,6 @@ def make_archive(states: Sequence[SnapshotTables]) -> Archive:
         tables = [rename_sites(table, renames) for table in tables]
     known = {old: new for state in states for old, new in state._metadata.moves.items()}
     # A state that was filtered may have no page of a site that was read.
-    whole = [state._whole or state for state in states]
+    whole = [state.whole or state for state in states]
     read = [{renamed.get(site, site) for site in each.sites} for each, renamed in zip(whole, names, strict=True)]
     return Archive(states, names, number_pages(tables, known or None), read)

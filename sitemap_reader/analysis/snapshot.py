@@ -29,6 +29,7 @@ from .tables import (
     advertools_frame,
     as_reusable,
     has_any,
+    keep,
     loaded,
     select_rows,
     write_parquet,
@@ -36,7 +37,7 @@ from .tables import (
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     import pandas as pd
 
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
 
 # A letter is short for the word, as in pandas; any case is accepted.
 Freq = Literal["day", "week", "month", "quarter", "year", "D", "W", "M", "Q", "Y", "d", "w", "m", "q", "y"]
-_MAX_KEPT_ROWS = 100_000
 # What a measure counts separately within a site.
 By = Literal["section", "language", "host"]
 # How many notes the repr shows, and how many characters of each.
@@ -119,7 +119,7 @@ class Snapshot(SnapshotTables):
             if sites is None or not {*sites}.isdisjoint(each.sites)
         )
         metadata = attrs.evolve(self._metadata, choice=choice)
-        return Snapshot(name, partial(loaded, subset), metadata, earlier=earlier, whole=self._whole or self)
+        return Snapshot(name, partial(loaded, subset), metadata, earlier=earlier, whole=self.whole or self)
 
     def to_pandas(self, style: Literal["advertools"] | None = None) -> pd.DataFrame:
         """The URLs as a pandas.DataFrame; `style="advertools"`: with the columns of that library's sitemap_to_df().
@@ -224,21 +224,17 @@ class Snapshot(SnapshotTables):
         return printable(verdict(site_histories(self)))
 
     def _measure(self, name: str, *args: Any, **options: Any) -> Measure:
-        """The measure, which is kept for the next call with the same arguments unless it is long."""
+        """The measure, which is kept for the next call with the same arguments."""
         require_pandas()
         from . import measures
 
-        key: Any = (name, args, *options.items())
+        compute: Callable[[], Measure] = partial(getattr(measures, name), self, *args, **options)
+        key = (name, args, *options.items())
         try:
-            kept = self._kept.get(key)
+            hash(key)
         except TypeError:  # a list among the arguments
-            measure: Measure = getattr(measures, name)(self, *args, **options)
-            return measure
-        if kept is None:
-            kept = getattr(measures, name)(self, *args, **options)
-            if len(kept) <= _MAX_KEPT_ROWS:
-                self._kept[key] = kept
-        copy: Measure = kept.copy()
+            return compute()
+        copy: Measure = keep(self, key, compute).copy()
         return copy
 
     def cadence(self, freq: Freq = "month", *, by: By | None = None) -> Measure:

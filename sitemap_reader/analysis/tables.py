@@ -377,11 +377,11 @@ class SnapshotTables(Dump):
     _site: str | None = attrs.field(default=None, kw_only=True)
     _main_host: str | None = attrs.field(default=None, kw_only=True)  # names a site without a name; None: of most URLs
     earlier: tuple[SnapshotTables, ...] = attrs.field(default=(), kw_only=True)  # the states before, oldest first
-    _whole: SnapshotTables | None = attrs.field(default=None, kw_only=True)  # of which this is a part, by filter()
+    whole: SnapshotTables | None = attrs.field(default=None, kw_only=True)  # of which this is a part, by filter()
     _kept: dict[Any, Any] = attrs.field(factory=dict, init=False)  # of once(), and measures
 
     def __dir__(self) -> list[str]:
-        internal = {"is_named", "is_of_one_site", "numbered"}  # of this package
+        internal = {"is_named", "is_of_one_site", "numbered", "whole"}  # of this package
         return [name for name in super().__dir__() if name not in internal]
 
     # --- metadata ---
@@ -527,16 +527,21 @@ def main_host(urls: Any) -> str | None:
 Result = TypeVar("Result")
 
 
+def keep(snapshot: SnapshotTables, key: Any, compute: Callable[[], Result]) -> Result:
+    """What is computed once of a Snapshot."""
+    if key not in snapshot._kept:
+        snapshot._kept[key] = compute()
+    result: Result = snapshot._kept[key]
+    return result
+
+
 def once(compute: Callable[[SnapshotTables], Result]) -> Callable[[SnapshotTables], Result]:
     """A function of a Snapshot whose result the Snapshot keeps, so that measures share it."""
 
     @wraps(compute)
     def kept(snapshot: SnapshotTables) -> Result:
         name = f"{compute.__module__}.{compute.__qualname__}"
-        if name not in snapshot._kept:
-            snapshot._kept[name] = compute(snapshot)
-        result: Result = snapshot._kept[name]
-        return result
+        return keep(snapshot, name, partial(compute, snapshot))
 
     return kept
 
@@ -550,9 +555,9 @@ def once_per_page(compute: Callable[[SnapshotTables], pd.DataFrame]) -> Callable
     @once
     @wraps(compute)
     def of_whole(snapshot: SnapshotTables) -> pd.DataFrame:
-        if snapshot._whole is None:
+        if snapshot.whole is None:
             return compute(snapshot)
-        return of_whole(snapshot._whole).iloc[_rows_in_whole(snapshot)].reset_index(drop=True)
+        return of_whole(snapshot.whole).iloc[_rows_in_whole(snapshot)].reset_index(drop=True)
 
     return of_whole
 
@@ -561,8 +566,8 @@ def once_per_page(compute: Callable[[SnapshotTables], pd.DataFrame]) -> Callable
 def _rows_in_whole(snapshot: SnapshotTables) -> Any:
     from pyarrow import compute
 
-    assert snapshot._whole is not None  # noqa: S101 - for the type checker
-    mine, theirs = (page_ids(each.pages.stored) for each in (snapshot, snapshot._whole))
+    assert snapshot.whole is not None  # noqa: S101 - for the type checker
+    mine, theirs = (page_ids(each.pages.stored) for each in (snapshot, snapshot.whole))
     return compute.index_in(mine, theirs).to_numpy()
 
 
