@@ -1,7 +1,7 @@
 """Documents in a declared charset, and UTF-8 that is declared as it: `python -m benchmarks.charsets [--seed N]`.
 
-The words are those of the package `stopwords`, in 12 languages. A document declares one of 22 charsets and is written
-in it, in each language whose words it has; or in UTF-8, in each of the languages. The words stand in the titles of
+The words are those of the package `stopwordsiso`, in 12 languages. A document declares one of 22 charsets and is
+written in it, in each language whose words it has; or in UTF-8, in each of the languages. The words stand in titles of
 images or in the paths of locations. Long documents have 20 entries with four words each, short ones one entry with one
 to ten different words, none of them ASCII. Counted are the documents of which any value is read in another charset. A
 long one ends the program with 1.
@@ -17,7 +17,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-import stopwords
+import stopwordsiso
 import webencodings
 
 import sitemap_reader as sr
@@ -58,7 +58,7 @@ def is_writable(word: str, label: str) -> bool:
 def cases() -> Iterator[tuple[str, str, list[str]]]:
     """(declared charset, "its own" or "UTF-8", words of a language that can be written in it)."""
     for language in LANGUAGES:
-        words = [word for word in dict.fromkeys(stopwords.get_stopwords(language)) if word.isalpha()]
+        words = sorted(filter(str.isalpha, stopwordsiso.stopwords(language)))
         foreign = [word for word in words if not word.isascii()]
         for label in LABELS:
             writable = [word for word in words if is_writable(word, label)]

@@ -13,9 +13,10 @@ from .tables import Table as Table
 from .tables import TableBuilder as TableBuilder
 from .tables import Tables as Tables
 from .tables import loaded as loaded
-from .topics import MAX_TEXT_WORDS as MAX_TEXT_WORDS
-from .topics import find_stop_words as find_stop_words
-from .topics import split_words as split_words
-from .topics import words_of_text as words_of_text
 from .url_parts import MAX_DIRS as MAX_DIRS
 from .url_parts import url_part_columns as url_part_columns
+from .words import MAX_TEXT_WORDS as MAX_TEXT_WORDS
+from .words import NUMBER as NUMBER
+from .words import find_languages as find_languages
+from .words import split_words as split_words
+from .words import words_of_text as words_of_text

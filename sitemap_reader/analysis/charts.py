@@ -340,15 +340,17 @@ def _rows(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas, panels: int) -> 
     if spec.text:
         texts = texts.str.cat(shown[spec.text].fillna(""), sep="  ").str.rstrip()
     # An unknown number has no bar: its text says so.
-    shown = shown.assign(_name=names, _text=texts, **{spec.x: shown[spec.x].fillna(0)})
+    known = shown[spec.x].fillna(0)
+    shown = shown.assign(_name=names, _text=texts, _right=known.clip(lower=0), **{spec.x: known})
     scale = alt.Scale(domain=[*spec.ends]) if spec.ends else alt.Scale(nice=False)
     x = alt.X(f"{spec.x}:Q", title=spec.x_title, scale=scale, axis=_number_axis(3 if spec.split else 5, spec))
     y = alt.Y("_name:N", sort=None, title=None, axis=alt.Axis(**_NAMES))
     width = (canvas.width or 420) // (2 if spec.split else 1)
     base = alt.Chart(width=width, height=alt.Step(canvas.row_height(len(shown), _ROW_PIXELS))).encode(x=x, y=y)
     bars = base.mark_bar(height={"band": 0.7}).encode(tooltip=_tooltips(spec))
-    numbers = base.mark_text(align="left", dx=4, limit=480).encode(text="_text:N")
-    return bars + numbers + _NO_MARK.encode(x=_ONE, y=alt.value(0)), shown, more
+    numbers = base.mark_text(align="left", dx=4, limit=480).encode(x="_right:Q", text="_text:N")
+    least = alt.layer() if spec.ends else _NO_MARK.encode(x=_ONE, y=alt.value(0))
+    return bars + numbers + least, shown, more
 
 
 def _tooltips(spec: ChartSpec) -> list[str]:

@@ -21,15 +21,15 @@ from .measure import (
     find_in_words,
     in_site_order,
     is_in,
-    leading,
     measure,
+    most_frequent,
     most_widespread,
     page_frame,
     part_of,
     quote,
     rank_sites,
 )
-from .topics import StopWords, site_words
+from .words import site_words, topical_words
 
 if TYPE_CHECKING:
     from .measure import Measure
@@ -71,12 +71,12 @@ def overlap(snapshot: SnapshotTables, by: str) -> Measure:
     return measure(frame, rule=rule, finding=finding, spec=spec)
 
 
-_COLUMNS = ["site", "key", "pages", "loc"]
+_COLUMNS = ["site", "key", "pages", "share", "loc"]
 _MAX_NAMED = 3
 KEYS = {
     "path": "path (decoded, in its case; without host, query, slash at the end, and segment that states a language)",
     "slug": "slug (decoded, in its case; the last segment of the path, without its extension)",
-    "topic": "topic (a word of slugs and of the titles of news, videos and images, in lower case; no number)",
+    "topic": "topic (a word of slugs and of the titles of news, videos and images, in lower case; no number or id)",
 }
 
 
@@ -119,7 +119,7 @@ def gaps(snapshot: SnapshotTables, ours: Any, by: str, *, is_shared: bool = Fals
     spec = ChartSpec("counts", x="site", y="site", x_title=title, sites=tuple(sites), is_by_site=False)
     if by == "topic":
         title = "pages of the site with this topic"
-        spec = ChartSpec("rows", x="pages", y="key", x_title=title, max_rows=20, sites=tuple(sites))
+        spec = ChartSpec("rows", x="pages", y="key", x_title=title, share="share", max_rows=20, sites=tuple(sites))
     return measure(frame, rule=rule, finding=finding, spec=spec)
 
 
@@ -136,16 +136,17 @@ def _own_sites(snapshot: SnapshotTables, ours: Any) -> list[str]:
 
 
 def _gaps_finding(part: pd.DataFrame, *, things: str, noun: str) -> str:
-    pages = part[part["_found"]].set_index("key")["pages"].sort_index()
-    names, each = leading(pages, quote)
-    is_named = noun == "topic" and len(pages)
-    most = f"; most frequent: {names} ({count_of(int(pages.max()), 'page')}{each})" if is_named else ""
-    return f"{things}: {part_of(len(pages), len(part), noun)}{most}"
+    rows = part[part["_found"]]
+    most = ""
+    if noun == "topic" and len(rows):
+        pages = rows.set_index("key")["pages"].sort_index()
+        most = f"; most frequent: {most_frequent(pages, round(pages.max() / rows['share'].max()), write=quote)}"
+    return f"{things}: {part_of(len(rows), len(part), noun)}{most}"
 
 
 def _widest_topic(frame: pd.DataFrame, *, things: str) -> str:
     sites = frame["site"].nunique()
-    return most_widespread(f"{things}:", "key", frame[frame["_found"]], sites=sites, number="pages")
+    return most_widespread(f"{things}:", "key", frame[frame["_found"]], sites=sites)
 
 
 # --- keys --------------------------------------------------------------------------------------------------------
@@ -167,11 +168,13 @@ def keyed_pages(snapshot: SnapshotTables, by: str) -> pd.DataFrame:
 
 
 def _pages_of(keyed: pd.DataFrame, sites: list[str]) -> tuple[pd.DataFrame, str]:
-    """`site key pages loc` of these sites, and what the rule has to say about them."""
+    """_COLUMNS of the pages of these sites, and what the rule has to say about them."""
     pages = keyed[keyed["site"].isin(sites)]
+    sizes = pages["site"].value_counts()
     without = int(pages["key"].isna().sum())
     pages = pages[pages["key"].notna()]
     pages = pages.assign(pages=pages.groupby(["site", "key"], sort=False)["loc"].transform("size"))
+    pages = pages.assign(share=pages["pages"] / pages["site"].map(sizes))
     note = f" Not compared: {count_of(without, 'page')} without a slug." if without else ""
     return pages[_COLUMNS], note
 
@@ -190,12 +193,12 @@ def _decode(texts: pd.Series[str]) -> pd.Series[str]:
 
 def _topics(snapshot: SnapshotTables, sites: list[str], *, is_own: bool) -> tuple[pd.DataFrame, str]:
     """As _pages_of(). Of our own pages all words: a stop word of one language is a topic in another."""
-    stops = StopWords(snapshot, is_used=not is_own)
+    words, rule = (site_words(snapshot), "") if is_own else topical_words(snapshot)
     locs = snapshot.pages.stored["loc"]
     frames = [pd.DataFrame(columns=_COLUMNS)]
-    for site, found in site_words(snapshot, sites):
-        counts = found.counts()
-        counts = counts[~counts["word"].isin(stops.find(site, counts, found.pages))]
+    for site in sites:
+        counts = words[site].counts()
         first = locs.take(counts["first"].to_numpy()).to_pandas()
-        frames.append(counts.assign(site=site, key=counts["word"], loc=first.array)[_COLUMNS])
-    return pd.concat(frames[1:] or frames), stops.rule
+        share = counts["pages"] / len(words[site].rows)
+        frames.append(counts.assign(site=site, key=counts["word"], share=share, loc=first.array)[_COLUMNS])
+    return pd.concat(frames[1:] or frames), rule

@@ -20,3 +20,4 @@ from .sections import sections as sections
 from .sections import tree as tree
 from .topics import slug_ngrams as slug_ngrams
 from .topics import topics as topics
+from .topics import trends as trends

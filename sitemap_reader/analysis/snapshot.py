@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from itertools import starmap
 from pathlib import Path
 from textwrap import shorten
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import attrs
 
@@ -37,12 +37,15 @@ from .tables import (
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     import pandas as pd
 
     from ..frontier.filters import Moment, Pattern
     from .measure import Measure
+
+    # Numbers by URL; as a DataFrame of two columns the URL and the number.
+    Weights: TypeAlias = Mapping[str, float] | pd.Series[float] | pd.DataFrame
 
 
 # A letter is short for the word, as in pandas; any case is accepted.
@@ -332,21 +335,43 @@ class Snapshot(SnapshotTables):
         """
         return self._measure("languages")
 
-    def slug_ngrams(self, n: int = 1, *, top: int = 20, skip: Iterable[str] = (), stop_words: bool = True) -> Measure:
+    def slug_ngrams(
+        self,
+        n: int = 1,
+        *,
+        top: int = 20,
+        skip: Iterable[str] = (),
+        stop_words: bool = True,
+        weights: Weights | None = None,
+    ) -> Measure:
         """Frequent words of slugs, `n` in a row: `site words pages share`, the `top` of each site without `skip`.
 
-        Stop words of the languages of the site are left out, unless `stop_words` is False.
+        Stop words of the language of each page are left out, unless `stop_words` is False. `weights` are numbers by the
+        URL of a page, such as clicks: a mapping, a Series, or a DataFrame of two columns. Then words are ordered by the
+        sum of these, a column `weight`, and `share` is that of the sum of all pages.
         """
-        return self._measure("slug_ngrams", n, top=top, skip=skip, stop_words=stop_words)
+        return self._measure("slug_ngrams", n, top=top, skip=skip, stop_words=stop_words, weights=weights)
 
-    def topics(self, *, top: int = 50, skip: Iterable[str] = (), stop_words: bool = True) -> Measure:
+    def topics(
+        self, *, top: int = 50, skip: Iterable[str] = (), stop_words: bool = True, weights: Weights | None = None
+    ) -> Measure:
         """Frequent words of slugs and titles: `site topic pages share slugs titles cluster`.
 
         Titles are those of news, videos and images. `slugs` and `titles` are the pages that have the word there;
-        `cluster` is the most frequent of the words with which it mostly occurs. `top`, `skip` and `stop_words` are as
-        in slug_ngrams().
+        `cluster` is the most frequent of the words with which it mostly occurs. `top`, `skip`, `stop_words` and
+        `weights` are as in slug_ngrams().
         """
-        return self._measure("topics", top=top, skip=skip, stop_words=stop_words)
+        return self._measure("topics", top=top, skip=skip, stop_words=stop_words, weights=weights)
+
+    def trends(self, since: Moment, *, top: int = 20, skip: Iterable[str] = (), stop_words: bool = True) -> Measure:
+        """Words that are more frequent, or less, in new pages: `site topic new before new_share before_share change`.
+
+        New are the pages that appeared since a date, as in calendar(); `since` is as in new(). `new` and `before` are
+        the pages with the word, the shares those of all such pages, and `change` is the first less the second. Only
+        words whose shares differ more than by chance are there, the `top` of each site; those that rose are first.
+        `skip` and `stop_words` are as in slug_ngrams().
+        """
+        return self._measure("trends", since, top=top, skip=skip, stop_words=stop_words)
 
     def hreflang(self) -> Measure:
         """hreflang links from language to language: `site language alternate links returned`."""
@@ -361,17 +386,17 @@ class Snapshot(SnapshotTables):
         return self._measure("overlap", by)
 
     def gaps(self, ours: str | Iterable[str] | Snapshot, by: Literal["path", "slug", "topic"] = "path") -> Measure:
-        """What the other sites have, and `ours` has not: `site key pages loc`.
+        """What the other sites have, and `ours` has not: `site key pages share loc`.
 
         `ours` is a site of this Snapshot, several, or another Snapshot. With `by` "path" or "slug" a row is a page,
-        `key` its path or slug, decoded and without a language, and `pages` how many pages of the site have that key.
-        With "topic" a row is a word that the site has in slugs or titles and no page of `ours` has, and `loc` the
-        first page with it.
+        `key` its path or slug, decoded and without a language, `pages` how many pages of the site have that key, and
+        `share` the share of these. With "topic" a row is a word that the site has in slugs or titles and no page of
+        `ours` has, and `loc` the first page with it.
         """
         return self._measure("gaps", ours, by)
 
     def shared(self, ours: str | Iterable[str] | Snapshot, by: Literal["path", "slug", "topic"] = "path") -> Measure:
-        """What the other sites and `ours` have: `site key pages loc ours`, the last the first page of ours.
+        """What the other sites and `ours` have: `site key pages share loc ours`, the last the first page of ours.
 
         The rows are those of gaps() for the keys that ours has too.
         """

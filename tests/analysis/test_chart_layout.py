@@ -419,6 +419,7 @@ CALLS: dict[str, Callable[[sr.Snapshot, sr.Snapshot], sr.Measure]] = {
     **{name: lambda new, old, name=name: getattr(new, name)() for name in COLUMNS},  # type: ignore[misc]
     "cadence by day": lambda new, old: new.cadence("day"),
     "new": lambda new, old: new.new("300d"),
+    "trends": lambda new, old: new.trends("300d"),
     "gaps": lambda new, old: new.gaps(old),
     "gaps by topic": lambda new, old: new.gaps(old, by="topic"),
     "shared": lambda new, old: new.shared(old, by="slug"),

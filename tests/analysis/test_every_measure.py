@@ -35,21 +35,23 @@ COLUMNS = {
     "hreflang": "site language alternate links returned",
     "languages": "site language pages share source",
     "topics": "site topic pages share slugs titles cluster",
+    "trends": "site topic new before new_share before_share change",
     "calendar": "site period source pages",
     "new": "site section new pages unknown source",
     "tree": "site sitemap parent depth format urls newest complete entries",
     "turnover": "site period new returned removed",
     "survival": "site days pages removed share",
-    "gaps": "site key pages loc",
-    "shared": "site key pages loc ours",
+    "gaps": "site key pages share loc",
+    "shared": "site key pages share loc ours",
     "overlap": "site other paths shared share",
     "growth": "site at pages new removed dated newest sitemaps complete",
     "churn": "site section new updated redated removed unchanged",
 }
 MEASURES: Measures = {name: lambda snapshot, name=name: getattr(snapshot, name)() for name in COLUMNS}  # type: ignore[misc]
-# They need two sites, or several states: see test_measures_of_words.py, test_gaps.py, test_archive.py.
-for several in ("overlap", "gaps", "shared", "turnover", "survival"):
-    del MEASURES[several]
+# They need two sites, several states, or many pages: see test_measures_of_words.py, test_gaps.py, test_archive.py,
+# test_topics.py.
+for larger in ("overlap", "gaps", "shared", "turnover", "survival", "trends"):
+    del MEASURES[larger]
 MEASURES["new"] = lambda snapshot: snapshot.new("7d")
 MEASURES["growth"] = lambda snapshot: snapshot.growth([])
 MEASURES["churn"] = lambda snapshot: snapshot.churn(snapshot)
@@ -243,6 +245,9 @@ WRONG: dict[str, tuple[Callable[[sr.Snapshot], object], str]] = {
     "no since": (lambda it: it.new(None), "since is a date such as 2026-05-31 or an age such as 7d, not None"),  # type: ignore[arg-type]
     "top of topics": (lambda it: it.topics(top=0), "top is a number, 1 or more, not 0"),
     "skip of topics": (lambda it: it.topics(skip=5), "skip "),  # type: ignore[arg-type]
+    "weights": (lambda it: it.topics(weights=5), "weights is numbers by URL"),  # type: ignore[arg-type]
+    "weights in words": (lambda it: it.slug_ngrams(weights={"u": "many"}), "weights is numbers by URL"),  # type: ignore[dict-item]
+    "since of trends": (lambda it: it.trends(None), "since is a date such as"),  # type: ignore[arg-type]
     "by of gaps": (lambda it: it.gaps("one", "host"), "by is one of path, slug, topic, not 'host'"),  # type: ignore[arg-type]
     "ours": (lambda it: it.gaps("two"), "ours is a site of this Snapshot (one) or another Snapshot, not 'two'"),
     "no ours": (lambda it: it.shared([]), "ours is a site of this Snapshot (one) or another Snapshot, not []"),

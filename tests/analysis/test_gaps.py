@@ -48,10 +48,10 @@ def test_gaps_and_shared_pages_are_exact(by: Any, tmp_path: Path) -> None:
 def test_rows_name_the_key_its_pages_and_the_first_page_of_ours(tmp_path: Path) -> None:
     some = market(tmp_path)
     gaps = some.gaps("ours")
-    assert rows(gaps, "site", "key", "pages")[:3] == [
-        ("theirs", "/b/green-shoe", 2),
-        ("theirs", "/b/green-shoe", 2),
-        ("theirs", "/A/red-shoe", 1),
+    assert rows(gaps, "site", "key", "pages", "share")[:3] == [
+        ("theirs", "/b/green-shoe", 2, 0.2),
+        ("theirs", "/b/green-shoe", 2, 0.2),
+        ("theirs", "/A/red-shoe", 1, 0.1),
     ]
     shared = dict(rows(some.shared("ours"), "loc", "ours"))
     assert shared["https://b.example/en/b/blue-shoe"] == "https://a.example/de/b/blue-shoe"
@@ -106,6 +106,19 @@ def test_a_topic_is_a_gap_only_if_no_page_of_ours_has_it(tmp_path: Path) -> None
     ]
     assert {*shared["key"]} == {"rare", "hat", "titled"}
     assert dict(rows(shared, "key", "ours"))["rare"] == "https://a.example/p/rare"
-    assert gaps.finding == 'Topics that no page of ours has: 50% (3 of 6 topics); most frequent: "boat" (2 pages)'
+    assert gaps.finding == (
+        'Topics that no page of ours has: 50% (3 of 6 topics); most frequent: "boat" with 50% (2 of 4 pages)'
+    )
     assert {*some.gaps("theirs", "topic")["key"]} == {"common", "one"}
     assert "opics that no page of ours has: 0%" in some.gaps(some, "topic").finding
+
+
+def test_topics_of_many_sites_are_shares_of_their_pages(tmp_path: Path) -> None:
+    """And not of the sum over words, of which a page has several."""
+    others = {f"s{number}": pages("red-green-blue", "red", host=f"s{number}.example") for number in range(7)}
+    gaps = snapshot_of(tmp_path, ours=pages("x"), **others).gaps("ours", "topic")
+    assert rows(gaps, "site", "key", "pages", "share")[:2] == [("s0", "red", 2, 1.0), ("s0", "blue", 1, 0.5)]
+    svg = gaps.chart().to_svg()
+    assert ">100% red<" in svg
+    assert ">50% blue<" in svg
+    assert gaps.finding == 'Topics that no page of ours has: "red" at 7 of 7 sites, 100% of the pages at 7 sites'
