@@ -436,19 +436,14 @@ _SURVIVED_MONTH = partial(
 
 
 def new(snapshot: SnapshotTables, since: Any, depth: int, *, by_language: bool) -> Measure:
-    start = make_window(since, None, "keep", snapshot.at).since
-    if start is None:
-        raise UsageError(keyword="since", allowed="a date such as 2026-05-31 or an age such as 7d")
-    if snapshot.read_at is not None and start > (snapshot.read_until or snapshot.read_at):
-        read = f"the last reading was on {snapshot.read_on}"
-        raise UsageError(f"what is new since {start:%Y-%m-%d %H:%M} UTC is unknown: {read}")
+    start = start_time(snapshot, since)
     pages = page_frame(snapshot)
     pages["section"] = section_of(snapshot, depth, by_language=by_language)
     seen = first_seen(snapshot)
     news, precision = news_dates(snapshot)
     news_end = news.where(precision != "day", news + DAY)  # a day counts if any part of it is within
     is_seen, is_news = seen >= start, seen.isna() & (news_end > start)
-    began = _history_starts(snapshot, seen, pages["site"])
+    began = history_starts(snapshot, seen, pages["site"])
     is_known = seen.notna() | news.notna() | (began <= start)
     pages = pages.assign(new=is_seen | is_news, unknown=~is_known, _seen=is_seen, _news=is_news)
     by = pages.groupby(["site", "section"], sort=False)
@@ -481,6 +476,17 @@ def new(snapshot: SnapshotTables, since: Any, depth: int, *, by_language: bool) 
     return measure(frame, rule=rule, finding=finding, spec=spec, urls=urls)
 
 
+def start_time(snapshot: SnapshotTables, since: Any) -> datetime:
+    """The moment of a date or an age; UsageError if it is later than the last reading."""
+    start = make_window(since, None, "keep", snapshot.at).since
+    if start is None:
+        raise UsageError(keyword="since", allowed="a date such as 2026-05-31 or an age such as 7d")
+    if snapshot.read_at is not None and start > (snapshot.read_until or snapshot.read_at):
+        read = f"the last reading was on {snapshot.read_on}"
+        raise UsageError(f"what is new since {start:%Y-%m-%d %H:%M} UTC is unknown: {read}")
+    return start
+
+
 def _new_urls(pages: pd.DataFrame, snapshot: SnapshotTables) -> pd.DataFrame:
     """`site section loc page_key source date`, the newest first."""
     urls = snapshot.pages.to_pandas(["loc", "page_key"]).reindex(pages.index)
@@ -488,7 +494,7 @@ def _new_urls(pages: pd.DataFrame, snapshot: SnapshotTables) -> pd.DataFrame:
     return found.sort_values(["date", "loc"], ascending=[False, True], ignore_index=True)
 
 
-def _history_starts(snapshot: SnapshotTables, seen: pd.Series[Any], sites: pd.Series[str]) -> pd.Series[Any]:
+def history_starts(snapshot: SnapshotTables, seen: pd.Series[Any], sites: pd.Series[str]) -> pd.Series[Any]:
     """For each page a time at which its site was read before: the oldest state if known, else the first new page."""
     earlier = [each for each in snapshot.earlier if each.read_at is not None]
     began: pd.Series[Any] = seen.groupby(sites).transform("min")

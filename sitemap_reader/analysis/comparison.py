@@ -170,11 +170,11 @@ def keyed_pages(snapshot: SnapshotTables, by: str) -> pd.DataFrame:
 def _pages_of(keyed: pd.DataFrame, sites: list[str]) -> tuple[pd.DataFrame, str]:
     """_COLUMNS of the pages of these sites, and what the rule has to say about them."""
     pages = keyed[keyed["site"].isin(sites)]
-    sizes = pages["site"].value_counts()
+    pages = pages.assign(share=1 / pages.groupby("site")["loc"].transform("size"))
     without = int(pages["key"].isna().sum())
     pages = pages[pages["key"].notna()]
     pages = pages.assign(pages=pages.groupby(["site", "key"], sort=False)["loc"].transform("size"))
-    pages = pages.assign(share=pages["pages"] / pages["site"].map(sizes))
+    pages["share"] *= pages["pages"]
     note = f" Not compared: {count_of(without, 'page')} without a slug." if without else ""
     return pages[_COLUMNS], note
 

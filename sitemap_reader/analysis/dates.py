@@ -331,7 +331,7 @@ def calendar(snapshot: SnapshotTables, freq: str, by: str | None = None) -> Meas
         raise UsageError(keyword="freq", value=freq, allowed=f"one of {', '.join(_FREQS)}")
     period = PERIODS[freq]
     groups = groups_of(snapshot, by)
-    pages = _page_dates(snapshot).assign(site=groups.labels)
+    pages = page_dates(snapshot).assign(site=groups.labels)
     left_out = {
         "without such a date": pages["date"].isna(),
         f"whose date states only the {' or '.join(period.too_coarse)}": pages["precision"].isin(period.too_coarse),
@@ -362,7 +362,7 @@ def calendar(snapshot: SnapshotTables, freq: str, by: str | None = None) -> Meas
     return measure(groups.divide(frame), rule=rule + not_counted, finding=finding, spec=spec)
 
 
-def _page_dates(snapshot: SnapshotTables) -> pd.DataFrame:
+def page_dates(snapshot: SnapshotTables) -> pd.DataFrame:
     """`site date precision source` of each page, null without a date."""
     pages = page_frame(snapshot, "sitemap", "lastmod", "lastmod_precision")
     seen = first_seen(snapshot)

@@ -353,22 +353,29 @@ class Snapshot(SnapshotTables):
         return self._measure("slug_ngrams", n, top=top, skip=skip, stop_words=stop_words, weights=weights)
 
     def topics(
-        self, *, top: int = 50, skip: Iterable[str] = (), stop_words: bool = True, weights: Weights | None = None
+        self,
+        *,
+        top: int = 50,
+        skip: Iterable[str] = (),
+        stop_words: bool = True,
+        weights: Weights | None = None,
+        by: By | None = None,
     ) -> Measure:
         """Frequent words of slugs and titles: `site topic pages share slugs titles cluster`.
 
         Titles are those of news, videos and images. `slugs` and `titles` are the pages that have the word there;
         `cluster` is the most frequent of the words with which it mostly occurs. `top`, `skip`, `stop_words` and
-        `weights` are as in slug_ngrams().
+        `weights` are as in slug_ngrams(), `by` as in cadence().
         """
-        return self._measure("topics", top=top, skip=skip, stop_words=stop_words, weights=weights)
+        options = {"top": top, "skip": skip, "stop_words": stop_words, "weights": weights, "by": by}
+        return self._measure("topics", **options)
 
     def trends(self, since: Moment, *, top: int = 20, skip: Iterable[str] = (), stop_words: bool = True) -> Measure:
         """Words that are more frequent, or less, in new pages: `site topic new before new_share before_share change`.
 
         New are the pages that appeared since a date, as in calendar(); `since` is as in new(). `new` and `before` are
         the pages with the word, the shares those of all such pages, and `change` is the first less the second. Only
-        words whose shares differ more than by chance are there, the `top` of each site; those that rose are first.
+        words whose shares differ more than by chance are there, the `top` clearest of each site.
         `skip` and `stop_words` are as in slug_ngrams().
         """
         return self._measure("trends", since, top=top, skip=skip, stop_words=stop_words)

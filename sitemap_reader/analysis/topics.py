@@ -6,26 +6,37 @@ from collections.abc import Mapping
 from functools import partial
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
-from unicodedata import normalize
-from urllib.parse import unquote, urlsplit
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
 from ..client.summary import count_of
-from ..frontier.filters import make_window
 from ..model.errors import UsageError
+from ..model.problems import percent
+from .changes import history_starts, start_time
 from .chart_spec import ChartSpec
-from .dates import _first_seen, _history_starts, _page_dates
-from .measure import find_in_words, in_site_order, measure, most_frequent, most_widespread, part_of, quote
+from .comparison import keyed_pages
+from .dates import page_dates
+from .measure import (
+    find_in_words,
+    first_seen,
+    groups_of,
+    in_site_order,
+    measure,
+    most_frequent,
+    most_widespread,
+    name_some,
+    quote,
+)
+from .url_parts import page_key
 from .words import MAX_TEXT_WORDS, repeated_rule, site_words, topical_words, words_to_skip
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from datetime import datetime
 
-    from .measure import Measure
+    from .measure import Groups, Measure
     from .tables import SnapshotTables
     from .words import Array, SiteWords
 
@@ -52,6 +63,7 @@ def slug_ngrams(
     _check_top(top)
     skipped = words_to_skip(skip)
     weighting = Weighting(snapshot, weights)
+    groups = groups_of(snapshot, None)
     words, rule = words_of_sites(snapshot, stop_words=stop_words)
     frames = [pd.DataFrame(columns=["site", "words", *weighting.columns])]
     for site, found in words.items():
@@ -60,13 +72,13 @@ def slug_ngrams(
         counts = weighting.most_frequent(runs.page_counts(weighting.of(found)), found, top)
         frames.append(counts.assign(site=site, words=counts["word"])[[*frames[0]]])
     frame = in_site_order(pd.concat(frames[1:] or frames), snapshot)
-    finding = weighting.find_in_words(frame, snapshot, "words", "no page has a slug with words")
+    finding = weighting.find_in_words(frame, groups, "words", "no page has a slug with words")
     row = "Words" if n == 1 else f"{n} words in a row"
     rule = (
         f"{row}, of the first {MAX_TEXT_WORDS} in the slug (the last segment of the path), decoded, in lower case. "
         f"{NO_WORDS}, and separate the words around them. A page counts once for each of them.{rule}{weighting.rule}"
     )
-    return measure(frame, rule=rule, finding=finding, spec=weighting.spec("words", "words of their slug", snapshot))
+    return measure(frame, rule=rule, finding=finding, spec=weighting.spec("words", "words of their slug", groups))
 
 
 def _check_top(top: int) -> None:
@@ -81,27 +93,42 @@ _BLOCK = 1 << 16
 
 
 def topics(
-    snapshot: SnapshotTables, *, top: int, skip: Iterable[str], stop_words: bool, weights: Any = None
+    snapshot: SnapshotTables,
+    *,
+    top: int,
+    skip: Iterable[str],
+    stop_words: bool,
+    weights: Any = None,
+    by: str | None = None,
 ) -> Measure:
     _check_top(top)
     skipped = words_to_skip(skip)
+    groups = groups_of(snapshot, by)
     weighting = Weighting(snapshot, weights)
     words, rule = words_of_sites(snapshot, stop_words=stop_words)
     frames = [pd.DataFrame(columns=["site", "topic", *weighting.columns, "slugs", "titles", "cluster"])]
-    for site, found in words.items():
+    for label, found in _of_groups(words, groups):
         counts = found.counts(weighting.of(found))
         counts = weighting.most_frequent(counts[~counts["word"].isin(skipped)], found, top)
-        frames.append(counts.assign(site=site, topic=counts["word"], cluster=_clusters(found, counts))[[*frames[0]]])
-    frame = in_site_order(pd.concat(frames[1:] or frames), snapshot)
-    finding = weighting.find_in_words(frame, snapshot, "topic", "no page has a slug or a title with words")
+        frames.append(counts.assign(site=label, topic=counts["word"], cluster=_clusters(found, counts))[[*frames[0]]])
+    frame = groups.sort(pd.concat(frames[1:] or frames))
+    finding = weighting.find_in_words(frame, groups, "topic", "no page has a slug or a title with words")
     rule = (
-        f"Pages by the words of their slugs and of the titles of their news, videos and images: of the first "
+        f"{groups.pages} by the words of their slugs and of the titles of their news, videos and images: of the first "
         f"{MAX_TEXT_WORDS} of each, decoded, in lower case. {NO_WORDS}. A page counts once for each word.{rule} The "
-        f"{top:,} most frequent words of each site. A word is in the cluster of the more frequent one with which it "
-        f"shares most pages, if these are half of its own and {_MIN_LIFT:g} times as many as by chance."
+        f"{top:,} most frequent words of each {by or 'site'}. A word is in the cluster of the more frequent one with "
+        f"which it shares most pages, if these are half of its own and {_MIN_LIFT:g} times as many as by chance."
         f"{weighting.rule}"
     )
-    return measure(frame, rule=rule, finding=finding, spec=weighting.spec("topic", "topic", snapshot))
+    return measure(groups.divide(frame), rule=rule, finding=finding, spec=weighting.spec("topic", "topic", groups))
+
+
+def _of_groups(words: dict[str, SiteWords], groups: Groups) -> Iterator[tuple[str, SiteWords]]:
+    if groups.by is None:
+        yield from words.items()
+        return
+    for found in words.values():
+        yield from found.divide(groups.labels.iloc[found.rows])
 
 
 def _clusters(found: SiteWords, counts: pd.DataFrame) -> list[str]:
@@ -155,8 +182,8 @@ class Weighting:
         given = _as_series(weights)
         self._name = str(given.name or "weight")
         self.columns = ["pages", "weight", "share"]
-        by_key = given.groupby(_page_key(given.index.to_series().astype("str")).array).sum()
-        keys = _page_key(snapshot.pages.to_pandas(["loc"])["loc"])
+        by_key = given.groupby(page_key(given.index.to_series().astype("str")).array).sum()
+        keys = snapshot.pages.to_pandas(["page_key"])["page_key"]
         # Of pages with one key, such as those of http and https, the first one counts.
         self._weights = keys.map(by_key).fillna(0.0).mask(keys.duplicated(), 0.0).to_numpy()
         missing = int((~by_key.index.isin(keys)).sum())
@@ -175,7 +202,7 @@ class Weighting:
         counts = counts[counts[number] > 0].sort_values([number, "word"], ascending=[False, True]).head(top)
         return counts.assign(share=counts[number] / whole)
 
-    def find_in_words(self, frame: pd.DataFrame, snapshot: SnapshotTables, name: str, none: str) -> str:
+    def find_in_words(self, frame: pd.DataFrame, groups: Groups, name: str, none: str) -> str:
         by = f" by {self._name}" if self._name else ""
 
         def first_words(part: pd.DataFrame) -> str:
@@ -183,13 +210,15 @@ class Weighting:
             whole, noun = round(numbers.max() / part["share"].max()), "" if by else "page"
             return f"most frequent{by}: {most_frequent(numbers, whole, noun, write=quote)}"
 
-        widest = partial(most_widespread, f"among the most frequent{by}:", name, sites=frame["site"].nunique())
-        return find_in_words(frame, snapshot.sites, first_words, lambda part: widest(part), none)
+        def widest(frame: pd.DataFrame) -> str:
+            return most_widespread(f"among the most frequent{by}:", name, frame, sites=frame["site"].nunique())
 
-    def spec(self, name: str, what: str, snapshot: SnapshotTables) -> ChartSpec:
+        return groups.find_in_words(frame, first_words, widest, none)
+
+    def spec(self, name: str, what: str, groups: Groups) -> ChartSpec:
         number, title = ("weight", f"{self._name} of pages") if self._name else ("pages", "pages")
         return ChartSpec(
-            "rows", x=number, y=name, x_title=f"{title} by {what}", share="share", max_rows=20, sites=snapshot.sites
+            "rows", x=number, y=name, x_title=f"{title} by {what}", share="share", max_rows=20, **groups.panels
         )
 
 
@@ -206,17 +235,6 @@ def _as_series(weights: Any) -> pd.Series[float]:
     raise UsageError(keyword="weights", value=type(weights).__name__, allowed=allowed)
 
 
-def _page_key(urls: pd.Series[str]) -> pd.Series[str]:
-    """What identifies a page in tables of different origin: its host without www., its path decoded, and its query."""
-
-    def key(url: str) -> str:
-        parts = urlsplit(url)
-        path = normalize("NFC", unquote(parts.path, errors="replace")).rstrip("/") or "/"
-        return f"{parts.netloc.lower().removeprefix('www.')}{path}{parts.query and f'?{parts.query}'}"
-
-    return urls.map(key)
-
-
 # --- trends ------------------------------------------------------------------------------------------------------
 
 _MIN_PAGES = 5  # that have a word
@@ -227,20 +245,19 @@ _TREND_COLUMNS = ["new", "before", "new_share", "before_share", "change"]
 def trends(snapshot: SnapshotTables, since: Any, *, top: int, skip: Iterable[str], stop_words: bool) -> Measure:
     _check_top(top)
     skipped = words_to_skip(skip)
-    start = make_window(since, None, "keep", snapshot.at).since
-    if start is None:
-        raise UsageError(keyword="since", allowed="a date such as 2026-05-31 or an age such as 7d")
-    pages = _page_dates(snapshot)
-    was_listed = _history_starts(snapshot, _first_seen(snapshot), pages["site"]) <= start
+    start = start_time(snapshot, since)
+    pages = page_dates(snapshot)
+    was_listed = history_starts(snapshot, first_seen(snapshot), pages["site"]) <= start
     pages["new"] = pages["date"] >= start
     pages["before"] = (pages["date"] < start) | (pages["date"].isna() & was_listed)
+    paths = keyed_pages(snapshot, "path")["key"]
     words, rule = words_of_sites(snapshot, stop_words=stop_words)
     frames = [pd.DataFrame(columns=["site", "topic", *_TREND_COLUMNS])]
     for site, found in words.items():
         is_new, was_before = (pages[name].to_numpy()[found.rows] for name in ("new", "before"))
-        counts = _changed_words(found, is_new, was_before)
+        counts = _changed_words(found, is_new, was_before, len(found.rows) / paths.iloc[found.rows].nunique())
         counts = counts[~counts["word"].isin(skipped)]
-        counts = counts.loc[counts["_strength"].abs().nlargest(top).index].sort_values("_strength", ascending=False)
+        counts = counts.sort_values(["_strength", "word"], ascending=[False, True]).head(top)
         frames.append(counts.assign(site=site, topic=counts["word"])[[*frames[0]]])
     frame = in_site_order(pd.concat(frames[1:] or frames), snapshot)
     sizes = pages.groupby("site")[["new", "before"]].sum()
@@ -256,9 +273,9 @@ def trends(snapshot: SnapshotTables, since: Any, *, top: int, skip: Iterable[str
         f"Words of pages that appeared since {start:%Y-%m-%d %H:%M} UTC, by their share of these pages, compared with "
         f"that of the pages before that are still listed. Dated as in calendar(): {sources or 'no page'}; a lastmod "
         f"is the last change of a page. Not counted: {count_of(len(pages) - len(counted), 'page')} without a date. "
-        f"Words are those of topics() on {_MIN_PAGES} pages or more whose shares differ more than by chance: at one "
-        f"site in {1 / _CHANCE:.0f} one is named that did not change. The strongest {top:,}, those that rose first."
-        f"{rule}"
+        f"Words are those of topics() on {_MIN_PAGES} pages or more whose shares differ more than by chance, with the "
+        f"translations of a page as one: at one site in {1 / _CHANCE:.0f} a word is named that did not change. The "
+        f"{top:,} clearest of each site.{rule}"
     )
     low, high = min(0.0, frame["change"].min()), max(0.01, frame["change"].max())
     spec = ChartSpec(
@@ -275,11 +292,12 @@ def trends(snapshot: SnapshotTables, since: Any, *, top: int, skip: Iterable[str
     return measure(frame, rule=rule, finding=finding, spec=spec)
 
 
-def _changed_words(found: SiteWords, is_new: Array, was_before: Array) -> pd.DataFrame:
+def _changed_words(found: SiteWords, is_new: Array, was_before: Array, translations: float) -> pd.DataFrame:
     """`word` and _TREND_COLUMNS of the words whose shares differ more than by chance, and `_strength`.
 
-    This is the signed root of the likelihood ratio, which is a standard normal number if they do not differ, also of
-    few pages. It is compared with its greatest number of so many words.
+    This is the root of the likelihood ratio, a standard normal number if the shares are equal, also of few pages. It is
+    compared with the greatest of so many such numbers. A page in ten languages has not ten times the weight: the ratio
+    is divided by `translations`, the mean number of pages with one path.
     """
     codes, texts, size = found.words.codes, found.words.texts, len(found.words.vocabulary)
     new, before = (np.bincount(codes[where[texts]], minlength=size) for where in (is_new, was_before))
@@ -298,8 +316,8 @@ def _changed_words(found: SiteWords, is_new: Array, was_before: Array) -> pd.Dat
         for number, whole in ((new, all_new), (before, all_before))
         for part, share in ((number, together), (whole - number, 1 - together))
     )
-    frame["_strength"] = np.sign(frame["change"]) * np.sqrt(2 * np.maximum(ratio, 0))
-    return frame[frame["_strength"].abs() > NormalDist().inv_cdf(1 - _CHANCE / 2 / len(frame))]
+    frame["_strength"] = np.sqrt(2 * np.maximum(ratio, 0) / translations)
+    return frame[frame["_strength"] > NormalDist().inv_cdf(1 - _CHANCE / 2 / len(frame))]
 
 
 def _times_log(number: Array, expected: Array) -> Array:
@@ -310,14 +328,13 @@ def _trends_found(part: pd.DataFrame, *, sizes: pd.DataFrame, start: datetime) -
     new, before = sizes.loc[part["site"].iloc[0]]
 
     def names(rows: pd.DataFrame) -> str:
-        words = zip(rows["topic"], rows["new"], rows["before"], strict=True)
-        shown = (f"{quote(word)} {part_of(now, new)}, before {part_of(then, before)}" for word, now, then in words)
-        return "; ".join(shown)
+        shares = zip(rows["topic"], rows["new_share"], rows["before_share"], strict=True)
+        words = [f"{quote(word)} ({percent(now)}, before {percent(then)})" for word, now, then in shares]
+        return name_some(words[:_MAX_NAMED])
 
-    risen, fallen = part[part["change"] > 0].head(_MAX_NAMED), part[part["change"] < 0][::-1].head(_MAX_NAMED)
-    kinds = {"more": risen, "less": fallen}
-    found = [f"{kind} frequent since {start:%Y-%m-%d}: {names(rows)}" for kind, rows in kinds.items() if len(rows)]
-    return "; ".join(found)
+    kinds = {"more": part[part["change"] > 0], "fewer": part[part["change"] < 0]}
+    found = [f"{kind} have {names(rows)}" for kind, rows in kinds.items() if len(rows)]
+    return f"of {new:,} pages since {start:%Y-%m-%d}, compared with {before:,} before, {'; '.join(found)}"
 
 
 _MAX_NAMED = 2

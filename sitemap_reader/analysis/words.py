@@ -104,6 +104,24 @@ class SiteWords:
             self, words=self.words.where(keep), in_slug=self.in_slug[keep], in_title=self.in_title[keep]
         )
 
+    def divide(self, labels: pd.Series[str]) -> Iterator[tuple[str, SiteWords]]:
+        """The words of the pages with each label; `slugs` are not divided."""
+        codes, names = pd.factorize(labels)
+        order = np.argsort(codes, kind="stable")
+        starts = np.append(0, np.cumsum(np.bincount(codes)))
+        place = np.empty(len(codes), np.int64)
+        place[order] = np.arange(len(codes)) - starts[codes[order]]
+        pairs = np.argsort(codes[self.words.texts], kind="stable")
+        edges = np.searchsorted(codes[self.words.texts][pairs], np.arange(len(names) + 1))
+        for code, name in enumerate(names):
+            some = pairs[edges[code] : edges[code + 1]]
+            words = Words(place[self.words.texts[some]], self.words.codes[some], self.words.vocabulary)
+            rows = self.rows[order[starts[code] : starts[code + 1]]]
+            yield (
+                str(name),
+                attrs.evolve(self, rows=rows, words=words, in_slug=self.in_slug[some], in_title=self.in_title[some]),
+            )
+
     def counts(self, weights: Array | None = None) -> pd.DataFrame:
         """A row per word: `word code pages slugs titles first`, the last the row of the first page that has it.
 

@@ -67,6 +67,7 @@ MEASURES: dict[str, Callable[[sr.Snapshot, sr.Snapshot], Measure]] = {
     "growth": lambda new, old: new.growth(old),
     "churn": lambda new, old: new.churn(old),
 }
+del MEASURES["trends"]  # which needs more pages: see test_topics.py
 CASES = [(name, size) for name in MEASURES for size in ("one", "three") if (name, size) != ("overlap", "one")]
 every = pytest.mark.parametrize(("name", "size"), CASES, ids=str)
 Snapshots = dict[str, tuple[sr.Snapshot, sr.Snapshot]]

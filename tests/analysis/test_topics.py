@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
@@ -57,6 +58,25 @@ def test_a_word_joins_the_more_frequent_one_with_which_it_occurs(tmp_path: Path)
         "sheath": "dress",
         "top": "plain",
     }
+
+
+def test_topics_of_each_section(tmp_path: Path) -> None:
+    """With shares, clusters and titles of the section."""
+    slugs = ["hat-red", "hat-red", "hat", "cap", "cup", "mug"]
+    some = [titled("blog/red-cup", "Hat"), *pages("hat", *(f"shop/{at}/{slug}" for at, slug in enumerate(slugs)))]
+    made = snapshot_of(tmp_path, *some).topics(by="section", top=2)
+    assert [*made.columns][:3] == ["site", "section", "topic"]
+    assert rows(made, "section", "topic", "pages", "share", "titles", "cluster") == [
+        ("/shop/", "hat", 3, 0.5, 0, "hat"),
+        ("/shop/", "red", 2, 2 / 6, 0, "hat"),
+        ("/", "hat", 1, 1.0, 0, "hat"),
+        ("/blog/", "cup", 1, 1.0, 0, "cup"),
+        ("/blog/", "hat", 1, 1.0, 1, "hat"),
+    ]
+    assert made.finding.startswith('/shop/: most frequent: "hat" with 50% (3 of 6 pages) | /: ')
+    weights = {"https://a.example/shop/3/cap": 2, "https://a.example/hat": 1}
+    made = snapshot_of(tmp_path, *some).topics(by="section", weights=weights)
+    assert rows(made, "section", "topic", "weight", "share") == [("/shop/", "cap", 2, 1.0), ("/", "hat", 1, 1.0)]
 
 
 # --- words ---
@@ -261,8 +281,8 @@ def test_trends_are_the_words_that_rose_and_fell(tmp_path: Path) -> None:
     ]
     assert made["change"].to_list() == pytest.approx([0.19, -0.19])
     assert made.finding == (
-        'More frequent since 2026-06-01: "agents" 20% (60 of 300), before 1% (10 of 1,000); '
-        'less frequent since 2026-06-01: "beta" 1% (3 of 300), before 20% (200 of 1,000)'
+        'Of 300 pages since 2026-06-01, compared with 1,000 before, more have "agents" (20%, before 1%); '
+        'fewer have "beta" (1%, before 20%)'
     )
     assert "Dated as in calendar(): 1,300 by news" in made.rule
     assert "Not counted: 1 page without a date." in made.rule
@@ -271,7 +291,9 @@ def test_trends_are_the_words_that_rose_and_fell(tmp_path: Path) -> None:
     assert ">-19.0%<" in svg
     assert [*site.trends("2026-06-01", top=1)["topic"]] == ["agents"]
     assert [*site.trends("2026-06-01", skip="agents")["topic"]] == ["beta"]
-    assert site.trends("2026-06-10").finding == "No page is known to be new since 2026-06-10"
+    assert site.trends("2026-06-02").finding == "No page is known to be new since 2026-06-02"
+    with pytest.raises(sr.UsageError, match="the last reading was on 2026-06-15"):
+        site.trends("2026-06-20")
     assert site.trends("2026-01-01").finding == "No page is known from before 2026-01-01"
 
 
@@ -285,3 +307,21 @@ def test_trends_of_an_archive_count_the_pages_of_its_first_state(tmp_path: Path)
     made = sr.load(tmp_path / "*.jsonl", at="name").trends("2026-03-01")
     assert rows(made, "topic", "new", "before") == [("new", 26, 0), ("old", 0, 26)]
     assert "26 by first seen, 26 as listed in the first state" in made.rule
+
+
+def test_translations_are_no_evidence_of_a_trend(tmp_path: Path) -> None:
+    """Fifteen new pages with "agents" are one in 15 languages, or they are 15."""
+    def trends(name: str, slug: Callable[[int, int], str]) -> list[str]:
+        folder = tmp_path / name
+        folder.mkdir()
+        old = [f"{language}/{slug(number, at)}" for at, language in enumerate(LANGUAGES) for number in range(10)]
+        new = [f"{language}/{slug(0, at)}-agents" for at, language in enumerate(LANGUAGES)]
+        snapshot_of(folder, *pages(*old), name="2026-01-01")
+        snapshot_of(folder, *pages(*old, *new), name="2026-06-01")
+        return [*sr.load(folder / "*.jsonl", at="name").trends("2026-03-01")["topic"]]
+
+    assert trends("translated", lambda number, _: f"page-{chr(97 + number)}") == []
+    assert trends("different", lambda number, at: f"page-{chr(97 + number)}-{chr(97 + at)}") == ["agents"]
+
+
+LANGUAGES = ["de", "fr", "es", "it", "nl", "pl", "sv", "da", "fi", "cs", "pt", "tr", "ru", "ja", "ko"]
