@@ -15,6 +15,7 @@ from .tables import Tables as Tables
 from .tables import loaded as loaded
 from .url_parts import MAX_DIRS as MAX_DIRS
 from .url_parts import url_part_columns as url_part_columns
+from .words import ENGLISH_WORDS as ENGLISH_WORDS
 from .words import MAX_TEXT_WORDS as MAX_TEXT_WORDS
 from .words import NUMBER as NUMBER
 from .words import find_languages as find_languages

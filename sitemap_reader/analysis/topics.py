@@ -188,8 +188,8 @@ class Weighting:
         self._weights = keys.map(by_key).fillna(0.0).mask(keys.duplicated(), 0.0).to_numpy()
         missing = int((~by_key.index.isin(keys)).sum())
         self.rule = (
-            f" Weighted by {self._name}: the share is that of the sum of all pages. Pages match without scheme, www., "
-            f"slash at the end and fragment; {missing:,} of {count_of(len(by_key), 'page')} with a weight are not here."
+            f" Counted by {self._name}; the share is that of the sum over all pages. Pages match without scheme, www., "
+            f"slash at the end and fragment: {missing:,} of {count_of(len(by_key), 'page')} with a number match none."
         )
 
     def of(self, found: SiteWords) -> Array | None:

@@ -351,7 +351,7 @@ _FILE_WORDS = frozenset(["html", "htm", "php", "asp", "aspx", "jsp", "www", "htt
 _ENGLISH = "en"
 # The function words of English: the list of stopwordsiso has 1,298 words, such as top, men, case, ring and research,
 # which 2% to 20% of the pages of shops have.
-_ENGLISH_WORDS = """
+ENGLISH_WORDS = """
     a about above after again against all also am an and any are as at be because been before being below between both
     but by can cannot could did do does doing don down during each few for from further had has have having he her here
     hers herself him himself his how i if in into is it its itself just me might more most must my myself no nor not of
@@ -360,8 +360,9 @@ _ENGLISH_WORDS = """
     what when where which while who whom whose why will with within without would you your yours yourself yourselves
 """
 # A language shows itself by so many different stop words: the pages with all but the most frequent one, added up, as a
-# share of the pages. Of words that are in no other list less is enough. Below that they are names and other words.
-_MIN_WORDS, _MIN_SHARE, _MIN_OWN_SHARE = 5, 0.2, 0.02
+# share of the pages. Of words that are in no other list less is enough, unless English ones are far more frequent: the
+# Malay list has program, global and media. Below that they are names and other words.
+_MIN_WORDS, _MIN_SHARE, _MIN_OWN_SHARE, _MIN_OF_ENGLISH = 5, 0.2, 0.02, 0.1
 _OTHER_CODES = {"nb": "no", "nn": "no"}
 
 
@@ -443,11 +444,13 @@ def find_languages(counts: Mapping[str, int], pages: int) -> list[str]:
         return {language: words.intersection(counts) for language, words in lists.items() if language != _ENGLISH}
 
     own, left = present(_own_words()), present(_long_words())
-    found = [language for language, words in own.items() if evidence(words) >= max(_MIN_OWN_SHARE * pages, 1)]
+    english = evidence(_lists()[_ENGLISH].intersection(counts))
+    least = max(_MIN_OWN_SHARE * pages, _MIN_OF_ENGLISH * english, 1)
+    found = [language for language, words in own.items() if evidence(words) >= least]
     taken = _lists()[_ENGLISH].union(*(left.pop(language) for language in found))
     while left:
         language = max(left, key=lambda each: evidence(left[each] - taken))
-        if evidence(left[language] - taken) < _MIN_SHARE * pages:
+        if evidence(left[language] - taken) < max(_MIN_SHARE * pages, 1):
             break
         found.append(language)
         taken |= left.pop(language)
@@ -483,7 +486,7 @@ _ASCII = [str.maketrans(_LETTERS | more) for more in ({}, {"ä": "ae", "ö": "oe
 
 @cache
 def _lists() -> dict[str, frozenset[str]]:
-    return {**_all_lists(), _ENGLISH: frozenset(_ENGLISH_WORDS.split())}
+    return {**_all_lists(), _ENGLISH: frozenset(ENGLISH_WORDS.split())}
 
 
 @cache

@@ -245,7 +245,7 @@ def test_words_by_weights_of_their_pages(tmp_path: Path) -> None:
         ]
         name = "Clicks" if isinstance(stated, pd.DataFrame) else "weight"
         assert made.finding == f'Most frequent by {name}: "red" with 90% (90 of 100)'
-        assert "; 1 of 4 pages with a weight are not here." in made.rule
+        assert ": 1 of 4 pages with a number match none." in made.rule
         assert ">hat<" in made.chart().to_svg()
     made = some.slug_ngrams(2, weights=clicks)
     assert rows(made, "words", "weight", "share", "pages") == [("hat red", 50, 0.5, 2), ("café red", 40, 0.4, 1)]
