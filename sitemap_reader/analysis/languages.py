@@ -9,9 +9,11 @@ Nothing is guessed from words or from country domains.
 from __future__ import annotations
 
 import re
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
+import attrs
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 from pyarrow import compute
@@ -31,132 +33,191 @@ from .measure import (
     rank_sites,
     share_of_site,
 )
-from .tables import PAGE_KEY, once_per_page
+from .tables import PAGE_KEY, once
+from .url_parts import MAX_DIRS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from .measure import Measure
     from .tables import SnapshotTables
 
 SOURCES = ("hreflang", "path", "host", "news")  # in order of trust
+_LIKE_CODE = "[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,4}){0,2}"  # language_code() decides
 
 
 def page_languages(snapshot: SnapshotTables) -> pd.DataFrame:
     """One row per page: `site`, `language` (a tag in lower case) and `source`, one of SOURCES; both null if unknown."""
-    pages = language_codes(snapshot)
-    news = compute.utf8_lower(compute.struct_field(snapshot.pages.stored["news"], "language")).to_pandas().astype("str")
-    columns = dict(zip(SOURCES, (pages["own"], pages["segment"], pages["label"], news), strict=True))
-    language = pd.Series(None, index=pages.index, dtype="str")
-    source = pd.Series(None, index=pages.index, dtype="str")
-    for name, column in columns.items():
-        is_new = language.isna() & column.notna()
-        language, source = language.where(~is_new, column), source.mask(is_new, name)
-    return pd.DataFrame({"site": pages["site"], "language": language, "source": source})
+    places, codes = page_places(snapshot), place_languages(snapshot)
+    news = compute.utf8_lower(compute.struct_field(snapshot.pages.stored["news"], "language")).combine_chunks()
+    below = [places.of_pages(codes[name]) for name in ("segment", "label")]
+    columns = dict(zip(SOURCES, (own_languages(snapshot), *below, news), strict=True))
+    names = [compute.if_else(compute.is_valid(column), name, None) for name, column in columns.items()]
+    language, source = compute.coalesce(*columns.values()), compute.coalesce(*names)
+    site = snapshot.pages.stored["site"].to_pandas()
+    return pd.DataFrame({"site": site, "language": as_texts(language), "source": as_texts(source)})
 
 
 def language_level(snapshot: SnapshotTables) -> pd.Series[int]:
     """Which segment of each page's path states its language: 1 in /de/shop/, 2 in /docs/de/; 0 if none does."""
-    return language_codes(snapshot)["level"]
+    return pd.Series(place_languages(snapshot)["level"].to_numpy()[page_places(snapshot).codes])
 
 
-def hreflang_links(snapshot: SnapshotTables) -> pd.DataFrame:
-    """One row per different link with a language, of all listings: `site loc hreflang href`; hreflang in lower case."""
+def as_texts(column: Any) -> pd.Series[str]:
+    """An Arrow column as one of pandas, also where all are null."""
+    texts: pd.Series[str] = column.to_pandas().astype("str")
+    return texts
+
+
+# --- hreflang links ----------------------------------------------------------------------------------------------
+
+
+@once
+def hreflang_links(snapshot: SnapshotTables) -> tuple[pd.DataFrame, Any]:
+    """One row per different link with a language, of all listings: `site loc hreflang href`; and the different URLs.
+
+    `loc` and `href` are numbers of these URLs, an Arrow array; hreflang is in lower case.
+    """
     stored = snapshot.urls.stored.select(["site", "loc", "alternates"]).combine_chunks()
-    alternates = stored["alternates"]
-    rows = compute.list_parent_indices(alternates)
+    alternates = stored["alternates"].combine_chunks()
     items: Any = compute.list_flatten(alternates)
-    table = pa.table(
-        {
-            "site": stored["site"].take(rows),
-            "loc": stored["loc"].take(rows),
-            "hreflang": compute.utf8_lower(compute.struct_field(items, "hreflang")),
-            "href": compute.struct_field(items, "href"),
-        }
-    )
-    return table.filter(compute.is_valid(table["hreflang"])).to_pandas().drop_duplicates(ignore_index=True)
+    language = compute.utf8_lower(compute.struct_field(items, "hreflang"))
+    has_language = compute.is_valid(language)
+    rows = compute.list_parent_indices(alternates).filter(has_language)
+    locs, hrefs = stored["loc"].take(rows), compute.struct_field(items, "href").filter(has_language)
+    urls = pa.chunked_array([*locs.chunks, hrefs]).dictionary_encode().combine_chunks()
+    numbers = urls.indices.to_numpy()
+    columns = {"site": stored["site"].take(rows), "hreflang": language.filter(has_language)}
+    links = pd.DataFrame({name: column.dictionary_encode().to_pandas() for name, column in columns.items()})
+    links = links.assign(loc=numbers[: len(rows)], href=numbers[len(rows) :])
+    return links.drop_duplicates(ignore_index=True), urls.dictionary
 
 
-def own_languages(links: pd.DataFrame, pages: pd.DataFrame) -> pd.Series[str]:
-    """For each of `pages` (`site loc`) the language that it states of itself: that of its first link to itself."""
+def stated_languages(links: pd.DataFrame) -> pd.DataFrame:
+    """`site loc language` of pages that link to themselves: the language of the first such link."""
     own = links[(links["loc"] == links["href"]) & (links["hreflang"] != X_DEFAULT)].drop_duplicates(PAGE_KEY)
-    found = pages[PAGE_KEY].merge(own[[*PAGE_KEY, "hreflang"]], how="left", on=PAGE_KEY)["hreflang"]
-    return found.set_axis(pages.index).astype("str")
+    return own[[*PAGE_KEY, "hreflang"]].rename(columns={"hreflang": "language"})
+
+
+def are_returned(links: pd.DataFrame) -> pd.Series[bool]:
+    """Whether the page to which a link points links back, across the sites of the Snapshot: each may be a language."""
+    size = links[["loc", "href"]].to_numpy().max(initial=0) + 1
+    there, back = links["loc"] * size + links["href"], links["href"] * size + links["loc"]
+    return back.isin(there)
+
+
+@once
+def own_languages(snapshot: SnapshotTables) -> Any:
+    """For each page the language that it states of itself, as an Arrow array."""
+    links, urls = hreflang_links(snapshot)
+    own = stated_languages(links)
+    if not len(own):
+        return pa.nulls(len(snapshot.pages), pa.string())
+    pages = snapshot.pages.stored.select(PAGE_KEY).combine_chunks()
+    numbers = compute.index_in(pages["loc"], urls).fill_null(-1).to_pandas()
+    keys = pd.DataFrame({"site": pages["site"].dictionary_encode().to_pandas(), "loc": numbers})
+    found = keys.astype({"site": "str"}).merge(own.astype({"site": "str"}), how="left", on=PAGE_KEY)["language"]
+    return pa.array(found.astype("str"), pa.string())
 
 
 # --- codes in paths and hosts ------------------------------------------------------------------------------------
 
 
-@once_per_page
-def language_codes(snapshot: SnapshotTables) -> pd.DataFrame:
-    """Of each page `site`; its languages by hreflang (`own`), path (`segment`) and host (`label`), or null.
+@attrs.frozen(eq=False)
+class Places:
+    """Where pages are: `frame` has a row for each host with folders, `codes` the number of its row for each page.
+
+    `frame`: `host domain dir_1 …`, at least three folders, and `home`, the last segment of a path of one or two if it
+    may be a language: that of /de and /docs/de, which are in no folder below it. Few rows stand for many pages.
+    """
+
+    codes: Any
+    frame: pd.DataFrame
+
+    def of_pages(self, values: Any) -> Any:
+        """A text of each place, or null, as an Arrow array with one for each page."""
+        return pa.array(values, pa.string()).take(pa.array(self.codes))
+
+
+@once
+def page_places(snapshot: SnapshotTables) -> Places:
+    folders = [f"dir_{level}" for level in range(1, MAX_DIRS + 1)]
+    names = ["host", *(name for name in folders if name in snapshot.pages.columns)]
+    pages = snapshot.pages.to_pandas([*names, "domain", "depth", "slug", "extension"])
+    is_short = (pages["depth"] <= 2) & pages["extension"].isna()
+    pages["home"] = pages["slug"].astype("str").where(is_short & pages["slug"].astype("str").str.fullmatch(_LIKE_CODE))
+    code = np.zeros(len(pages), "int64")
+    for name in (*names, "home"):
+        values, known = pd.factorize(pages[name])
+        code = pd.factorize(code * (len(known) + 1) + values + 1)[0]
+    is_first = ~pd.Series(code).duplicated()
+    frame = pages.loc[is_first.array].reset_index(drop=True)
+    texts = ["host", "domain", *folders[: max(3, len(names) - 1)], "home"]
+    return Places(code, frame.reindex(columns=texts).astype("str"))  # not inferred: all may be null
+
+
+@once
+def place_languages(snapshot: SnapshotTables) -> pd.DataFrame:
+    """Of each of page_places() its languages by path (`segment`) and host (`label`), or null.
 
     `level` says which segment of the path it is, 0 for none.
     """
-    pages = _page_parts(snapshot)
-    first = _accepted(_with_codes(pages, 1, pages["host"]))
+    pages = page_places(snapshot)
+    places = pages.frame.assign(pages=np.bincount(pages.codes, minlength=len(pages.frame)))
+    own = pd.DataFrame({"place": pages.codes, "own": as_texts(own_languages(snapshot))}).dropna()
+    own = own.groupby(["place", "own"], sort=False).size().rename("pages").reset_index()
+    first = _accepted(_with_codes(places, 1, places["host"]), own)
     # /docs/de/ and /docs/fr/ are languages if they are most of /docs/: elsewhere /tag/de/ is a tag.
-    below = _with_codes(pages[first.isna()], 2, pages["host"] + "/" + pages["dir_1"])
-    second = _accepted(below, partial(CodeCounts, 2, 0.5)).reindex(pages.index)
-    known = pages[["host", "domain"]].dropna().drop_duplicates("host")
-    labels = {host: _label(host, domain) for host, domain in zip(known["host"], known["domain"], strict=True)}
-    hosts = pages.assign(code=_looked_up(pages["host"], labels), group=pages["domain"])
-    label = _accepted(hosts, partial(CodeCounts, has_folders=False))
+    below = _with_codes(places[first.isna()], 2, places["host"] + "/" + places["dir_1"])
+    second = _accepted(below, own, partial(CodeCounts, 2, 0.5)).reindex(places.index)
+    labels = [_label(host, domain) for host, domain in zip(places["host"], places["domain"], strict=True)]
+    hosts = places.assign(code=pd.Series(labels, dtype="str"), group=places["domain"], folder="")
+    label = _accepted(hosts, own, partial(CodeCounts, has_folders=False))
     level = first.notna().astype("int64") + 2 * second.notna()
-    return pages[["site", "own"]].assign(segment=first.where(first.notna(), second), level=level, label=label)
+    return pd.DataFrame({"segment": first.fillna(second), "level": level, "label": label})
 
 
-def _page_parts(snapshot: SnapshotTables) -> pd.DataFrame:
-    """`site own` of each page, and the parts of its URL that codes are looked for in."""
-    folders = [f"dir_{level}" for level in range(1, 4)]
-    known = [name for name in folders if name in snapshot.pages.columns]
-    pages: pd.DataFrame = snapshot.pages.to_pandas([*PAGE_KEY, "host", "domain", "depth", "slug", "extension", *known])
-    texts = [*folders, "host", "domain"]
-    pages[texts] = pages.reindex(columns=texts).astype("str")  # not inferred: all may be null
-    return pages.assign(own=own_languages(hreflang_links(snapshot), pages))
-
-
-def _with_codes(pages: pd.DataFrame, level: int, group: pd.Series[str]) -> pd.DataFrame:
-    """With `code`, that of a segment of the path; `name` and `below`, the folders there and below it; and the group."""
-    name = pages[f"dir_{level}"]
-    segment = name.fillna(pages["slug"].where((pages["depth"] == level) & pages["extension"].isna()).astype("str"))
+def _with_codes(places: pd.DataFrame, level: int, group: pd.Series[str]) -> pd.DataFrame:
+    """With `code`, that of a segment of the path; `folder`, the one below it, or where there is no code; the group."""
+    name = places[f"dir_{level}"]
+    has_home = name.isna() if level == 1 else name.isna() & places[f"dir_{level - 1}"].notna()
+    segment = name.fillna(places["home"].where(has_home))
     codes = {each: language_code(each) for each in segment.dropna().unique()}
-    return pages.assign(code=_looked_up(segment, codes), name=name, below=pages[f"dir_{level + 1}"], group=group)
+    code = segment.map(codes).astype("str")
+    return places.assign(code=code, folder=places[f"dir_{level + 1}"].where(code.notna(), name).fillna(""), group=group)
 
 
-def _label(host: str, domain: str) -> str | None:
+@cache
+def _label(host: Any, domain: Any) -> str | None:
     """The code in the first label before the registrable domain; without `www.`."""
+    if pd.isna(domain):
+        return None
     name = re.sub(r":[0-9]*$", "", host).removesuffix(domain).removeprefix("www.").rstrip(".")
     return language_code(name.partition(".")[0])
 
 
-def _looked_up(keys: pd.Series[str], values: Mapping[str, str | None]) -> pd.Series[str]:
-    codes, names = pd.factorize(keys)
-    found = pd.Series([values.get(name) for name in names], dtype="str")
-    return found.reindex(pd.Series(codes).replace(-1, len(found))).set_axis(keys.index)
+def _accepted(
+    places: pd.DataFrame, own: pd.DataFrame, make_counts: Callable[[], CodeCounts] = CodeCounts
+) -> pd.Series[str]:
+    """The code of each place, by `group code folder pages`, where it is a language of its group, else null.
 
-
-def _accepted(pages: pd.DataFrame, make_counts: Callable[[], CodeCounts] = CodeCounts) -> pd.Series[str]:
-    """The code of each page, by `group code own`, where it is a language of its group, else null.
-
-    Where folders are compared, `name` is that at the place of the code, and `below` the next one.
+    `own`: `place own pages`, the languages that pages state of themselves.
     """
-    groups: dict[str, CodeCounts] = {name: make_counts() for name in pages["group"][pages["code"].notna()].unique()}
-    some = pages[pages["group"].isin([*groups])]
-    folder = some["below"].where(some["code"].notna(), some["name"]) if "name" in some else some["code"].str[:0]
-    for (group, code, name), count in _sizes(some, folder).items():
-        groups[group].add(code, name, count)
-    for (group, code, language), count in _sizes(some[some["code"].notna() & some["own"].notna()], some["own"]).items():
+    groups: dict[str, CodeCounts] = {name: make_counts() for name in places["group"][places["code"].notna()].unique()}
+    some = places[places["group"].isin([*groups])]
+    for (group, code, folder), count in _sizes(some.fillna({"code": ""}), "folder").items():
+        groups[group].add(code, folder, count)
+    coded = own.merge(some.loc[some["code"].notna(), ["group", "code"]], left_on="place", right_index=True)
+    for (group, code, language), count in _sizes(coded, "own").items():
         groups[group].add_own(code, language, count)
     found = {f"{name} {code}" for name, counts in groups.items() for code in counts.languages()}
-    return pages["code"].where((pages["group"] + " " + pages["code"]).isin(found))
+    return places["code"].where((places["group"] + " " + places["code"]).isin(found))
 
 
-def _sizes(pages: pd.DataFrame, column: pd.Series[str]) -> dict[tuple[str, str, str], int]:
-    """The number of pages by group, code and the value of a column, "" where there is none."""
-    columns = [pages["group"], pages["code"].fillna(""), column.fillna("")]
-    sizes: dict[tuple[str, str, str], int] = pages.groupby(columns, sort=False).size().to_dict()
-    return sizes
+def _sizes(counted: pd.DataFrame, column: str) -> dict[tuple[str, str, str], int]:
+    """The number of pages by group, code and the value of a column."""
+    by: pd.Series[int] = counted.groupby(["group", "code", column], sort=False)["pages"].sum()
+    return by.to_dict()
 
 
 # --- measures ----------------------------------------------------------------------------------------------------
@@ -216,13 +277,10 @@ _RULE = (
 
 
 def hreflang(snapshot: SnapshotTables) -> Measure:
-    links = hreflang_links(snapshot)
-    links = links.assign(language=own_languages(links, links).fillna(_NONE))
-    links = links[links["loc"] != links["href"]]
-    # Across the sites of the Snapshot: a language may have its own domain.
-    back = links[["href", "loc"]].set_axis(["loc", "href"], axis=1).drop_duplicates()
-    links = links.merge(back.assign(returned=True), how="left", on=["loc", "href"])
-    links["returned"] = links["returned"].eq(True)
+    links, _ = hreflang_links(snapshot)
+    links = links.merge(stated_languages(links), how="left", on=PAGE_KEY)
+    links = links[links["loc"] != links["href"]].assign(returned=are_returned(links))
+    links = links.astype({"site": "str", "language": "str", "hreflang": "str"}).fillna({"language": _NONE})
     by = links.groupby(["site", "language", "hreflang"])["returned"]
     frame = by.agg(links="size", returned="sum").reset_index().rename(columns={"hreflang": "alternate"})
     frame = in_site_order(frame, snapshot)

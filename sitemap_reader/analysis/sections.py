@@ -11,7 +11,7 @@ from ..client.summary import count_of
 from ..model.errors import UsageError
 from ..parser.content.sniff import Format
 from .chart_spec import ChartSpec, shares_of_pages
-from .languages import language_level
+from .languages import as_texts, page_places, place_languages
 from .measure import (
     NEWEST_RULE,
     count_sites,
@@ -50,16 +50,16 @@ def section_of(snapshot: SnapshotTables, depth: int, *, by_language: bool = Fals
     """
     if isinstance(depth, bool) or not hasattr(depth, "__index__") or not 1 <= depth <= MAX_DIRS:
         raise UsageError(keyword="depth", value=depth, allowed=f"a number from 1 to {MAX_DIRS}")
-    names = [name for name in (f"dir_{level + 1}" for level in range(depth + 1)) if name in snapshot.pages.columns]
-    folders = snapshot.pages.to_pandas(names).astype("str").replace("", None)  # not inferred: no page may have a folder
-    folders[f"dir_{len(names) + 1}"] = pd.Series(None, index=folders.index, dtype="str")
-    level = pd.Series(0, index=folders.index) if by_language else language_level(snapshot)
+    places = page_places(snapshot)
+    folders = places.frame.filter(like="dir_").replace("", None)
+    folders[f"dir_{len(folders.columns) + 1}"] = pd.Series(None, index=folders.index, dtype="str")
+    level = pd.Series(0, index=folders.index) if by_language else place_languages(snapshot)["level"]
     section = pd.Series("/", index=folders.index, dtype="str")
-    for number in range(1, min(depth, len(names)) + 1):
+    for number in range(1, min(depth, len(folders.columns) - 1) + 1):
         is_after = (level > 0) & (level <= number)
         folder = folders[f"dir_{number}"].where(~is_after, folders[f"dir_{number + 1}"])
         section = section.where(folder.isna(), section + folder + "/")
-    return section
+    return as_texts(places.of_pages(section))
 
 
 def _section_text(depth: int, *, by_language: bool) -> str:
