@@ -77,7 +77,7 @@ class ChartSpec:
 
     `columns` are bars over time and `lines` lines over time: `x` is the time, `y` the number. `rows` are horizontal
     bars: `x` is the number, `y` its label. `heat` is a matrix of squares: `part` is the number at `x` and `y`, with
-    `whole` its denominator; `cells` says in words what it is. `counts` are bars of the number of rows of each site.
+    `whole` its denominator; `cells` says in words what it is. `counts` are `rows` of how many rows have each `y`.
 
     Several sites are panels of one chart, one below the other. A spec with `across` is a matrix instead: a row per site
     and a column for each value of the columns that `across` maps to titles. Its cells are `part` as a share of `whole`,
@@ -150,10 +150,9 @@ def shares_of_pages(name: str, what: str, **options: Any) -> ChartSpec:
         y=name,
         x_title=f"share of pages by {what}",
         part="pages",
-        across={name: what},
         format=".1%",
         ends=(0.0, 1.0),
-        **options,
+        **{"across": {name: what}, **options},
     )
 
 

@@ -178,9 +178,9 @@ def _draw(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> tuple[Any, No
         names = frame[spec.group].astype(str)
         frame = frame.assign(site=names if frame["site"].nunique() == 1 else frame["site"].str.cat(names, sep=" "))
     if spec.kind == "counts":
-        counts = frame["site"].value_counts().reindex(dict.fromkeys([*frame["site"], *spec.sites]), fill_value=0)
-        frame = counts.sort_values(ascending=False, kind="stable").rename("rows").reset_index()
-        spec = attrs.evolve(spec, x="rows", **_BARS_OF_SITES)
+        counts = frame.groupby(["site", spec.y]).size().sort_values(ascending=False, kind="stable")
+        frame = counts.rename("rows").reset_index()
+        spec = attrs.evolve(spec, kind="rows", x="rows")
     if not len(frame):
         nothing = alt.Chart(alt.Data(values=[{}]), width=canvas.width or _WIDTH, height=40)
         return nothing.mark_text(text="nothing to draw", color=canvas.colors.quiet), ()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import permutations
-from math import nan
 from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
 from urllib.parse import unquote
@@ -16,19 +15,23 @@ from pyarrow import compute
 from ..client.summary import count_of
 from ..model.errors import UsageError
 from .chart_spec import ChartSpec
-from .languages import language_level
+from .languages import language_level, page_languages
 from .measure import (
     find_in_words,
     in_site_order,
     is_in,
+    leading,
     measure,
     most_frequent,
     most_widespread,
+    name_some,
     page_frame,
     part_of,
     quote,
     rank_sites,
 )
+from .page_types import INDEX_NAMES, is_usual
+from .sections import section_of
 from .words import site_words, topical_words
 
 if TYPE_CHECKING:
@@ -44,20 +47,24 @@ def overlap(snapshot: SnapshotTables, by: str) -> Measure:
         raise UsageError(keyword="by", value=by, allowed=f"one of {', '.join(_OVERLAPS)}")
     if len(snapshot.sites) < 2:
         raise UsageError('overlap() needs two sites or more: sr.snapshot(["a.example", "b.example"])')
-    pages = keyed_pages(snapshot, by).dropna()
-    values = {site: frozenset(pages.loc[pages["site"] == site, "key"]) for site in snapshot.sites}
+    pages = keyed_pages(snapshot, by).dropna().drop_duplicates(["site", "key"])
+    counts = pages["site"].value_counts().reindex(snapshot.sites, fill_value=0)
+    common = pages[pages["key"].duplicated(keep=False)]
+    keys = {site: frozenset(common.loc[common["site"] == site, "key"]) for site in snapshot.sites}
+    usual = frozenset(key for key in common["key"].unique() if is_usual(key))
     rows = [
-        (site, other, len(mine), len(mine & theirs), len(mine & theirs) / (len(mine) or nan))
-        for (site, mine), (other, theirs) in permutations(values.items(), 2)
+        (site, other, counts[site], len(mine & theirs), len(mine & theirs & usual))
+        for (site, mine), (other, theirs) in permutations(keys.items(), 2)
     ]
-    frame = pd.DataFrame(rows, columns=["site", "other", by + "s", "shared", "share"])
+    frame = pd.DataFrame(rows, columns=["site", "other", by + "s", "shared", "usual"])
+    frame["share"] = frame["shared"] / frame[by + "s"].where(frame[by + "s"] > 0)
     finding = f"No {by} is shared"
     if frame["shared"].any():
-        tied = frame[frame["share"] == frame["share"].max()]
-        first, more = tied.iloc[0], f"; {count_of(len(tied) - 1, 'other pair')} as much" if len(tied) > 1 else ""
-        share = part_of(first["shared"], first[by + "s"], by)
-        finding = f"Largest overlap: {first['other']} has {share} of {first['site']}{more}"
-    rule = f"How many different {by}s of a site another site has too, by {KEYS[by]}."
+        finding = _largest_overlap(frame, keys, usual, by)
+    rule = (
+        f"How many different {by}s of a site another site has too, by {KEYS[by]}. Usual ones have a name as on "
+        "most sites, such as /about; the largest overlap is that of the others, if any."
+    )
     spec = ChartSpec(
         "heat",
         x="other",
@@ -71,13 +78,30 @@ def overlap(snapshot: SnapshotTables, by: str) -> Measure:
     return measure(frame, rule=rule, finding=finding, spec=spec)
 
 
+def _largest_overlap(frame: pd.DataFrame, keys: dict[str, frozenset[str]], usual: frozenset[str], by: str) -> str:
+    unusual = (frame["shared"] - frame["usual"]) / frame[by + "s"]
+    share = unusual if unusual.any() else frame["share"]
+    tied = frame[share == share.max()]
+    first = tied.iloc[0]
+    shared = keys[first["site"]] & keys[first["other"]]
+    others, common = sorted(shared - usual), sorted(shared & usual)
+    names = [name_some(others)] if others else []
+    names += [f"{'usual ones' if others else 'all of them usual ones'}: {name_some(common)}"] if common else []
+    part = part_of(first["shared"], first[by + "s"], by)
+    more = f"; {count_of(len(tied) - 1, 'other pair')} as much" if len(tied) > 1 else ""
+    start = ": " if others else ", "
+    return f"Largest overlap: {first['other']} has {part} of {first['site']}{start}{'; '.join(names)}{more}"
+
+
 _COLUMNS = ["site", "key", "pages", "share", "loc"]
 _MAX_NAMED = 3
 KEYS = {
-    "path": "path (decoded, in its case; without host, query, slash at the end, and segment that states a language)",
+    "path": "path (decoded, in its case; without host, query, slash, index file, and segment that states a language)",
     "slug": "slug (decoded, in its case; the last segment of the path, without its extension)",
     "topic": "topic (a word of slugs and of the titles of news, videos and images, in lower case; no number or id)",
+    "language": "language (without its region: pt of pt-br)",
 }
+_WITHOUT = {"path": "", "slug": "without a slug", "language": "of unknown language"}
 
 
 def gaps(snapshot: SnapshotTables, ours: Any, by: str, *, is_shared: bool = False) -> Measure:
@@ -95,30 +119,34 @@ def gaps(snapshot: SnapshotTables, ours: Any, by: str, *, is_shared: bool = Fals
         mine, _ = _topics(own, own_sites, is_own=True)
     else:
         keyed = keyed_pages(snapshot, by)
-        theirs, note = _pages_of(keyed, sites)
-        mine, _ = _pages_of(keyed if own is snapshot else keyed_pages(own, by), own_sites)
+        theirs, without = _pages_of(keyed, sites)
+        mine, without_ours = _pages_of(keyed if own is snapshot else keyed_pages(own, by), own_sites)
+        of_ours = f", and {without_ours:,} of {name}" if without_ours else ""
+        note = f" Not compared: {count_of(without, 'page')} {_WITHOUT[by]}{of_ours}." if without or without_ours else ""
+    if by == "language":
+        theirs = theirs.drop_duplicates(["site", "key"])
     first = mine.drop_duplicates("key").set_index("key")["loc"]
     theirs = theirs.assign(_found=is_in(theirs["key"], first.index) == is_shared)
-    frame = theirs.loc[theirs["_found"], _COLUMNS]
+    frame = theirs.loc[theirs["_found"], [*_COLUMNS, *(["section"] if by in _OVERLAPS else [])]]
     frame = in_site_order(frame.sort_values(["pages", "key"], ascending=[False, True], kind="stable"), snapshot)
     if is_shared:
-        frame["ours"] = first.reindex(frame["key"]).array
+        frame.insert(5, "ours", first.reindex(frame["key"]).array)
     what = f"{name} has too" if is_shared else f"no page of {name} has"
-    noun, things = ("topic", f"topics that {what}") if by == "topic" else ("page", f"pages with a {by} that {what}")
-    describe = partial(_gaps_finding, things=things, noun=noun)
+    noun, things = (by, f"{by}s that {what}") if by not in _OVERLAPS else ("page", f"pages with a {by} that {what}")
+    describe = partial(_FOUND[by], things=things, noun=noun)
     describe_many = partial(rank_sites, f"{things}:", lambda part: int(part["_found"].sum()))
-    if by == "topic":
-        describe_many = partial(_widest_topic, things=things)
+    if by not in _OVERLAPS:
+        describe_many = partial(_widest_key, things=things)
     finding = find_in_words(theirs, sites, describe, describe_many, f"no page has a {by}")
     rule = f"What other sites have that {what}, by {KEYS[by]}. All pages of both are compared.{note}"
     for each in {id(side): side for side in (snapshot, own)}.values():
         rule += f" {each.name} has only some URLs ({each.choice})." if each.choice else ""
         rule += f" {each.name} was not read completely." if each.complete is False else ""
     # Pages are a list, which is not drawn: only how many there are.
-    title = f"pages with a {by} that ours {'has too' if is_shared else 'lacks'}"
-    spec = ChartSpec("counts", x="site", y="site", x_title=title, sites=tuple(sites), is_by_site=False)
-    if by == "topic":
-        title = "pages of the site with this topic"
+    title = f"pages with a {by} that {what}, by section"
+    spec = ChartSpec("counts", x="section", y="section", x_title=title, max_rows=15, sites=tuple(sites))
+    if by not in _OVERLAPS:
+        title = f"pages of the site {'with this topic' if by == 'topic' else 'in this language'}"
         spec = ChartSpec("rows", x="pages", y="key", x_title=title, share="share", max_rows=20, sites=tuple(sites))
     return measure(frame, rule=rule, finding=finding, spec=spec)
 
@@ -135,16 +163,36 @@ def _own_sites(snapshot: SnapshotTables, ours: Any) -> list[str]:
     return sites
 
 
-def _gaps_finding(part: pd.DataFrame, *, things: str, noun: str) -> str:
+def _topics_found(part: pd.DataFrame, *, things: str, noun: str) -> str:
     rows = part[part["_found"]]
     most = ""
-    if noun == "topic" and len(rows):
+    if len(rows):
         pages = rows.set_index("key")["pages"].sort_index()
         most = f"; most frequent: {most_frequent(pages, round(pages.max() / rows['share'].max()), write=quote)}"
     return f"{things}: {part_of(len(rows), len(part), noun)}{most}"
 
 
-def _widest_topic(frame: pd.DataFrame, *, things: str) -> str:
+def _pages_found(part: pd.DataFrame, *, things: str, noun: str) -> str:
+    found = part.loc[part["_found"], "section"].value_counts()
+    names, each = leading(found)
+    where = (
+        f", all in {names}" if len(found) == 1 else f", most in {names} ({found.max():,}{each})" if len(found) else ""
+    )
+    return f"{things}: {part_of(int(found.sum()), len(part), noun)}{where}"
+
+
+def _languages_found(part: pd.DataFrame, *, things: str, noun: str) -> str:
+    found = part[part["_found"]].sort_values("pages", ascending=False, kind="stable")
+    counts = [
+        f"{quote(key)} ({count_of(pages, 'page')})" for key, pages in zip(found["key"], found["pages"], strict=True)
+    ]
+    return f"{things}: {name_some(counts) if counts else f'none of {count_of(len(part), noun)}'}"
+
+
+_FOUND = {"path": _pages_found, "slug": _pages_found, "topic": _topics_found, "language": _languages_found}
+
+
+def _widest_key(frame: pd.DataFrame, *, things: str) -> str:
     sites = frame["site"].nunique()
     return most_widespread(f"{things}:", "key", frame[frame["_found"]], sites=sites)
 
@@ -153,33 +201,38 @@ def _widest_topic(frame: pd.DataFrame, *, things: str) -> str:
 
 
 def keyed_pages(snapshot: SnapshotTables, by: str) -> pd.DataFrame:
-    """`site loc key` of all pages; the key, a path or a slug, may be null."""
-    pages = page_frame(snapshot, "loc", "path", "slug", "depth")
+    """`site loc key section` of all pages; the key, a path, a slug or a language, may be null."""
+    pages = page_frame(snapshot, "loc", "path", "slug", "depth").assign(section=section_of(snapshot, 1))
     level = language_level(snapshot)  # of the segment that states the language, the first or the second one
-    if by == "path":
-        paths = pages["path"].fillna("").str.strip("/")
-        paths = paths.where(level != 1, paths.str.replace(r"^[^/]*/?", "", n=1, regex=True))
-        paths = paths.where(level != 2, paths.str.replace(r"^([^/]*)/[^/]*", r"\1", n=1, regex=True))
-        key = "/" + _decode(paths)
+    is_index = pages["slug"].astype("str").str.lower().isin(INDEX_NAMES)
+    paths = pages["path"].astype("str").fillna("").str.strip("/")
+    if by == "language":
+        key = page_languages(snapshot)["language"].str.partition("-")[0]
+    elif by == "path":
+        parts = ((level == 1, r"^[^/]*/?", ""), (level == 2, r"^([^/]*)/[^/]*", r"\1"), (is_index, "/?[^/]*$", ""))
+        for rows, pattern, text in parts:
+            paths[rows] = paths[rows].str.replace(pattern, text, n=1, regex=True)
+        key = "/" + decode(paths)
     else:
-        is_home = (level > 0) & (pages["depth"] == level)  # /de is the home page of a language
-        key = _decode(pages["slug"].astype("str").where(~is_home))
-    return pages.assign(key=key)[["site", "loc", "key"]]
+        slug = pages["slug"].astype("str")
+        slug[is_index] = paths[is_index].str.extract("([^/]*)/[^/]*$", expand=False)
+        is_home = (level > 0) & (pages["depth"] - is_index == level)  # /de is the home page of a language
+        key = decode(slug.where(~is_home & (slug != "")))
+    return pages.assign(key=key)[["site", "loc", "key", "section"]]
 
 
-def _pages_of(keyed: pd.DataFrame, sites: list[str]) -> tuple[pd.DataFrame, str]:
-    """_COLUMNS of the pages of these sites, and what the rule has to say about them."""
+def _pages_of(keyed: pd.DataFrame, sites: list[str]) -> tuple[pd.DataFrame, int]:
+    """_COLUMNS and `section` of the pages of these sites, and how many pages have no key."""
     pages = keyed[keyed["site"].isin(sites)]
     pages = pages.assign(share=1 / pages.groupby("site")["loc"].transform("size"))
     without = int(pages["key"].isna().sum())
     pages = pages[pages["key"].notna()]
     pages = pages.assign(pages=pages.groupby(["site", "key"], sort=False)["loc"].transform("size"))
     pages["share"] *= pages["pages"]
-    note = f" Not compared: {count_of(without, 'page')} without a slug." if without else ""
-    return pages[_COLUMNS], note
+    return pages, without
 
 
-def _decode(texts: pd.Series[str]) -> pd.Series[str]:
+def decode(texts: pd.Series[str]) -> pd.Series[str]:
     """Percent-decoded and in NFC, so that equal names are equal texts."""
     column = pa.array(texts, pa.string())
     is_plain = compute.and_not(compute.string_is_ascii(column), compute.match_substring(column, "%"))

@@ -27,13 +27,14 @@ from .measure import (
     leading,
     measure,
     most_widespread,
-    name_some,
     part_of,
+    parts_in_words,
     quote,
     rank_sites,
+    rest_last,
     share_of_site,
 )
-from .tables import PAGE_KEY, once
+from .tables import PAGE_KEY, once, rows_in_whole
 from .url_parts import MAX_DIRS
 
 if TYPE_CHECKING:
@@ -109,6 +110,8 @@ def are_returned(links: pd.DataFrame) -> pd.Series[bool]:
 @once
 def own_languages(snapshot: SnapshotTables) -> Any:
     """For each page the language that it states of itself, as an Arrow array."""
+    if snapshot.whole is not None:
+        return own_languages(snapshot.whole).take(pa.array(rows_in_whole(snapshot)))
     links, urls = hreflang_links(snapshot)
     own = stated_languages(links)
     if not len(own):
@@ -139,17 +142,26 @@ class Places:
         return pa.array(values, pa.string()).take(pa.array(self.codes))
 
 
+def row_numbers(frame: pd.DataFrame) -> Any:
+    """A number for each row, the same for equal rows, in order of appearance."""
+    number = np.zeros(len(frame), "int64")
+    for _, column in frame.items():
+        values, known = pd.factorize(column)
+        number = pd.factorize(number * (len(known) + 1) + values + 1)[0]
+    return number
+
+
 @once
 def page_places(snapshot: SnapshotTables) -> Places:
+    if snapshot.whole is not None:  # codes are those of the whole site
+        whole = page_places(snapshot.whole)
+        return attrs.evolve(whole, codes=whole.codes[rows_in_whole(snapshot)])
     folders = [f"dir_{level}" for level in range(1, MAX_DIRS + 1)]
     names = ["host", *(name for name in folders if name in snapshot.pages.columns)]
     pages = snapshot.pages.to_pandas([*names, "domain", "depth", "slug", "extension"])
     is_short = (pages["depth"] <= 2) & pages["extension"].isna()
     pages["home"] = pages["slug"].astype("str").where(is_short & pages["slug"].astype("str").str.fullmatch(_LIKE_CODE))
-    code = np.zeros(len(pages), "int64")
-    for name in (*names, "home"):
-        values, known = pd.factorize(pages[name])
-        code = pd.factorize(code * (len(known) + 1) + values + 1)[0]
+    code = row_numbers(pages[[*names, "home"]])
     is_first = ~pd.Series(code).duplicated()
     frame = pages.loc[is_first.array].reset_index(drop=True)
     texts = ["host", "domain", *folders[: max(3, len(names) - 1)], "home"]
@@ -162,6 +174,8 @@ def place_languages(snapshot: SnapshotTables) -> pd.DataFrame:
 
     `level` says which segment of the path it is, 0 for none.
     """
+    if snapshot.whole is not None:
+        return place_languages(snapshot.whole)
     pages = page_places(snapshot)
     places = pages.frame.assign(pages=np.bincount(pages.codes, minlength=len(pages.frame)))
     own = pd.DataFrame({"place": pages.codes, "own": as_texts(own_languages(snapshot))}).dropna()
@@ -216,8 +230,9 @@ def _accepted(
 
 def _sizes(counted: pd.DataFrame, column: str) -> dict[tuple[str, str, str], int]:
     """The number of pages by group, code and the value of a column."""
-    by: pd.Series[int] = counted.groupby(["group", "code", column], sort=False)["pages"].sum()
-    return by.to_dict()
+    sizes: dict[tuple[str, str, str], int]
+    sizes = counted.groupby(["group", "code", column], sort=False)["pages"].sum().to_dict()
+    return sizes
 
 
 # --- measures ----------------------------------------------------------------------------------------------------
@@ -227,7 +242,7 @@ UNKNOWN = "unknown"
 _LANGUAGES_RULE = (
     "Pages by language: that of the hreflang link of a page to itself, else the code that begins its path or its host, "
     "if the pages of the host show that it is one of a language, else that of its news entry. A country domain states "
-    "no language."
+    "no language. `base` is the language without its region; several sites are compared by it."
 )
 
 
@@ -238,13 +253,14 @@ def languages(snapshot: SnapshotTables) -> Measure:
     by = pages.groupby(["site", "language"], sort=False)
     frame = by.agg(pages=("site", "size"), source=("source", _sources)).reset_index()
     frame.insert(3, "share", share_of_site(frame))
-    frame["_last"] = frame["language"] == UNKNOWN
-    frame = frame.sort_values(["_last", "pages", "language"], ascending=[True, False, True]).drop(columns="_last")
+    frame.insert(2, "base", frame["language"].str.partition("-")[0])
+    frame = rest_last(frame, "language", UNKNOWN)
     frame = in_site_order(frame, snapshot)
     stated = [f"{count_of(int(counts[name]), 'page')} by {name}" for name in SOURCES if counts.get(name)]
     rule = f"{_LANGUAGES_RULE} Found: {', '.join(stated) or 'none'}."
-    spec = shares_of_pages("language", "language", missing=UNKNOWN)
-    finding = find_in_words(frame, snapshot.sites, _languages_found, _languages_of_many)
+    spec = shares_of_pages("language", "language", across={"base": "language"}, missing=UNKNOWN)
+    describe = partial(parts_in_words, "language", rest=UNKNOWN, write=quote)
+    finding = find_in_words(frame, snapshot.sites, describe, _languages_of_many)
     return measure(frame, rule=rule, finding=finding, spec=spec)
 
 
@@ -253,20 +269,9 @@ def _sources(column: pd.Series[str]) -> str | None:
     return ", ".join(name for name in SOURCES if name in found) or None
 
 
-def _languages_found(part: pd.DataFrame) -> str:
-    known = part[part["language"] != UNKNOWN]
-    total, unknown = int(part["pages"].sum()), int(part["pages"].sum() - known["pages"].sum())
-    if not len(known):
-        return f"no language is known of {count_of(total, 'page')}"
-    named = zip(known["language"], known["pages"], strict=True)
-    names = [f"{quote(language)} {part_of(pages, total, 'page')}" for language, pages in named]
-    rest = f"; unknown for {part_of(unknown, total, 'page')}" if unknown else ""
-    return f"languages: {name_some(names)}{rest}"
-
-
 def _languages_of_many(frame: pd.DataFrame) -> str:
-    known = frame[frame["language"] != UNKNOWN]
-    return most_widespread("languages:", "language", known, sites=frame["site"].nunique(), count=3)
+    known = frame[frame["language"] != UNKNOWN].groupby(["site", "base"], sort=False)["share"].sum().reset_index()
+    return most_widespread("languages:", "base", known, sites=frame["site"].nunique(), count=3)
 
 
 _NONE = "none"
@@ -277,9 +282,12 @@ _RULE = (
 
 
 def hreflang(snapshot: SnapshotTables) -> Measure:
-    links, _ = hreflang_links(snapshot)
+    links, urls = hreflang_links(snapshot.whole or snapshot)
     links = links.merge(stated_languages(links), how="left", on=PAGE_KEY)
     links = links[links["loc"] != links["href"]].assign(returned=are_returned(links))
+    if snapshot.whole is not None:  # a page that a filter leaves out may link back
+        pages = compute.index_in(snapshot.pages.stored["loc"].combine_chunks(), urls).drop_null()
+        links = links[links["site"].isin(snapshot.sites) & links["loc"].isin(pages.to_numpy())]
     links = links.astype({"site": "str", "language": "str", "hreflang": "str"}).fillna({"language": _NONE})
     by = links.groupby(["site", "language", "hreflang"])["returned"]
     frame = by.agg(links="size", returned="sum").reset_index().rename(columns={"hreflang": "alternate"})

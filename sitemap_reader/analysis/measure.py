@@ -405,6 +405,21 @@ def most_frequent(counts: pd.Series[Any], whole: int, noun: str = "page", write:
     return f"{names} with {part_of(int(counts.max()), whole, noun, each=each)}"
 
 
+def parts_in_words(noun: str, part: pd.DataFrame, rest: str, write: Callable[[str], str] = str) -> str:
+    """The first three values of one site with their share of its pages, and that of the row `rest`, the unknown one.
+
+    >>> rows = pd.DataFrame({"site": "a", "page type": ["tag", "other"], "pages": [3, 1]})
+    >>> parts_in_words("page type", rows, "other")
+    'page types: tag 75% (3 of 4 pages); unknown for 25% (1 of 4 pages)'
+    """
+    total, counts = int(part["pages"].sum()), part.set_index(part.columns[1])["pages"]
+    names = [f"{write(name)} {part_of(pages, total, 'page')}" for name, pages in counts.items() if name != rest]
+    if not names:
+        return f"no {noun} is known of {count_of(total, 'page')}"
+    others = f"; unknown for {part_of(int(counts[rest]), total, 'page')}" if rest in counts.index else ""
+    return f"{noun}s: {name_some(names)}{others}"
+
+
 def name_few(sites: Sequence[str]) -> str:
     return name_some(sites) if len(sites) <= 2 else f"{len(sites):,} sites"
 
@@ -506,6 +521,12 @@ def is_in(column: pd.Series[str], values: Any) -> pd.Series[bool]:
 
 def share_of_site(frame: pd.DataFrame) -> pd.Series[float]:
     return frame["pages"] / frame.groupby("site")["pages"].transform("sum")
+
+
+def rest_last(frame: pd.DataFrame, column: str, rest: str) -> pd.DataFrame:
+    """The rows with most pages first, and the row `rest` of each site last."""
+    frame = frame.sort_values(["pages", column], ascending=[False, True])
+    return frame.sort_values(column, key=lambda names: names == rest, kind="stable")
 
 
 def days_between(lastmods: pd.Series[Any], moment: datetime) -> pd.Series[float]:

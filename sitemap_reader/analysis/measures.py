@@ -14,6 +14,7 @@ from .dates import lastmod_trust as lastmod_trust
 from .dates import weekday_hour as weekday_hour
 from .languages import hreflang as hreflang
 from .languages import languages as languages
+from .page_types import page_types as page_types
 from .sections import changefreq_priority as changefreq_priority
 from .sections import media_coverage as media_coverage
 from .sections import sections as sections
@@ -21,3 +22,6 @@ from .sections import tree as tree
 from .topics import slug_ngrams as slug_ngrams
 from .topics import topics as topics
 from .topics import trends as trends
+from .translations import translations as translations
+from .url_patterns import patterns as patterns
+from .url_patterns import slug_lengths as slug_lengths

@@ -67,9 +67,9 @@ class Answer:
 
     @property
     def chart(self) -> str:
-        """SVG; empty where a chart says no more than the table: of URLs that all differ, or where nothing is new."""
+        """SVG; empty where a chart says no more than the table: of keys that all differ, or where nothing is new."""
         made = self.measure
-        is_list = made._spec is None or ("loc" in made and made["pages"].max() <= 1)
+        is_list = made._spec is None or (made._spec.kind != "counts" and "loc" in made and made["pages"].max() <= 1)
         if not len(made) or is_list or ("new" in made and not made["new"].any()):
             return ""
         return made.chart(theme="page", titled=False).to_svg()

@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import pandas as pd
+from pyarrow import compute
 
 from ..client.summary import count_of
 from ..model.errors import UsageError
@@ -94,6 +95,7 @@ _LARGEST_SECTIONS = partial(
 
 
 _MEDIA = ("images", "videos", "news", "alternates")
+_LISTED = ("images", "videos")  # of which a page has several
 
 
 def media_coverage(snapshot: SnapshotTables, depth: int, *, by_language: bool) -> Measure:
@@ -101,12 +103,14 @@ def media_coverage(snapshot: SnapshotTables, depth: int, *, by_language: bool) -
     pages["section"] = section_of(snapshot, depth, by_language=by_language)
     for name in _MEDIA:
         pages[name] = has_any(snapshot.pages.stored[name]).to_pandas()
+    for name in _LISTED:
+        items = compute.list_value_length(snapshot.pages.stored[name])
+        pages[f"{name}_listed"] = compute.fill_null(items, 0).to_pandas().astype("int64")
     by = pages.groupby(["site", "section"], sort=False)
-    frame = by[[*_MEDIA]].sum()
-    frame.insert(0, "pages", by.size())
-    frame = frame.reset_index()
-    for name in _MEDIA:
-        frame[f"{name}_share"] = frame[name] / frame["pages"]
+    listed = [f"{name}_listed" for name in _LISTED]
+    sums = by[[*_MEDIA, *listed]].sum()
+    shares = sums[[*_MEDIA]].div(by.size(), axis=0).add_suffix("_share")
+    frame = pd.concat([by.size().rename("pages"), sums[[*_MEDIA]], shares, sums[listed]], axis=1).reset_index()
     frame = in_site_order(frame.sort_values(["pages", "section"], ascending=[False, True]), snapshot)
     finding = find_in_words(frame, snapshot.sites, _media_shares, _media_of_many)
     where = _section_text(depth, by_language=by_language)
@@ -131,7 +135,8 @@ def media_coverage(snapshot: SnapshotTables, depth: int, *, by_language: bool) -
 def _media_shares(part: pd.DataFrame) -> str:
     total = int(part["pages"].sum())
     counts = {name: int(part[name].sum()) for name in _MEDIA}
-    parts = [f"{name} on {part_of(count, total, 'page')}" for name, count in counts.items() if count]
+    names = {name: count_of(int(part[f"{name}_listed"].sum()), name.removesuffix("s")) for name in _LISTED}
+    parts = [f"{names.get(name, name)} on {part_of(count, total, 'page')}" for name, count in counts.items() if count]
     return ", ".join(parts) or "no page has images, videos, news or alternates"
 
 

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 Freq = Literal["day", "week", "month", "quarter", "year", "D", "W", "M", "Q", "Y", "d", "w", "m", "q", "y"]
 # What a measure counts separately within a site.
 By = Literal["section", "language", "host"]
+KeyName = Literal["path", "slug", "topic", "language"]
 # How many notes the repr shows, and how many characters of each.
 _REPR_NOTES, _REPR_NOTE_CHARS = 3, 80
 
@@ -320,7 +321,7 @@ class Snapshot(SnapshotTables):
     def media_coverage(self, depth: int = 1, *, by_language: bool = False) -> Measure:
         """Pages with images, videos, news and alternates: `site section pages`, then a count and a share of each.
 
-        Sections are those of sections().
+        `images_listed` and `videos_listed` are the numbers of images and videos. Sections are those of sections().
         """
         return self._measure("media_coverage", depth, by_language=by_language)
 
@@ -329,11 +330,38 @@ class Snapshot(SnapshotTables):
         return self._measure("changefreq_priority")
 
     def languages(self) -> Measure:
-        """Pages by language, from hreflang, path, host or news: `site language pages share source`.
+        """Pages by language, from hreflang, path, host or news: `site language base pages share source`.
 
-        The language is a tag in lower case, such as "en-gb", or "unknown".
+        The language is a tag in lower case, such as "en-gb", or "unknown"; `base` is "en" of it.
         """
         return self._measure("languages")
+
+    def page_types(self) -> Measure:
+        """Pages by type, from the names that platforms use in paths: `site type pages share example`.
+
+        Types are product, category, tag, author, article, event, video, help, job, home, pagination, search, feed,
+        file, archive, overview, "about and legal", and other, which no name of a folder or page states.
+        """
+        return self._measure("page_types")
+
+    def patterns(self, *, top: int = 30) -> Measure:
+        """Pages by the pattern of their URL, such as /blog/{year}/{slug}: `site pattern pages share example`.
+
+        The `top` patterns of each site; `other` are all pages of the others.
+        """
+        return self._measure("patterns", top)
+
+    def slug_lengths(self) -> Measure:
+        """Pages by the number of words in their slug: `site words pages share characters`, the last in the median."""
+        return self._measure("slug_lengths")
+
+    def translations(self, languages: Iterable[str] | None = None) -> Measure:
+        """Pages that lack a language of their site: `site key languages missing loc`.
+
+        `key` is the path without the language, `languages` those that the page is in, `missing` those that it lacks.
+        Compared are `languages`, tags as in languages(), or those that have a tenth of the pages of the largest one.
+        """
+        return self._measure("translations", languages)
 
     def slug_ngrams(
         self,
@@ -385,24 +413,25 @@ class Snapshot(SnapshotTables):
         return self._measure("hreflang")
 
     def overlap(self, by: Literal["path", "slug"] = "path") -> Measure:
-        """Paths that sites share: `site other paths shared share`, one row per ordered pair of sites.
+        """Paths that sites share: `site other paths shared usual share`, one row per ordered pair of sites.
 
-        With by="slug" the last names of the paths are compared, and the third column is `slugs`. Equal are paths that
-        gaps() takes as equal.
+        `usual` of the shared ones have a name that most sites have, such as /about. With by="slug" the last names of
+        the paths are compared, and the third column is `slugs`. Equal are paths that gaps() takes as equal.
         """
         return self._measure("overlap", by)
 
-    def gaps(self, ours: str | Iterable[str] | Snapshot, by: Literal["path", "slug", "topic"] = "path") -> Measure:
+    def gaps(self, ours: str | Iterable[str] | Snapshot, by: KeyName = "path") -> Measure:
         """What the other sites have, and `ours` has not: `site key pages share loc`.
 
         `ours` is a site of this Snapshot, several, or another Snapshot. With `by` "path" or "slug" a row is a page,
         `key` its path or slug, decoded and without a language, `pages` how many pages of the site have that key, and
-        `share` the share of these. With "topic" a row is a word that the site has in slugs or titles and no page of
-        `ours` has, and `loc` the first page with it.
+        `share` the share of these; then comes its `section`. With "topic" a row is a word that the site has in slugs or
+        titles and no page of `ours` has, with "language" a language, without its region; `loc` is the first page with
+        it.
         """
         return self._measure("gaps", ours, by)
 
-    def shared(self, ours: str | Iterable[str] | Snapshot, by: Literal["path", "slug", "topic"] = "path") -> Measure:
+    def shared(self, ours: str | Iterable[str] | Snapshot, by: KeyName = "path") -> Measure:
         """What the other sites and `ours` have: `site key pages share loc ours`, the last the first page of ours.
 
         The rows are those of gaps() for the keys that ours has too.

@@ -546,24 +546,12 @@ def once(compute: Callable[[SnapshotTables], Result]) -> Callable[[SnapshotTable
     return kept
 
 
-def once_per_page(compute: Callable[[SnapshotTables], pd.DataFrame]) -> Callable[[SnapshotTables], pd.DataFrame]:
-    """As once(), for a frame with a row for each page: a part of a Snapshot has the rows of the whole one.
+@once
+def rows_in_whole(snapshot: SnapshotTables) -> Any:
+    """For each page of a part of a Snapshot its row in the pages of the whole one, as a numpy array.
 
     What a page is, such as the language of its path, shows in the pages beside it, which a filter may leave out.
     """
-
-    @once
-    @wraps(compute)
-    def of_whole(snapshot: SnapshotTables) -> pd.DataFrame:
-        if snapshot.whole is None:
-            return compute(snapshot)
-        return of_whole(snapshot.whole).iloc[_rows_in_whole(snapshot)].reset_index(drop=True)
-
-    return of_whole
-
-
-@once
-def _rows_in_whole(snapshot: SnapshotTables) -> Any:
     from pyarrow import compute
 
     assert snapshot.whole is not None  # noqa: S101 - for the type checker

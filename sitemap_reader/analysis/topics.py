@@ -60,7 +60,7 @@ def slug_ngrams(
 ) -> Measure:
     if type(n) is not int or not 1 <= n <= _MAX_N:
         raise UsageError(keyword="n", value=n, allowed=f"a number of words from 1 to {_MAX_N}")
-    _check_top(top)
+    check_top(top)
     skipped = words_to_skip(skip)
     weighting = Weighting(snapshot, weights)
     groups = groups_of(snapshot, None)
@@ -81,7 +81,7 @@ def slug_ngrams(
     return measure(frame, rule=rule, finding=finding, spec=weighting.spec("words", "words of their slug", groups))
 
 
-def _check_top(top: int) -> None:
+def check_top(top: int) -> None:
     if type(top) is not int or top < 1:
         raise UsageError(keyword="top", value=top, allowed="a number, 1 or more")
 
@@ -101,7 +101,7 @@ def topics(
     weights: Any = None,
     by: str | None = None,
 ) -> Measure:
-    _check_top(top)
+    check_top(top)
     skipped = words_to_skip(skip)
     groups = groups_of(snapshot, by)
     weighting = Weighting(snapshot, weights)
@@ -243,7 +243,7 @@ _TREND_COLUMNS = ["new", "before", "new_share", "before_share", "change"]
 
 
 def trends(snapshot: SnapshotTables, since: Any, *, top: int, skip: Iterable[str], stop_words: bool) -> Measure:
-    _check_top(top)
+    check_top(top)
     skipped = words_to_skip(skip)
     start = start_time(snapshot, since)
     pages = page_dates(snapshot)

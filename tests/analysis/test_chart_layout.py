@@ -207,10 +207,11 @@ def test_the_most_frequent_words_of_many_sites_are_in_their_order(count: int, tm
     assert [row["_text"] for row in marks(made, "_x") if row["_y"] == "s0"] == ["100% worda", "67% same", "33% last"]
 
 
-def test_lists_are_drawn_as_their_lengths(tmp_path: Path) -> None:
-    sites = {f"s{n}": [page(f"s{n}", f"{x}") for x in range(n + 1)] for n in range(4)}
+def test_lists_of_pages_are_drawn_as_their_lengths_by_section(tmp_path: Path) -> None:
+    sites = {f"s{n}": [page(f"s{n}", f"{'x/' * (x % 2)}{x}") for x in range(n + 1)] for n in range(4)}
     market = load(tmp_path, sites)
-    assert [(row["site"], row["rows"]) for row in marks(market.gaps("s1"), "rows")] == [("s3", 2), ("s2", 1), ("s0", 0)]
+    bars = [(row["site"], row["_name"], row["rows"]) for row in marks(market.gaps("s1"), "rows")]
+    assert bars == [("s2", "/", 1), ("s3", "/", 1), ("s3", "/x/", 1), ("s0", "", None)]
     topics = market.gaps("s1", by="topic")
     assert not len(topics)
     assert "nothing to draw" in topics.chart().to_svg()

@@ -29,11 +29,15 @@ COLUMNS = {
     "lastmod_trust": "site sitemap urls dated coverage dense batch future at_fetch score trust reasons",
     "sections": "site section pages share dated newest",
     "media_coverage": "site section pages images videos news alternates "
-    "images_share videos_share news_share alternates_share",
+    "images_share videos_share news_share alternates_share images_listed videos_listed",
     "changefreq_priority": "site field value pages share median_age_days",
     "slug_ngrams": "site words pages share",
     "hreflang": "site language alternate links returned",
-    "languages": "site language pages share source",
+    "languages": "site language base pages share source",
+    "translations": "site key languages missing loc",
+    "patterns": "site pattern pages share example",
+    "page_types": "site type pages share example",
+    "slug_lengths": "site words pages share characters",
     "topics": "site topic pages share slugs titles cluster",
     "trends": "site topic new before new_share before_share change",
     "calendar": "site period source pages",
@@ -43,7 +47,7 @@ COLUMNS = {
     "survival": "site days pages removed share",
     "gaps": "site key pages share loc",
     "shared": "site key pages share loc ours",
-    "overlap": "site other paths shared share",
+    "overlap": "site other paths shared usual share",
     "growth": "site at pages new removed dated newest sitemaps complete",
     "churn": "site section new updated redated removed unchanged",
 }
@@ -53,6 +57,7 @@ MEASURES: Measures = {name: lambda snapshot, name=name: getattr(snapshot, name)(
 for larger in ("overlap", "gaps", "shared", "turnover", "survival", "trends"):
     del MEASURES[larger]
 MEASURES["new"] = lambda snapshot: snapshot.new("7d")
+MEASURES["translations"] = lambda snapshot: snapshot.translations(["de", "en", "fr"])
 MEASURES["growth"] = lambda snapshot: snapshot.growth([])
 MEASURES["churn"] = lambda snapshot: snapshot.churn(snapshot)
 every = pytest.mark.parametrize("name", MEASURES)
@@ -243,12 +248,15 @@ WRONG: dict[str, tuple[Callable[[sr.Snapshot], object], str]] = {
     "calendar": (lambda it: it.calendar("year"), "freq is one of day, week, month, not 'year'"),  # type: ignore[arg-type]
     "since": (lambda it: it.new("soon"), "since: 'soon' is neither a date such as 2026-05-31 nor an age such as 7d"),
     "no since": (lambda it: it.new(None), "since is a date such as 2026-05-31 or an age such as 7d, not None"),  # type: ignore[arg-type]
+    "top of patterns": (lambda it: it.patterns(top=0), "top is a number, 1 or more, not 0"),
+    "one language": (lambda it: it.translations("de"), "languages is two languages or more, such as "),
+    "languages of a number": (lambda it: it.translations(5), "languages is two languages or more"),  # type: ignore[arg-type]
     "top of topics": (lambda it: it.topics(top=0), "top is a number, 1 or more, not 0"),
     "skip of topics": (lambda it: it.topics(skip=5), "skip "),  # type: ignore[arg-type]
     "weights": (lambda it: it.topics(weights=5), "weights is numbers by URL"),  # type: ignore[arg-type]
     "weights in words": (lambda it: it.slug_ngrams(weights={"u": "many"}), "weights is numbers by URL"),  # type: ignore[dict-item]
     "since of trends": (lambda it: it.trends(None), "since is a date such as"),  # type: ignore[arg-type]
-    "by of gaps": (lambda it: it.gaps("one", "host"), "by is one of path, slug, topic, not 'host'"),  # type: ignore[arg-type]
+    "by of gaps": (lambda it: it.gaps("one", "host"), "by is one of path, slug, topic, language, not 'host'"),  # type: ignore[arg-type]
     "ours": (lambda it: it.gaps("two"), "ours is a site of this Snapshot (one) or another Snapshot, not 'two'"),
     "no ours": (lambda it: it.shared([]), "ours is a site of this Snapshot (one) or another Snapshot, not []"),
     "ours is a number": (lambda it: it.gaps(5), "ours is a site of this Snapshot (one) or another Snapshot, not 5"),  # type: ignore[arg-type]

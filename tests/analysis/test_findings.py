@@ -170,4 +170,4 @@ def test_growth_has_the_difference_and_its_share(tmp_path: Path) -> None:
 
 def test_overlaps_that_tie_are_stated_as_such(tmp_path: Path) -> None:
     some = snapshot_of(tmp_path, **{site: pages("1", "2", host=site) for site in "abc"})
-    assert some.overlap().finding == "Largest overlap: b has 100% (2 of 2 paths) of a; 5 other pairs as much"
+    assert some.overlap().finding == "Largest overlap: b has 100% (2 of 2 paths) of a: /1 and /2; 5 other pairs as much"

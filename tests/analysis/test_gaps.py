@@ -42,7 +42,7 @@ def test_gaps_and_shared_pages_are_exact(by: Any, tmp_path: Path) -> None:
     without_slug = locs("", "en", "fr/") if by == "slug" else set()
     assert {*shared["loc"]} == others - EXPECTED[by] - without_slug
     assert len(gaps) + len(shared) == len(others) - len(without_slug)
-    assert ("Not compared: 3 pages without a slug." in gaps.rule) == (by == "slug")
+    assert ("Not compared: 3 pages without a slug, and 1 of ours." in gaps.rule) == (by == "slug")
 
 
 def test_rows_name_the_key_its_pages_and_the_first_page_of_ours(tmp_path: Path) -> None:
@@ -57,15 +57,17 @@ def test_rows_name_the_key_its_pages_and_the_first_page_of_ours(tmp_path: Path) 
     assert shared["https://b.example/en/b/blue-shoe"] == "https://a.example/de/b/blue-shoe"
     assert shared["https://b.example/en"] == "https://a.example/"
     assert gaps.finding == (
-        "theirs: pages with a path that no page of ours has: 30% (3 of 10 pages) | "
-        "third: pages with a path that no page of ours has: 100% (1 of 1 page)"
+        "theirs: pages with a path that no page of ours has: 30% (3 of 10 pages), most in /b/ (2) | "
+        "third: pages with a path that no page of ours has: 100% (1 of 1 page), all in /"
     )
 
 
-def test_pages_of_a_site_are_one_bar_of_the_chart(tmp_path: Path) -> None:
+def test_pages_of_a_section_are_one_bar_of_the_chart(tmp_path: Path) -> None:
     gaps = market(tmp_path).gaps("ours")
+    assert [*gaps["section"]] == ["/b/", "/b/", "/A/", "/"]
     bars = gaps.chart().altair.to_dict()["data"]["values"]
-    assert [(bar["site"], bar["rows"]) for bar in bars] == [("theirs", 3), ("third", 1)]
+    drawn = {(bar["site"], bar["section"]): bar["rows"] for bar in bars}
+    assert drawn == {("theirs", "/b/"): 2, ("theirs", "/A/"): 1, ("third", "/"): 1}
 
 
 @pytest.mark.parametrize("by", ["path", "slug"])

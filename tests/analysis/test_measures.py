@@ -313,9 +313,10 @@ def test_media_are_counted_by_page_and_section(load: Load) -> None:
     for name in media:
         assert frame[f"{name}_share"].tolist() == [count / pages for count, pages in rows(frame, name, "pages")]
     assert frame.finding == (
-        "Images on 50% (2 of 4 pages), videos on 25% (1 of 4 pages), news on 25% (1 of 4 pages), "
+        "4 images on 50% (2 of 4 pages), 1 video on 25% (1 of 4 pages), news on 25% (1 of 4 pages), "
         "alternates on 25% (1 of 4 pages)"
     )
+    assert rows(frame, "images_listed", "videos_listed") == [(4, 1), (0, 0)]
     assert load(page(1)).media_coverage().finding == "No page has images, videos, news or alternates"
 
 

@@ -158,7 +158,7 @@ def test_shared_paths_and_slugs_are_those_of_both(tmp_path: Path) -> None:
             if one != other
         }
         assert reported == expected
-    assert some.overlap("slug").finding == "Largest overlap: first has 100% (2 of 2 slugs) of second"
+    assert some.overlap("slug").finding == "Largest overlap: first has 100% (2 of 2 slugs) of second: blue and red"
 
 
 def test_overlap_of_disjoint_sites_says_so(tmp_path: Path) -> None:
