@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import chain
 from math import isnan
 from pathlib import Path
+from typing import Literal
 
 import attrs
 import pytest
@@ -56,6 +57,7 @@ class Kind:
     score: float | None = 1.0
     reasons: tuple[str, ...] = ()
     codes: frozenset[str] = frozenset()
+    confirmed_by: Literal["url", "news"] | None = None
 
 
 # Reasons as regular expressions, without their shares.
@@ -103,6 +105,12 @@ KINDS = {
         frozenset({"D02"}),
     ),
     "tomorrow elsewhere": Kind(lambda rng, n: [DATE_FORMS["day"](NAIVE + timedelta(days=1)), *accurate(rng, n, "day")]),
+    "published on one day": Kind(lambda rng, n: equal(rng, n, "day"), confirmed_by="url"),
+    "published within minutes": Kind(
+        lambda rng, n: spread(rng, n, start=BATCH_START, seconds=599), confirmed_by="url"
+    ),
+    "news of one day": Kind(lambda rng, n: equal(rng, n, "day"), confirmed_by="news"),
+    "a third of one day": Kind(lambda rng, n: equal(rng, n // 3, "day") + accurate(rng, n - n // 3, "day")),
     "half undated": Kind(lambda rng, n: [*accurate(rng, n // 2), *[None] * (n // 2)]),
     "mostly undated": Kind(lambda rng, n: [*accurate(rng, n // 5), *[None] * n], codes=frozenset({"D07"})),
     "undated": Kind(lambda rng, n: [None] * n, None, (), frozenset({"D07"})),
@@ -121,6 +129,13 @@ class GeneratedSite:
     behind: set[str]
 
 
+def entry(base: str, page: int, date: Date | None, kind: Kind) -> Entry:
+    day = date.stamp[:10] if date else ""
+    name = f"{day}-{page}" if kind.confirmed_by == "url" else f"{page}"
+    news = {"name": "A", "language": "en", "title": name, "publication_date": day}
+    return Entry(f"{base}/{name}", date, news=news if kind.confirmed_by == "news" else None)
+
+
 def generate(folder: Path, seed: int) -> GeneratedSite:
     """A site of four sitemaps, whose index is accurate, or wrong about some."""
     rng = random.Random(seed)  # noqa: S311 - to be repeatable is its purpose
@@ -132,8 +147,8 @@ def generate(folder: Path, seed: int) -> GeneratedSite:
         url = f"{BASE}/{number}.xml"
         dates = KINDS[name].dates(rng, rng.choice([20, 30, 40]))
         with open_document(root / f"{number}.xml") as document:
-            entries = (Entry(f"{BASE}/{number}/{page}", date) for page, date in enumerate(dates))
-            write_urlset(document, None, entries, sitemap=url)
+            entries = (entry(f"{BASE}/{number}", page, date, KINDS[name]) for page, date in enumerate(dates))
+            write_urlset(document, None, entries, sitemap=url, extensions=["news"])
         moments = [datetime.fromisoformat(date.stamp) for date in dates if date is not None]
         newest = max((moment for moment in moments if moment <= READ_AT), default=None)
         is_wrong = newest is not None and seed % 2 == 1 and rng.random() < 0.5

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pandas as pd
+from pyarrow import compute
 
 from ..client.summary import count_of
 from ..frontier.lastmod_trust import (
@@ -34,6 +35,7 @@ from ..model.errors import UsageError
 from ..model.problems import percent
 from ..model.url_batch import PRECISION_CODES
 from ..parser.normalise.dates import DAY, TIMED
+from ..parser.normalise.url_dates import HINTS, URL_DATE
 from .chart_spec import ChartSpec, shares_of_pages
 from .measure import (
     count_sites,
@@ -61,6 +63,8 @@ from .tables import once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    import pyarrow as pa
 
     from .measure import Groups, Measure
     from .tables import SnapshotTables
@@ -416,8 +420,9 @@ def _batch(pages: pd.DataFrame, period: Any, freq: str) -> str:
 # --- how far lastmods can be trusted ---
 
 _TRUST_RULE = (
-    "Each sitemap's lastmods: how many lie within the ten minutes that hold most (dense), if ten or more do; in the "
-    "future; or at the time of the request, if five or more do. The column batch has the date of the largest one. "
+    "Each sitemap's lastmods: how many are of its largest batch (dense), whose date is in the column batch; in the "
+    "future; or at the time of the request, if five or more are. A batch is ten or more, and 5%, within ten minutes; "
+    "of lastmods without a time half on one day. Those of the day that their URL or news states are no evidence. "
     "The score is 1 if none of this is found, 0 if they carry no information, and empty if there are none; coverage is "
     "the share of URLs that have one."
 )
@@ -434,14 +439,38 @@ def sitemap_histories(snapshot: SnapshotTables) -> dict[tuple[str, str], History
     micros = urls["lastmod"].astype("int64")
     urls["number"] = micros.where(codes == SUBSECOND, micros // 1_000_000)
     urls["code"] = codes.astype("Int64")
+    urls["confirmed"] = _confirmed(snapshot, urls["lastmod"], urls["lastmod_precision"].isin(TIMED))
     groups = urls.groupby(["site", "sitemap"], sort=False)
     return {(str(site), str(sitemap)): _history(part, snapshot) for (site, sitemap), part in groups}
+
+
+def _confirmed(snapshot: SnapshotTables, lastmods: pd.Series[Any], has_time: pd.Series[bool]) -> pd.Series[bool]:
+    """confirmed_lastmods() of all listings."""
+    news = snapshot.urls.stored["news"]
+    keys = ("publication_date", "publication_date_precision")
+    published, precisions = (compute.struct_field(news, key).to_pandas() for key in keys)
+    day = lastmods.dt.floor("D")
+    is_news = (published.dt.floor("D") == day) & ~(has_time & precisions.isin(TIMED))
+    return is_news | (url_days(snapshot.urls.stored["loc"]) == day)
+
+
+def url_days(locs: pa.ChunkedArray) -> pd.Series[Any]:
+    """The day (UTC) that date_in_url() finds in each URL; NaT where it states none."""
+    where = compute.match_substring_regex(locs, "|".join(HINTS))
+    dates = compute.extract_regex(locs.filter(where), URL_DATE)
+    texts = compute.binary_join_element_wise(*(compute.struct_field(dates, name) for name in ("day", "month")), "")
+    digits = compute.replace_substring_regex(texts, "[^0-9]", "").to_pandas()
+    days = pd.to_datetime(digits.where(digits.str.len() == 8), format="%Y%m%d", errors="coerce", utc=True)
+    return days.set_axis(where.to_numpy().nonzero()[0]).reindex(range(len(locs)))
 
 
 def _history(urls: pd.DataFrame, snapshot: SnapshotTables) -> History:
     evidence = LastmodEvidence(entries=int(urls["lastmod"].isna().sum()))
     dated = urls[urls["lastmod"].notna()]
-    evidence.add(dated["number"].tolist(), [None if code is pd.NA else code for code in dated["code"].tolist()])
+    codes = [None if code is pd.NA else code for code in dated["code"].tolist()]
+    evidence.add(
+        dated["number"].tolist(), codes, confirmed=dated["confirmed"].tolist() if dated["confirmed"].any() else ()
+    )
     if snapshot.read_at is not None and snapshot.read_until is not None:
         for moment in (snapshot.read_at, snapshot.read_until):
             evidence.read(moment.timestamp())

@@ -112,7 +112,7 @@ class SitemapLastmods(PerSitemapCheck[_LastmodStats]):
 
     def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
         stats = self.stats[batch.sitemap or ""]
-        stats.evidence.add(batch.lastmods, batch.precisions, self._clock and self._clock().timestamp())
+        stats.evidence.add_urls(batch, self._clock and self._clock().timestamp())
         stats.unreadable += sum(
             batch.lastmods[index] is None and any(each.code == "D01" and each.field == "lastmod" for each in problems)
             for index, problems in batch.problems.items()

@@ -47,7 +47,7 @@ class DocumentBuffer:
 
     def add(self, urls: UrlBatch, now: int) -> None:
         """Adds URLs that were read at `now`, in seconds since 1970."""
-        self.lastmods.add(urls.lastmods, urls.precisions, now)
+        self.lastmods.add_urls(urls, now)
         for index, problems in urls.problems.items():
             if any(problem.code == "S01" and problem.severity == "error" for problem in problems):
                 self.cut_locs.add(urls.locs[index])

@@ -163,7 +163,7 @@ def trust_facts(history: History, urls: int) -> Iterator[Fact]:
     for kind, name in _NAMES.items():
         if kind in counts:
             yield Fact("lastmod", name, counts[kind], share(counts[kind], urls if kind == "future" else history.dated))
-    for batch in history.batches:
+    for batch in history.named:
         yield Fact("lastmod batch", str(batch), batch.count, share(batch.count, history.dated))
     yield Fact("lastmod verdict", trust_in_words(judge_history(history)), history.dated, share(history.dated, urls))
 
@@ -212,9 +212,8 @@ class LastmodStatistics:
         self._oldest = self._newest = ("", 0)
 
     def add(self, urls: UrlBatch) -> None:
-        lastmods, precisions = urls.lastmods, urls.precisions
         evidence = self._open.setdefault(urls.sitemap, LastmodEvidence())
-        evidence.add(lastmods, precisions, self._clock().timestamp() if self._clock else None)
+        evidence.add_urls(urls, self._clock().timestamp() if self._clock else None)
         if len(self._open) > _MAX_OPEN:
             self.end_sitemap(next(iter(self._open)))
         for code, numbers in urls.dates.items():

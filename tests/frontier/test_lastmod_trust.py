@@ -22,11 +22,15 @@ from sitemap_reader.frontier import (
     total,
 )
 from sitemap_reader.model import PRECISIONS, SUBSECOND, lastmod_columns
+from sitemap_reader.model.records import News, UrlRecord
+from sitemap_reader.parser.normalise.dates import parse_date
+from sitemap_reader.serialize import in_batches
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sitemap_reader.frontier import Lastmod
+    from sitemap_reader.model.url_batch import UrlBatch
 
 READ_AT = 1_800_000_000
 DAY, MINUTE, SECOND = map(PRECISIONS.index, ("day", "minute", "second"))
@@ -47,7 +51,10 @@ def test_dates_without_signs_are_trusted() -> None:
      "60% on 2026-06-13, 10% within 2 min on 2026-01-02: builds or imports"),
     ({"dense": 90, "batches": (SAME,)}, 0.1,
      "90% are of the largest build or import of their sitemap, such as 60% on 2026-06-13"),
-    ({"dense": 95}, 0.05, "95% within ten minutes: a build or an import"),
+    ({"dense": 95}, 0.05, "95% are of the largest build or import of their sitemap"),
+    ({"dense": 60, "batches": (attrs.evolve(SAME, last=86_399),)}, 0.4, "60% on 2026-06-13: a build or an import"),
+    ({"dense": 60, "batches": (SAME, attrs.evolve(NEAR, count=4))}, 0.4,
+     "60% have the same lastmod, 2026-06-13: a build or an import"),
     ({"future": 10}, 0.9, "10% have a lastmod in the future"),
     ({"at_fetch": 100}, 0.0, "100% have the time of the request as their lastmod"),
     ({"entry_only": 10}, 0.5, "50% of the changes did not change the lastmod"),
@@ -68,6 +75,14 @@ def test_few_dates_that_are_alike_are_no_sign() -> None:
     assert judge_history(History(entries=10, dated=10, dense=10)).score == 0.0
     assert judge_history(History(entries=4, dated=4, at_fetch=4)).score == 1.0
     assert judge_history(History(entries=5, dated=5, at_fetch=5)).score == 0.0
+
+
+def test_a_batch_of_less_than_a_twentieth_is_no_sign() -> None:
+    """Of several documents together: each of them has none so small."""
+    history = History(entries=1_000, dated=1_000, dense=50, batches=(attrs.evolve(SAME, count=50),))
+    assert (judge_history(history).score, len(history.named)) == (0.95, 1)
+    fewer = attrs.evolve(history, dense=49, batches=(attrs.evolve(SAME, count=49),))
+    assert (judge_history(fewer), fewer.named) == (LastmodTrust(1.0, (), 1.0), [])
 
 
 def test_without_dates_there_is_no_score() -> None:
@@ -177,34 +192,104 @@ def test_dates_of_a_batch_are_less_than_ten_minutes_apart(numbers: list[int], ba
 
 
 def test_largest_three_batches_are_named_with_a_twentieth_of_the_dates_each() -> None:
-    days = [86_400 * day for day in range(1, 6)]
-    numbers = [days[0]] * 10 + [days[1]] * 30 + [days[2]] * 11 + [days[3]] * 12
-    assert [(batch.date, batch.count) for batch in counted(numbers, DAY).history().batches] == [
+    builds = [86_400 * day + 61 for day in range(1, 6)]
+    numbers = [builds[0]] * 10 + [builds[1]] * 30 + [builds[2]] * 11 + [builds[3]] * 12
+    history = counted(numbers).history()
+    assert [(batch.date[:10], batch.count) for batch in history.named] == [
         ("1970-01-03", 30), ("1970-01-05", 12), ("1970-01-04", 11),
     ]
+    assert [batch.count for batch in history.batches] == [30, 12, 11, 10]
     spread = [86_400 * day for day in range(100, 100 + 157)]
-    assert len(counted([*numbers, *spread], DAY).history().batches) == 3  # 11 of 220
-    assert len(counted([*numbers, *spread, 0], DAY).history().batches) == 2  # 11 of 221
-    month = counted([days[0]] * 10, PRECISIONS.index("month")).history()
-    assert month.batches[0].date == "1970-01"
+    assert len(counted([*numbers, *spread]).history().batches) == 3  # 11 of 220
+    assert len(counted([*numbers, *spread, 0]).history().batches) == 2  # 11 of 221
+
+
+@pytest.mark.parametrize(("number", "code", "least"), [
+    (86_400, DAY, 20),
+    (86_400, PRECISIONS.index("month"), 20),
+    (86_400, SECOND, 20),  # midnight
+    (86_400 + 5 * 1_800, MINUTE, 20),  # midnight in another zone, or the time of a planned post
+    (86_400 + 5 * 1_800 + 60, MINUTE, 10),
+    (86_400 + 1, SECOND, 10),
+])
+def test_dates_that_state_no_minute_are_a_batch_if_half_of_all_are_equal(number: int, code: int, least: int) -> None:
+    """Of forty dates; many pages of a blog or of a news site are of one day."""
+    others = [86_400 * 40 * day for day in range(2, 42)]
+    for count in (least - 1, least):
+        history = counted([number] * count + others[count:], code).history()
+        assert history.dense == (count if count == least else 0)
+        assert [batch.first for batch in history.batches] == [number] * (count == least)
+    assert history.batches[0].has_one_date
+
+
+def urls(*entries: tuple[str, datetime | None, str], published: str | None = None) -> UrlBatch:
+    """Of paths with lastmods and their precision, all of news that was published then."""
+    date = parse_date(published) if published else None
+    news = date and News(publication_date=date.moment, publication_date_precision=date.precision)
+    records = [UrlRecord(f"https://a.example{path}", *lastmod, news=news) for path, *lastmod in entries]
+    ((batch,),) = in_batches(records)
+    return batch
+
+
+NOON = datetime(2020, 12, 8, 12, 3, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(("path", "precision", "published", "dense"), [
+    ("/a", "day", None, 12),
+    ("/2020-12-08-a", "day", None, 0),
+    ("/2020/12/08/a", "second", None, 0),
+    ("/2020-12-09-a", "day", None, 12),
+    ("/2020/12/a", "day", None, 12),
+    ("/a", "day", "2020-12-08", 0),
+    ("/a", "day", "2020-12-08T09:00:00Z", 0),
+    ("/a", "second", "2020-12-08", 0),
+    ("/a", "second", "2020-12-08T12:03:00Z", 12),  # a build may have written both
+    ("/a", "day", "2020-12-09", 12),
+    ("/2020-12-08-a", "day", "2020-12-09", 0),
+])
+def test_dates_that_urls_or_news_confirm_are_no_batch(
+    path: str, precision: str, published: str | None, dense: int
+) -> None:
+    """They count in all other respects."""
+    batch = urls(*[(path, NOON, precision)] * 12, ("/b", None, "day"), published=published)
+    evidence = LastmodEvidence()
+    for part in (batch.part(0, 5), batch.part(5, 13)):
+        evidence.add_urls(part, NOON.timestamp())
+    history = evidence.history()
+    assert (history.entries, history.dated, history.dense) == (13, 12, dense)
+    assert history.at_fetch == (12 if precision == "second" else 0)
+    assert evidence.newest() == (NOON, precision)
+
+
+def test_dates_of_a_build_are_a_batch_beside_confirmed_ones() -> None:
+    """Half of the dates, nine or ten of twenty, are the day of a build, as are four whose URLs state that day."""
+    others = [(f"/{day}", NOON - timedelta(days=day), "day") for day in range(1, 8)]
+    for built in (9, 13):
+        batch = urls(*[("/a", NOON, "day")] * built, *[("/2020-12-08-a", NOON, "day")] * 4, *others)
+        evidence = LastmodEvidence()
+        evidence.add_urls(batch)
+        assert evidence.history().dense == (built if built == 13 else 0)
 
 
 def test_batches_of_documents_are_joined_within_ten_minutes() -> None:
     build = [counted([start + number for number in range(10)]).history() for start in (0, 300, 590, 591)]
     assert total(build[:3]).batches == (Batch("1970-01-01", 0, 599, 30),)
+    same = [counted([number] * 10).history() for number in (7, 7, 8)]
+    assert [str(total(same[:end]).batches[0]) for end in (2, 3)] == [
+        "1970-01-01T00:00:07Z", "within 1 min on 1970-01-01",
+    ]
     assert [batch.count for batch in total(build).batches] == [30, 10]
     assert total(build).dense == 40
 
 
-def test_dates_of_all_precisions_are_counted_together() -> None:
-    """A day, and its first moment."""
+def test_times_of_all_precisions_are_counted_together() -> None:
+    """But not with days: that a time is the first of its day means nothing."""
     evidence = LastmodEvidence()
-    evidence.add([86_400] * 5 + [86_400_000_000] * 5 + [None], [DAY] * 5 + [SUBSECOND] * 5 + [None])
-    batch = Batch("1970-01-02", 86_400, 86_400, 10)
-    assert evidence.history() == History(entries=11, dated=10, dense=10, batches=(batch,))
-    assert evidence.precision is None
-    assert evidence.newest() == (datetime(1970, 1, 2, tzinfo=UTC), "day")
-    assert evidence.summary().latest_end == datetime(1970, 1, 3, tzinfo=UTC)
+    evidence.add([60] * 5 + [60_000_000] * 5 + [0] * 9 + [None], [SECOND] * 5 + [SUBSECOND] * 5 + [DAY] * 9 + [None])
+    batch = Batch("1970-01-01T00:01:00Z", 60, 60, 10)
+    assert evidence.history() == History(entries=20, dated=19, dense=10, batches=(batch,))
+    assert evidence.newest() == (datetime(1970, 1, 1, 0, 1, tzinfo=UTC), "second")
+    assert evidence.summary().latest_end == datetime(1970, 1, 2, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("until", [None, 12])
@@ -237,16 +322,25 @@ def test_parts_in_any_order_have_the_result_of_the_whole(
 
 
 @pytest.mark.parametrize("code", [SECOND, SUBSECOND])
-def test_more_dates_than_are_counted_as_they_are(code: int) -> None:
-    """12,000 dates within ten minutes, and as many days before; subsecond dates are equal within a second."""
+@pytest.mark.parametrize(("seconds", "batch"), [
+    (43, "within 10 min on 2027-01-15"),
+    (2_500, "within 60 min on 2027-01-15"),
+    (60_000, "2027-01-15"),
+    (30 * 86_400, None),
+])
+def test_more_dates_than_are_counted_as_they_are(
+    monkeypatch: pytest.MonkeyPatch, code: int, seconds: int, batch: str | None
+) -> None:
+    """400 dates at equal distances, which are no batch in minutes, hours or days; and beside 40 of ten minutes."""
+    monkeypatch.setattr("sitemap_reader.frontier.lastmod_trust._MAX_DATES", 300)
     scale = 1_000_000 if code == SUBSECOND else 1
-    numbers = [READ_AT * scale - number * scale // 21 for number in range(12_000)]
-    days = [(READ_AT - 86_400 * (number + 2)) * scale for number in range(12_000)]
-    assert counted(numbers, code).history().dense == 12_000
-    evidence = counted(days + numbers, code, parts=7)
-    assert evidence.history().dense >= 12_000
+    spread = [(READ_AT - 86_400 - number * seconds) * scale for number in range(400)]
+    build = [(READ_AT - number * 14) * scale for number in range(40)]
+    assert counted(spread, code).history().batches == ()
+    evidence = counted(spread + build, code, parts=7)
+    assert [str(each) for each in evidence.history().batches] == [batch] * (batch is not None)
     assert evidence.newest() == (datetime.fromtimestamp(READ_AT, UTC), PRECISIONS[code])
-    assert len(evidence._counts[code]) <= 10_000
+    assert sum(map(len, evidence._counts.values())) <= 300
 
 
 def test_documents_are_judged_together_by_their_sum() -> None:

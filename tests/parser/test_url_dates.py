@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sitemap_reader.parser.normalise.url_dates import URL_DATE, date_in_url
+from sitemap_reader.parser.normalise.url_dates import URL_DATE, date_in_url, days_in_urls
 
 DAY, MONTH = (datetime(2020, 12, 8, tzinfo=UTC), "day"), (datetime(2020, 12, 1, tzinfo=UTC), "month")
 CASES = [
@@ -57,10 +57,15 @@ def test_date_that_a_path_states(path: str, date: object) -> None:
     assert date_in_url(f"https://a.example{path}") == date
 
 
+def test_days_in_many_urls_are_those_of_each() -> None:
+    days = [(index, date[0]) for index, (_, date) in enumerate(CASES) if date and date[1] == "day"]
+    assert [*days_in_urls("".join(f"\nhttps://a.example{path}" for path, _ in CASES))] == days
+
+
 def test_arrow_finds_the_same_dates() -> None:
     """With RE2, in which a group without a match is empty."""
     compute = pytest.importorskip("pyarrow.compute")
     locs = [f"https://a.example{path}" for path, _ in CASES]
-    found = [each and each["dashed"] + each["other"] for each in compute.extract_regex(locs, URL_DATE).to_pylist()]
-    assert found == [match and (match["dashed"] or match["other"]) for match in map(re.compile(URL_DATE).search, locs)]
+    found = [each and each["day"] + each["month"] for each in compute.extract_regex(locs, URL_DATE).to_pylist()]
+    assert found == [match and (match["day"] or match["month"]) for match in map(re.compile(URL_DATE).search, locs)]
     assert sum(map(bool, found)) == 17

@@ -198,7 +198,7 @@ def test_an_index_of_very_many_children_is_read_anew(
     assert site.requested["index.xml"] == status
 
 
-@pytest.mark.parametrize(("alike", "percent", "score"), [(14, 47, 0.533), (20, 67, 0.333)])
+@pytest.mark.parametrize(("alike", "percent", "score"), [(15, 50, 0.5), (20, 67, 0.333)])
 def test_dates_of_an_index_are_counted_by_child(state: Path, alike: int, percent: int, score: float) -> None:
     """Each date with its number of occurrences."""
     dates = ["2025-12-01"] * alike + [f"2025-11-{number:02}" for number in range(1, 31 - alike)]
