@@ -8,7 +8,7 @@ def densest(sitemap):
     dates = np.sort(dates.dt.tz_localize(None))
     ends = np.searchsorted(dates, dates + np.timedelta64(10, "m"))
     most = max(ends - np.arange(len(dates)), default=0)
-    return most if most >= max(10, 0.05 * len(dates)) else 0
+    return most if most >= max(10, 0.5 * len(dates)) else 0
 
 
 def answer(site):
