@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pandas as pd
+import pyarrow as pa
 from pyarrow import compute
 
 from ..client.summary import count_of
@@ -35,7 +36,7 @@ from ..model.errors import UsageError
 from ..model.problems import percent
 from ..model.url_batch import PRECISION_CODES
 from ..parser.normalise.dates import DAY, TIMED
-from ..parser.normalise.url_dates import HINTS, URL_DATE
+from ..parser.normalise.url_dates import HINTS, URL_DATE, date_in_url
 from .chart_spec import ChartSpec, shares_of_pages
 from .measure import (
     count_sites,
@@ -63,8 +64,6 @@ from .tables import once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-
-    import pyarrow as pa
 
     from .measure import Groups, Measure
     from .tables import SnapshotTables
@@ -451,26 +450,28 @@ def _confirmed(snapshot: SnapshotTables, lastmods: pd.Series[Any], has_time: pd.
     published, precisions = (compute.struct_field(news, key).to_pandas() for key in keys)
     day = lastmods.dt.floor("D")
     is_news = (published.dt.floor("D") == day) & ~(has_time & precisions.isin(TIMED))
-    return is_news | (url_days(snapshot.urls.stored["loc"]) == day)
+    stated, precisions = url_dates(snapshot.urls.stored["loc"])
+    return is_news | ((stated == day) & (precisions == "day"))
 
 
-def url_days(locs: pa.ChunkedArray) -> pd.Series[Any]:
-    """The day (UTC) that date_in_url() finds in each URL; NaT where it states none."""
-    where = compute.match_substring_regex(locs, "|".join(HINTS))
-    dates = compute.extract_regex(locs.filter(where), URL_DATE)
-    texts = compute.binary_join_element_wise(*(compute.struct_field(dates, name) for name in ("day", "month")), "")
-    digits = compute.replace_substring_regex(texts, "[^0-9]", "").to_pandas()
-    days = pd.to_datetime(digits.where(digits.str.len() == 8), format="%Y%m%d", errors="coerce", utc=True)
-    return days.set_axis(where.to_numpy().nonzero()[0]).reindex(range(len(locs)))
+def url_dates(locs: pa.ChunkedArray) -> tuple[pd.Series[Any], pd.Series[str]]:
+    """The dates that date_in_url() finds in URLs, and their precisions; null where there is none."""
+    likely = compute.if_else(compute.match_substring_regex(locs, "|".join(HINTS)), locs, None)
+    found = compute.extract_regex(likely, URL_DATE).combine_chunks()
+    texts = compute.binary_join_element_wise(*(compute.struct_field(found, name) for name in ("day", "month")), "")
+    texts = texts.dictionary_encode()
+    stated = [date_in_url(text) or (None, None) for text in texts.dictionary.to_pylist()]
+    dates = pa.array([date for date, _ in stated], pa.timestamp("us", "UTC")).take(texts.indices)
+    precisions = pa.array([precision for _, precision in stated], pa.string()).take(texts.indices)
+    return dates.to_pandas(), precisions.to_pandas()
 
 
 def _history(urls: pd.DataFrame, snapshot: SnapshotTables) -> History:
     evidence = LastmodEvidence(entries=int(urls["lastmod"].isna().sum()))
     dated = urls[urls["lastmod"].notna()]
     codes = [None if code is pd.NA else code for code in dated["code"].tolist()]
-    evidence.add(
-        dated["number"].tolist(), codes, confirmed=dated["confirmed"].tolist() if dated["confirmed"].any() else ()
-    )
+    confirmed = dated["confirmed"].tolist()
+    evidence.add(dated["number"].tolist(), codes, confirmed=confirmed if any(confirmed) else ())
     if snapshot.read_at is not None and snapshot.read_until is not None:
         for moment in (snapshot.read_at, snapshot.read_until):
             evidence.read(moment.timestamp())

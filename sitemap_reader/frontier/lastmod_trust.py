@@ -77,7 +77,10 @@ TRUST_CLASSES = (*(words for _, words in _VERDICTS), _MISSING)
 
 @attrs.frozen
 class Batch:
-    """Entries of one build or import, by their lastmods: `count` of them, equal or within ten minutes."""
+    """Entries of one build or import, by their lastmods: `count` of them, equal or within ten minutes.
+
+    Of very many different lastmods they may be of one hour or day.
+    """
 
     date: str  # that all have, as it was stated, or the day of the first
     first: int  # in seconds since 1970, as `last`
@@ -342,7 +345,8 @@ class LastmodEvidence:
             # The date that all have, as it was stated; of several the day of the first.
             date = format_date(EPOCH + timedelta(microseconds=first * _SECOND // scale), precision)
             date = date if is_exact else date[: PRECISION_CHARACTERS["day"]]
-            yield Batch(date, first // scale, last // scale + max(unit - 1, 0), count)
+            end = first // scale if is_exact else -(-last // scale) + max(unit - 1, 0)
+            yield Batch(date, first // scale, end, count)
 
 
 def confirmed_lastmods(urls: UrlBatch) -> Sequence[bool]:

@@ -204,6 +204,13 @@ def test_largest_three_batches_are_named_with_a_twentieth_of_the_dates_each() ->
     assert len(counted([*numbers, *spread, 0]).history().batches) == 2  # 11 of 221
 
 
+def test_different_fractions_of_a_second_are_not_the_same_lastmod() -> None:
+    batches = [counted([7_000_000] * 9 + [last], SUBSECOND).history().batches for last in (7_000_000, 7_000_001)]
+    assert [[str(batch) for batch in some] for some in batches] == [
+        ["1970-01-01T00:00:07Z"], ["within 1 min on 1970-01-01"],
+    ]
+
+
 @pytest.mark.parametrize(("number", "code", "least"), [
     (86_400, DAY, 20),
     (86_400, PRECISIONS.index("month"), 20),
