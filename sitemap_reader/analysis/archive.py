@@ -16,6 +16,7 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import compute
 
+from ..client.summary import count_of
 from .measure import first_seen, groups_of
 from .tables import FIRST_SEEN, Tables, loaded, once
 from .url_parts import page_key_parts
@@ -214,7 +215,7 @@ class Archive:
         urls = pa.concat_tables(parts, promote_options="default")
         metadata = attrs.evolve(newest._metadata, moves=self.numbers.moves)
         tables = Tables(urls, newest.sitemaps.stored, newest.problems.stored)
-        return type(newest)(newest.name, partial(loaded, tables), metadata)
+        return type(newest)(newest.name, partial(loaded, tables), metadata, newest=newest)
 
     @cached_property
     def events(self) -> pd.DataFrame:
@@ -305,6 +306,15 @@ def history_table(snapshot: SnapshotTables) -> Any:
     for name, column in times.items():
         table = table.append_column(name, pa.array(column, pa.timestamp("us", "UTC")))
     return table
+
+
+def every_page(snapshot: SnapshotTables) -> tuple[SnapshotTables, str]:
+    """A Snapshot of all pages that any state listed, and the sentence of a rule on those that are no longer listed."""
+    if not snapshot.earlier:
+        return snapshot, ""
+    archive = archive_of(snapshot)
+    removed = int(archive.is_removed.sum())
+    return archive.pages, f" {count_of(removed, 'page')} no longer listed count, too." if removed else ""
 
 
 @once

@@ -16,7 +16,7 @@ from ..model.problems import percent
 from ..parser.normalise.dates import DAY
 from .archive import NEW, REMOVED, RETURNED, archive_of, make_archive
 from .chart_spec import ChartSpec
-from .dates import NEWS, SEEN, usable_lastmods
+from .dates import NEWS, SEEN, time_zone, usable_lastmods
 from .measure import (
     GROUPS,
     NEWEST_RULE,
@@ -31,13 +31,14 @@ from .measure import (
     pages_with_newest,
     rank_sites,
 )
-from .periods import PERIODS, counts_by_period, freq_name
+from .periods import PERIODS, counts_by_period, freq_name, in_zone
 from .sections import section_of
 from .tables import Table, run_query
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
+    from zoneinfo import ZoneInfo
 
     from .archive import Archive
     from .measure import Groups, Measure
@@ -294,11 +295,11 @@ def _changes_of_many(frame: pd.DataFrame) -> str:
 # --- all states --------------------------------------------------------------------------------------------------
 
 
-def turnover(snapshot: SnapshotTables, freq: str, by: str | None = None) -> Measure:
-    freq = freq_name(freq, PERIODS)
+def turnover(snapshot: SnapshotTables, freq: str, tz: str = "UTC", by: str | None = None) -> Measure:
+    freq, zone = freq_name(freq), time_zone(tz)
     archive = _states_of(snapshot, "turnover()")
     groups, labels = archive.groups(snapshot, by)
-    events = archive.events.assign(site=labels[archive.events["page"]], at=archive.at_of_events)
+    events = archive.events.assign(site=labels[archive.events["page"]], at=_local(archive, zone))
     counts = [
         counts_by_period(events.loc[events["change"] == change, ["site", "at"]], "at", PERIODS[freq])
         .set_index(["site", "period"])["pages"]
@@ -306,25 +307,24 @@ def turnover(snapshot: SnapshotTables, freq: str, by: str | None = None) -> Meas
         for change in (NEW, RETURNED, REMOVED)
     ]
     frame = pd.concat(counts, axis=1).fillna(0).astype("int64").sort_index().reset_index()
-    frame["period"] = frame["period"].dt.start_time
-    frame = groups.sort(frame)
+    frame = groups.sort(frame.assign(period=in_zone(frame["period"], zone)))
     finding = groups.find_in_words(frame, partial(_turned_over, freq=freq), _turned_over_of_many, _NO_EVENT)
     rule = (
-        f"{groups.pages} by the {freq} (UTC) of the first reading that found them listed, listed again, or removed; "
+        f"{groups.pages} by the {freq} ({tz}) of the first reading that found them listed, listed again, or removed; "
         f"each happened after the reading before. {_PAGE_RULE} What the first reading of a site lists is not counted."
     )
     spec = ChartSpec(
         "columns",
         x="period",
         y="pages",
-        x_title=f"pages by {freq} of the reading (UTC); removed ones below",
+        x_title=f"pages by {freq} of the reading ({tz}); removed ones below",
         period=freq,
         source="change",
         melt=_EVENTS,
         below=REMOVED,
         **groups.panels,
     )
-    urls = partial(_event_urls, archive, freq)
+    urls = partial(_event_urls, archive, freq, zone)
     return measure(groups.divide(frame), rule=rule, finding=finding, spec=spec, urls=urls)
 
 
@@ -359,12 +359,16 @@ _turned_over_of_many = partial(
 )
 
 
-def _event_urls(archive: Archive, freq: str) -> pd.DataFrame:
+def _local(archive: Archive, zone: ZoneInfo) -> pd.Series[Any]:
+    return archive.at_of_events.dt.tz_convert(zone).dt.tz_localize(None)
+
+
+def _event_urls(archive: Archive, freq: str, zone: ZoneInfo) -> pd.DataFrame:
     """`site period change at loc page_key section language host`, a row for each event."""
     events = archive.events
     pages = archive.pages.pages.to_pandas(["loc", "page_key", *GROUPS])
     rows = archive.row_of[events["page"]]
-    period = archive.at_of_events.dt.tz_localize(None).dt.to_period(PERIODS[freq].alias).dt.start_time
+    period = in_zone(_local(archive, zone).dt.to_period(PERIODS[freq].alias).dt.start_time.dt.as_unit("us"), zone)
     found = pd.DataFrame({"site": archive.pages.pages["site"].iloc[rows].reset_index(drop=True), "period": period})
     found = found.assign(change=events["change"], at=archive.at_of_events)
     return pd.concat([found, pages.iloc[rows].reset_index(drop=True)], axis=1)

@@ -253,6 +253,7 @@ def _panels(frame: pd.DataFrame, sites: Sequence[str], spec: ChartSpec, canvas: 
 def _columns(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas, panels: int) -> tuple[Any, pd.DataFrame, Notes]:
     """Bars over time, with the number of each if they are few, else of the largest."""
     frame = frame[frame[spec.y] > 0].sort_values(spec.x, kind="stable", ignore_index=True)
+    frame[spec.x] = frame[spec.x].dt.tz_localize(None)  # as local times
     count = period_count(frame[spec.x], spec.period)
     ends = period_ends(frame[spec.x], spec.period)
     middles = frame[spec.x] + (ends - frame[spec.x]) / 2
@@ -277,7 +278,7 @@ def _columns(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas, panels: int) 
     bars = base.mark_bar(stroke=canvas.colors.accent, strokeWidth=0.6, binSpacing=gap).encode(x2="_end:T", y=y)
     if spec.source and frame[spec.source].nunique() > 1:
         source = _used(frame[spec.source])
-        fills = [canvas.colors.accent, canvas.colors.line][: source.nunique() - 1]
+        fills = [canvas.colors.accent, canvas.colors.quiet, canvas.colors.line][: source.nunique() - 1]
         shades = alt.Scale(domain=[*source.cat.categories], range=[*fills, "transparent"])
         frame = frame.assign(_place=source.cat.codes)
         bars = bars.encode(fill=alt.Fill(f"{spec.source}:N", scale=shades), order="_place:Q")

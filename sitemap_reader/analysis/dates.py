@@ -1,21 +1,24 @@
 """Measures of dates.
 
-No conclusion is drawn from lastmods that cannot be trusted, or from one batch of them. The rule is that of
-frontier/lastmod_trust.py for a single reading: whether a lastmod changes together with its page takes two. No date is
-treated as more precise than it was stated: one without a day has no weekday, one without a time no hour.
+One function decides for all of them which date of a page counts: no conclusion is drawn from lastmods that cannot be
+trusted, nor from those of a build. The rule is that of frontier/lastmod_trust.py for a single reading: whether a
+lastmod changes together with its page takes two. No date is treated as more precise than it was stated: one without a
+day has no weekday, one without a time no hour.
 
-When a page appeared, a publication date of news states. A first-seen date, from an archive or a state, is that of the
-first reading which found the page: it appeared after the reading before. A lastmod is the last change only, and counts
-where it is trusted.
+When a page appeared, a publication date of news states, and a date in its URL. A first-seen date, from an archive or a
+state, is that of the first reading which found the page: it appeared after the reading before. A lastmod is the last
+change only.
 """
 
 from __future__ import annotations
 
 from functools import partial
+from itertools import groupby
 from math import sqrt
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 from pyarrow import compute
@@ -37,70 +40,359 @@ from ..model.problems import percent
 from ..model.url_batch import PRECISION_CODES
 from ..parser.normalise.dates import DAY, TIMED
 from ..parser.normalise.url_dates import HINTS, URL_DATE, date_in_url
+from .archive import every_page
 from .chart_spec import ChartSpec, shares_of_pages
 from .measure import (
+    MAX_SITES,
     count_sites,
-    dated_pages,
     days_between,
     find_in_words,
     first_seen,
     groups_of,
     in_site_order,
     is_future,
+    is_in,
     measure,
     most_frequent,
-    name_few,
     news_dates,
-    news_rule,
-    no_date,
     page_frame,
     part_of,
     rank_sites,
     share_of_site,
-    without,
+    sites_by_label,
 )
-from .periods import MAX_PERIODS, PERIODS, counts_by_period, freq_name
+from .periods import MAX_PERIODS, PERIODS, counts_by_period, freq_name, in_zone, period_count, period_end
 from .tables import once
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from .measure import Groups, Measure
     from .tables import SnapshotTables
 
+# --- which date of a page counts ---
 
+NEWS, URL, SEEN, LASTMOD = "news", "url", "first seen", "lastmod"
 # Below it lastmods cannot be trusted: their dates say nothing about the pages.
 _LEAST_SCORE = 0.5
-# A value stands out if chance would make it as frequent in one of some hundred sites: its distance from the mean, in
-# standard deviations of evenly spread days. Fewer dates than this may be chance in any case.
-_LEAST_DEVIATION, _LEAST_DATES = 3.0, 10
+# Fewer dates than this may be chance in any case: neither are lastmods of a sitemap judged by them, but by those of all
+# sitemaps of its site, nor does a weekday stand out.
+_LEAST_DATES = 10
+# Why a page is not counted, after `5 pages`.
+_UNDATED = "without a date"
+_UNTRUSTED = f"of sitemaps whose lastmods cannot be trusted (below {_LEAST_SCORE:g})"
+_BUILT = f"with the lastmod of a build or an import, of sitemaps whose lastmods are doubtful (below {TRUSTED_SCORE:g})"
+_IN_FUTURE = "whose date is in the future"
+_EVIDENCE_SHARE = 1 - TRUSTED_SCORE  # from which on dates are doubtful, or URLs state no dates of publication
+_NEWS_DATE = "publication date"
+
+Dates = tuple[Any, Any]  # dates in UTC, null if unknown, and their precisions
+
+
+@once
+def _lastmods(snapshot: SnapshotTables) -> pd.DataFrame:
+    """`date precision is_doubtful left_out`: the lastmod of each page; null where it does not count, with the reason.
+
+    That of a sitemap which cannot be trusted does not count, nor of a doubtful one that of a build or an import.
+    """
+    pages = page_frame(snapshot, "sitemap", "lastmod", "lastmod_precision")
+    seconds = pages["lastmod"].astype("int64").to_numpy() // 1_000_000
+    reasons, is_doubtful = np.zeros(len(pages), "int8"), np.zeros(len(pages), bool)
+    of_sites, of_sitemaps = site_histories(snapshot), sitemap_histories(snapshot)
+    for key, rows in pages.fillna({"sitemap": ""}).groupby(["site", "sitemap"], sort=False).indices.items():
+        history = of_sitemaps[key]
+        history = history if history.dated >= _LEAST_DATES else of_sites[key[0]]
+        score = judge_history(history).score
+        if score is None or score >= TRUSTED_SCORE:
+            continue
+        is_doubtful[rows] = True
+        for batch in history.batches:
+            reasons[rows[(batch.first <= seconds[rows]) & (seconds[rows] <= batch.last)]] = 2
+        if score < _LEAST_SCORE:
+            reasons[rows] = 1
+    late = is_future(pages["lastmod"], pages["lastmod_precision"], snapshot.at)  # which is a reason of its own
+    reasons[pages["lastmod"].isna() | late] = 0
+    left_out = pd.Categorical.from_codes(reasons - 1, [_UNTRUSTED, _BUILT])
+    return pd.DataFrame(
+        {
+            "date": pages["lastmod"].where(reasons == 0),
+            "precision": pages["lastmod_precision"],
+            "is_doubtful": is_doubtful,
+            "left_out": left_out,
+        }
+    )
+
+
+def usable_lastmods(snapshot: SnapshotTables) -> pd.Series[bool]:
+    """Whether the lastmod of each page may be the date of a change."""
+    return _lastmods(snapshot)["left_out"].isna()
+
+
+def _last_changes(snapshot: SnapshotTables) -> dict[str, Dates]:
+    lastmods = _lastmods(snapshot)
+    return {LASTMOD: (lastmods["date"], lastmods["precision"]), NEWS: news_dates(snapshot)}
+
+
+def _publications(snapshot: SnapshotTables) -> dict[str, Dates]:
+    """In the order of trust."""
+    lastmods, seen = _lastmods(snapshot), first_seen(snapshot)
+    # A page of the oldest state with a later lastmod was updated then, and published before.
+    began = seen.groupby(page_frame(snapshot)["site"]).transform("min")
+    lastmod = lastmods["date"].where(~(lastmods["date"] > began))
+    second = pd.Series("second", index=seen.index)
+    return {
+        NEWS: news_dates(snapshot),
+        URL: _url_dates(snapshot),
+        SEEN: (seen, second),
+        LASTMOD: (lastmod, lastmods["precision"]),
+    }
+
+
+@once
+def _url_dates(snapshot: SnapshotTables) -> Dates:
+    """The dates in URLs of sites where these are of publication: nearly none is later than the page is known to be."""
+    dates, precisions = url_dates(snapshot.pages.stored["loc"])
+    is_late = dates > snapshot.at + DAY
+    for known in (first_seen(snapshot), _lastmods(snapshot)["date"]):
+        is_late |= dates > known + DAY
+    late_share = is_late[dates.notna()].groupby(page_frame(snapshot)["site"]).mean()
+    is_event = page_frame(snapshot)["site"].map(late_share) > _EVIDENCE_SHARE
+    return dates.where(~is_late & ~is_event), precisions
+
+
+def _dated_pages(
+    snapshot: SnapshotTables, groups: Groups, sources: dict[str, Dates], too_coarse: Collection[str] = ()
+) -> pd.DataFrame:
+    """`site date precision source is_doubtful left_out`: of each page the first date that is known and fine enough.
+
+    If none is fine enough, the first. `left_out` says why a page has no date; else it is null.
+    """
+    codes = np.full(len(groups.labels), -1)
+    for coarse in (too_coarse, ()):
+        for code, (date, precision) in enumerate(sources.values()):
+            codes[(codes < 0) & (date.notna() & ~is_in(precision, [*coarse])).to_numpy()] = code
+    lastmods = _lastmods(snapshot)
+    (date, precision), *others = sources.values()
+    date, precision = date.where(codes == 0), precision.where(codes == 0)
+    for code, (other_date, other_precision) in enumerate(others, 1):
+        date, precision = date.mask(codes == code, other_date), precision.mask(codes == code, other_precision)
+    pages = pd.DataFrame({"site": groups.labels, "date": date, "precision": precision})
+    pages["source"] = pd.Categorical.from_codes(codes, [*sources], ordered=True)
+    pages["is_doubtful"] = lastmods["is_doubtful"] & (pages["source"] == LASTMOD)
+    left_out = lastmods["left_out"].cat.add_categories([_UNDATED, _IN_FUTURE]).fillna(_UNDATED).where(codes < 0)
+    pages["left_out"] = left_out.mask(is_future(date, precision, snapshot.at), _IN_FUTURE)
+    return pages
+
+
+def _counted_pages(pages: pd.DataFrame, too_coarse: Collection[str], zone: ZoneInfo) -> tuple[pd.DataFrame, str]:
+    """All pages, with `local`, the date in the time zone; it is null of those not counted, which the sentence explains.
+
+    A stated day, month or year is that in every time zone.
+    """
+    is_dated = pages["left_out"].isna()
+    reasons = {
+        f"whose date states only the {' or '.join(too_coarse)}": is_in(pages["precision"], [*too_coarse]),
+        # In another zone that may be year 0, which datetime lacks.
+        "whose date is in the year 1": pages["date"].dt.year == 1,
+    }
+    left_out = pages["left_out"].cat.add_categories([*reasons])
+    for reason, is_so in reasons.items():
+        left_out = left_out.mask(is_dated & left_out.isna() & is_so, reason)
+    utc = pages["date"].where(left_out.isna())
+    local = (
+        utc.dt.tz_convert(zone)
+        .dt.tz_localize(None)
+        .where(is_in(pages["precision"], [*TIMED]), utc.dt.tz_localize(None))
+    )
+    return pages.assign(left_out=left_out, local=local), _not_counted(left_out)
+
+
+def _not_counted(left_out: pd.Series[Any]) -> str:
+    numbers = _numbers(left_out.value_counts(sort=False))
+    return f" Not counted: {numbers}." if numbers else ""
+
+
+def time_zone(tz: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(tz)
+    except (ZoneInfoNotFoundError, ValueError, TypeError, OSError):
+        raise UsageError(keyword="tz", value=tz, allowed='a time zone such as "Europe/Oslo" or "UTC"') from None
+
+
+# --- in words ---
 
 
 def _find_in_words(
     frame: pd.DataFrame,
+    pages: pd.DataFrame,
     snapshot: SnapshotTables,
     groups: Groups,
     describe: Callable[[pd.DataFrame], str],
     describe_many: Callable[[pd.DataFrame], str],
+    undated: str,
+    *,
+    is_calendar: bool = False,
 ) -> str:
-    """As Groups.find_in_words(), without the sites whose dates allow no conclusion."""
+    """As Groups.find_in_words(); each sentence begins with what its dates are, if not lastmods that can be trusted.
+
+    `undated` is that of a group of which no page has a date. A calendar names its dates, and concludes from the best.
+    """
+    of_many = len(groups.sites) > MAX_SITES and groups.by is None
     trusts = {site: judge_history(history) for site, history in site_histories(snapshot).items()}
+    is_counted = pages["left_out"].isna()
+    sources = {"is_lastmod": pages["source"] == LASTMOD, "is_news": pages["source"] == NEWS}
+    shares = pages.assign(**sources)[is_counted].groupby("site")[["is_doubtful", *sources]].mean()
+    reasons = pages[~is_counted & ~pages["site"].isin(shares.index)].groupby(["site", "left_out"], observed=True).size()
+
+    def score(label: str, verdict: str) -> str:
+        trust = trusts[groups.site(label)]
+        words = trust_in_words(trust)
+        return words.removeprefix(verdict) if not of_many and words.startswith(verdict) else ""
+
+    def voice(label: str) -> str:
+        doubtful, lastmod, news = shares.loc[label]
+        kinds = []
+        if lastmod == 1 if is_calendar else lastmod >= _EVIDENCE_SHARE:
+            degree = "partly doubtful" if doubtful < TRUSTED_SCORE * lastmod else "doubtful"
+            kinds = [f"{degree} lastmods{score(label, 'are doubtful')}" if doubtful >= _EVIDENCE_SHARE else "lastmod"]
+        if news >= _EVIDENCE_SHARE and not is_calendar:
+            kinds.append(_NEWS_DATE)
+        return f"by {' and '.join(kinds)}" if kinds not in ([], ["lastmod"]) else ""
+
+    def without(label: str) -> str:
+        counts = reasons[label] if label else pd.Series({_UNDATED: 0})
+        if _UNTRUSTED in counts:
+            return f"no conclusion: lastmods cannot be trusted{score(label, 'cannot be trusted')}"
+        if _BUILT in counts:
+            return (
+                f"no conclusion: lastmods are doubtful{score(label, 'are doubtful')}, and all are of builds or imports"
+            )
+        if [*counts.index] == [_UNDATED]:
+            return undated
+        return "no date counts" + ("" if of_many else f": {_numbers(counts)}")
 
     def conclude(part: pd.DataFrame) -> str:
-        trust = trusts[groups.site(part["site"].iloc[0])]
-        if trust.score is None:
-            return "no page has a lastmod"
-        return describe(part) if trust.score >= _LEAST_SCORE else f"no conclusion: lastmods {trust_in_words(trust)}"
+        label = part["site"].iloc[0]
+        return ", ".join(filter(None, [voice(label), describe(part)]))
 
     def conclude_many(frame: pd.DataFrame) -> str:
-        is_usable = frame["site"].map(lambda site: (trusts[site].score or 0.0) >= _LEAST_SCORE)
-        rest = f"no conclusion from the lastmods of {name_few([*frame.loc[~is_usable, 'site'].unique()])}"
-        found = [describe_many(frame[is_usable])] if is_usable.any() else []
-        return "; ".join(found if is_usable.all() else [*found, rest])
+        voices = pd.Series({label: voice(label) for label in shares.index}, dtype=object)
+        return "; ".join([describe_many(frame), *sites_by_label(voices[voices != ""])])
 
-    is_dated = any(trust.score is not None for trust in trusts.values())
-    none = f"no page has a lastmod{' that counts here' if is_dated else ''}"
-    return groups.find_in_words(frame, conclude, conclude_many, none)
+    return groups.find_in_words(frame[is_in(frame["site"], shares.index)], conclude, conclude_many, without)
+
+
+def _what(pages: pd.DataFrame, names: Mapping[str, str]) -> str:
+    """The dates of the pages that are counted, as `names` has them: `lastmod or publication date`."""
+    sources = {*pages.loc[pages["left_out"].isna(), "source"]}
+    return " or ".join(name for source, name in names.items() if source in sources) or next(iter(names.values()))
+
+
+def _numbers(reasons: pd.Series[int]) -> str:
+    return ", ".join(f"{count_of(count, 'page')} {reason}" for reason, count in reasons.items() if count)
+
+
+# --- when pages changed ---
+
+# The dates of which a measure of changes is, in its rule and its chart.
+_CHANGES = {LASTMOD: "lastmod", NEWS: _NEWS_DATE}
+
+
+def cadence(snapshot: SnapshotTables, freq: str, tz: str = "UTC", by: str | None = None) -> Measure:
+    snapshot, removed = every_page(snapshot)
+    freq, zone, groups = freq_name(freq), time_zone(tz), groups_of(snapshot, by)
+    period = PERIODS[freq]
+    pages = _dated_pages(snapshot, groups, _last_changes(snapshot), period.too_coarse)
+    pages, not_counted = _counted_pages(pages, period.too_coarse, zone)
+    counted = pages[pages["left_out"].isna()]
+    frame = groups.sort(counts_by_period(counted[["site", "local"]], "local", period))
+    what = _what(counted, _CHANGES)
+    rule = f"{groups.pages} by the {freq} of their {what} ({tz}).{_change_rule(counted)}{removed}{not_counted}"
+
+    def describe(part: pd.DataFrame) -> str:
+        busiest = _busiest(part, counted, int(part["pages"].sum()), "dated page", freq=freq, tz=tz)
+        return busiest + _median(part.set_index("period")["pages"], freq)
+
+    describe_many = partial(_busiest_of_many, freq=freq)
+    finding = _find_in_words(frame, pages, snapshot, groups, describe, describe_many, _NO_LASTMOD)
+    if any(_has_gaps(part["period"], freq) for _, part in frame.groupby("site", sort=False)):
+        rule += f" The dates span more than {MAX_PERIODS:,} {freq}s: those without a page have no row."
+    frame["period"] = in_zone(frame["period"], zone)
+    title = f"pages by {freq} of {what} ({tz})"
+    spec = ChartSpec("columns", x="period", y="pages", x_title=title, period=freq, **groups.panels)
+    trust = _verdict_of(snapshot, groups, counted)
+    return measure(groups.divide(frame), rule=rule, finding=finding, spec=spec, verdict=trust)
+
+
+_NO_LASTMOD = "no page has a lastmod"
+
+
+def _change_rule(counted: pd.DataFrame) -> str:
+    sources = counted["source"].value_counts()
+    last = " A lastmod is the last change only: earlier ones are unknown." if sources[LASTMOD] else ""
+    news = f" {count_of(int(sources[NEWS]), 'page')} of news have no lastmod that counts." if sources[NEWS] else ""
+    return last + (news if last else "")
+
+
+def _has_gaps(starts: pd.Series[Any], freq: str) -> bool:
+    return period_count(starts, freq) > len(starts)
+
+
+def _busiest(part: pd.DataFrame, counted: pd.DataFrame, whole: int, noun: str = "page", *, freq: str, tz: str) -> str:
+    counts = part.groupby("period", sort=False)["pages"].sum()
+    batch = ""
+    if not _is_tied(counts):
+        start = counts.idxmax()
+        pages = counted[counted["site"] == part["site"].iloc[0]]
+        batch = _batch(pages[(pages["local"] >= start) & (pages["local"] < period_end(start, freq))], freq, tz)
+    return f"busiest {freq}: {most_frequent(counts, whole, noun, PERIODS[freq].name)}{batch}"
+
+
+def _batch(pages: pd.DataFrame, freq: str, tz: str) -> str:
+    """`, 118 of them on 2026-03-04`, if half of the pages of a period or more have one day, or one time of a day."""
+    has_day = ~is_in(pages["precision"], ["year", "month"] if freq != "day" else ["day"])
+    moments = pages.loc[has_day, "local"]
+    counts = (moments if freq == "day" else moments.dt.floor("D")).value_counts()
+    if counts.empty or counts.iloc[0] < max(2, len(pages) / 2):
+        return ""
+    moment = counts.index[0]
+    when = f"at {moment:%H:%M} {tz}" if freq == "day" else f"on {moment:%Y-%m-%d}"
+    return f", {'all' if counts.iloc[0] == len(pages) else f'{counts.iloc[0]:,} of them'} {when}"
+
+
+def _median(counts: pd.Series[int], freq: str) -> str:
+    """The first period and the last one are incomplete."""
+    between = len(counts) - 2
+    if between < _LEAST_PERIODS or _has_gaps(counts.index.to_series(), freq):
+        return ""
+    return f"; median of the {between:,} {freq}s between the first and the last: {counts[1:-1].median():,g} pages"
+
+
+_LEAST_PERIODS = 3
+
+
+def _is_tied(counts: pd.Series[int]) -> bool:
+    """Whether several have the greatest count."""
+    return bool((counts == counts.max()).sum() > 1)
+
+
+def _busiest_of_many(frame: pd.DataFrame, *, freq: str) -> str:
+    def name(part: pd.DataFrame) -> str:
+        published = part[part["source"] != LASTMOD] if "source" in part else part
+        counts = (published if len(published) else part).groupby("period", sort=False)["pages"].sum()
+        return f"several {freq}s alike" if _is_tied(counts) else PERIODS[freq].name(counts.idxmax())
+
+    return count_sites(f"busiest {freq}:", name, frame)
+
+
+# A value stands out if chance would make it as frequent, or as rare, in one of some hundred sites: its distance from
+# the mean, in standard deviations of evenly spread days.
+_LEAST_DEVIATION = 3.0
+_WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_HOURS = {hour: f"{hour:02}:00" for hour in range(24)}
+_DATED = {"weekday": "dated page", "hour": "time"}
+_VALUES = {"weekday": [*_WEEKDAYS], "hour": [*_HOURS.values()]}
+_MAX_RUNS = 2
 
 
 def _stands_out(counts: pd.Series[Any], sizes: pd.Series[Any]) -> bool:
@@ -117,126 +409,86 @@ def _stands_out(counts: pd.Series[Any], sizes: pd.Series[Any]) -> bool:
     return bool(top - total * share >= _LEAST_DEVIATION * sqrt(share * (1 - share) * (squares - largest**2)))
 
 
-def _peak(pages: pd.DataFrame, noun: str) -> str:
+def _rare_values(counts: pd.Series[Any], sizes: pd.Series[Any]) -> list[str]:
+    """The values that are too rare for chance, also without the largest day of all; none if they lie scattered."""
+    largest, share = int(sizes.max()), 1 / len(counts)
+    mean = (counts.sum() - largest) * share
+    deviation = sqrt(share * (1 - share) * (int((sizes**2).sum()) - largest**2))
+    rare = [*counts.index[mean - counts >= _LEAST_DEVIATION * deviation]] if deviation else []
+    return rare if len(_runs(rare, [*counts.index])) <= _MAX_RUNS else []
+
+
+def _uneven_values(counts: pd.Series[Any], sizes: pd.Series[Any]) -> tuple[list[str], list[str], list[str]]:
+    """The most frequent values, those that are clearly more frequent than others, and those that are clearly rarer."""
+    rare = _rare_values(counts, sizes)
+    rest = counts.drop(rare)
+    of_rest = sizes[sizes.index.get_level_values(0).isin(rest.index)]
+    is_peak = len(rest) == 1 or _stands_out(rest, of_rest)
+    return [*rest.index[rest == rest.max()]] if is_peak else [], [*rest.index] if rare else [], rare
+
+
+def _runs(values: list[str], every: list[str]) -> list[list[str]]:
+    """The values, those together that follow each other, also over the end: Sat, Sun and Mon."""
+    start = next((number for number, value in enumerate(every) if value not in values), 0)
+    turned = groupby([*every[start:], *every[:start]], values.__contains__)
+    return [[*run] for is_among, run in turned if is_among]
+
+
+def _spans(values: list[str], noun: str) -> str:
+    """`Mon to Fri`, `Sat and Sun`, `08:00 to 17:59`."""
+    runs = _runs(values, _VALUES[noun])
+    if noun == "hour":
+        return " and ".join(f"{run[0]} to {run[-1][:2]}:59" for run in runs)
+    names = [name for run in runs for name in ([f"{run[0]} to {run[-1]}"] if len(run) > 2 else run)]
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def _rhythm(pages: pd.DataFrame, noun: str) -> str:
     counts, sizes = _counts_and_sizes(pages, noun)
     if (dates := int(counts.sum())) < _LEAST_DATES:
         return f"too few dates ({dates}) to compare {noun}s"
-    if _stands_out(counts, sizes):
-        return f"most frequent {noun}: {most_frequent(counts, dates, _DATED[noun])}"
+    most, often, rare = _uneven_values(counts, sizes)
+    fewest = f"; fewest {'on' if noun == 'weekday' else 'from'} {_spans(rare, noun)}" if len(rare) < len(often) else ""
+    if most:
+        return f"most frequent {noun}: {most_frequent(counts[most], dates, _DATED[noun])}{fewest}"
+    if often:
+        part = part_of(int(counts[often].sum()), dates, _DATED[noun])
+        return f"{_spans(often, noun)} {'have' if noun == 'weekday' else 'has'} {part}{fewest}"
     of_most = sizes[counts.idxmax()]
     if (largest := int(of_most.max())) > counts.max() / 2:
         top = f"{counts.max():,} pages of {counts.idxmax()}"
         return f"no {noun} stands out: {largest:,} of {top} are of one day, {of_most.idxmax():%Y-%m-%d}"
-    return f"no {noun} has clearly more pages than the others"
+    days = sizes.index.get_level_values("day").nunique()
+    return (
+        f"too few days ({days}) to compare {noun}s"
+        if days < _LEAST_DATES
+        else f"no {noun} has clearly more pages than the others"
+    )
 
 
 def _counts_and_sizes(pages: pd.DataFrame, noun: str) -> tuple[pd.Series[Any], pd.Series[Any]]:
     """The pages by weekday or by hour, and by that and day."""
-    sizes = pages.dropna(subset=noun).groupby([noun, "day"])["pages"].sum()
+    sizes = pages.dropna(subset=noun).groupby([noun, "day"], observed=True)["pages"].sum()
     return sizes.groupby(level=0).sum().reindex(_VALUES[noun], fill_value=0), sizes
 
 
-def cadence(snapshot: SnapshotTables, freq: str, by: str | None = None) -> Measure:
-    histories, groups = site_histories(snapshot), groups_of(snapshot, by)
-    freq = freq_name(freq, PERIODS)
-    period = PERIODS[freq]
-    pages = dated_pages(snapshot).assign(site=groups.labels)
-    left_out = {
-        "without a lastmod": pages["lastmod"].isna(),
-        f"whose lastmod states only the {' or '.join(period.too_coarse)}": pages["lastmod_precision"].isin(
-            period.too_coarse
-        ),
-        "whose lastmod is in the future": pages["lastmod"] > snapshot.at + DAY,
-    }
-    counted, not_counted = without(pages, left_out)
-    frame = groups.sort(counts_by_period(counted[["site", "lastmod"]], "lastmod", period))
-    rule = f"{groups.pages} by the {freq} of their lastmod (UTC). A lastmod is the last change only."
-    rule += news_rule(pages) + not_counted
-    describe = partial(_busiest, histories=histories, groups=groups, freq=freq)
-    finding = _find_in_words(frame, snapshot, groups, describe, partial(_busiest_of_many, freq=freq))
-    if any(_has_gaps(part["period"]) for _, part in frame.groupby("site", sort=False)):
-        rule += f" The dates span more than {MAX_PERIODS:,} {freq}s: those without a page have no row."
-    frame["period"] = frame["period"].dt.start_time
-    title = f"pages by {freq} of lastmod (UTC)"
-    spec = ChartSpec("columns", x="period", y="pages", x_title=title, period=freq, **groups.panels)
-    return measure(groups.divide(frame), rule=rule, finding=finding, spec=spec, verdict=verdict(histories))
-
-
-def _has_gaps(periods: pd.Series[Any]) -> bool:
-    return bool((periods.iloc[-1] - periods.iloc[0]).n + 1 > len(periods))
-
-
-def _busiest(part: pd.DataFrame, *, histories: Mapping[str, History], groups: Groups, freq: str) -> str:
-    counts = part.set_index(part["period"].dt.start_time)["pages"]
-    busiest, in_batch, median = part.loc[part["pages"].idxmax(), "period"], "", ""
-    for batch in histories[groups.site(part["site"].iloc[0])].batches[:1]:
-        if not _is_tied(counts) and busiest.start_time.timestamp() <= batch.first <= busiest.end_time.timestamp():
-            in_batch = f", where {batch.count:,} lastmods are {batch}"
-    # The first period and the last one are incomplete.
-    if (between := len(counts) - 2) >= _LEAST_PERIODS and not _has_gaps(part["period"]):
-        median = f"; median of the {between:,} {freq}s between the first and the last: {counts[1:-1].median():,g} pages"
-    most = most_frequent(counts, int(counts.sum()), "dated page", PERIODS[freq].name)
-    return f"busiest {freq}: {most}{in_batch}{median}"
-
-
-_LEAST_PERIODS = 3
-
-
-def _is_tied(counts: pd.Series[int]) -> bool:
-    """Whether several have the greatest count."""
-    return bool((counts == counts.max()).sum() > 1)
-
-
-def _busiest_of_many(frame: pd.DataFrame, *, freq: str) -> str:
-    def name(part: pd.DataFrame) -> str:
-        published = part[part["source"] != LASTMOD] if "source" in part else part
-        counts = (published if len(published) else part).groupby("period", sort=False)["pages"].sum()
-        if _is_tied(counts):
-            return f"several {freq}s alike"
-        return PERIODS[freq].name(getattr(counts.idxmax(), "start_time", counts.idxmax()))
-
-    return count_sites(f"busiest {freq}:", name, frame)
-
-
-_WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-_HOURS = {hour: f"{hour:02}:00" for hour in range(24)}
-_DATED = {"weekday": "dated page", "hour": "time"}
-_VALUES = {"weekday": [*_WEEKDAYS], "hour": [*_HOURS.values()]}
-
-
-def weekday_hour(snapshot: SnapshotTables, tz: str) -> Measure:
-    histories = site_histories(snapshot)
-    try:
-        zone = ZoneInfo(tz)
-    except (ZoneInfoNotFoundError, ValueError, TypeError, OSError):
-        raise UsageError(keyword="tz", value=tz, allowed='a time zone such as "Europe/Oslo" or "UTC"') from None
-    pages = dated_pages(snapshot)
-    left_out = {
-        "without a lastmod": pages["lastmod"].isna(),
-        "whose lastmod states only the year or month": pages["lastmod_precision"].isin(["year", "month"]),
-        "whose lastmod is in the future": pages["lastmod"] > snapshot.at + DAY,
-        # In another zone that may be year 0, which datetime lacks.
-        "whose lastmod is in the year 1": pages["lastmod"].dt.year == 1,
-    }
-    counted, not_counted = without(pages, left_out)
-    has_time = counted["lastmod_precision"].isin(TIMED)
-    local = counted["lastmod"].dt.tz_convert(zone)
-    # A stated day is that day in every time zone.
-    weekday = local.dt.day_of_week.where(has_time, counted["lastmod"].dt.day_of_week)
-    hour = local.dt.hour.where(has_time).astype("Int64")
-    counted = counted.assign(
-        weekday=pd.Categorical(weekday.map(dict(enumerate(_WEEKDAYS))), _WEEKDAYS, ordered=True),
-        hour=hour,
-        day=local.dt.tz_localize(None).where(has_time, counted["lastmod"].dt.tz_localize(None)).dt.normalize(),
-    )
-    by_day = counted.groupby(["site", "weekday", "hour", "day"], dropna=False).size().rename("pages").reset_index()
-    frame = by_day.groupby(["site", "weekday", "hour"], dropna=False)["pages"].sum().reset_index()
-    frame = in_site_order(frame, snapshot)
-    finding = _find_in_words(
-        by_day, snapshot, groups_of(snapshot, None), partial(_busiest_hours, tz=tz), _CLEAR_WEEKDAYS
-    )
-    rule = f"Pages by weekday and hour ({tz}) of their lastmod; a lastmod without a time has no hour."
-    rule += news_rule(pages) + not_counted
+def weekday_hour(snapshot: SnapshotTables, tz: str = "UTC") -> Measure:
+    zone, groups = time_zone(tz), groups_of(snapshot, None)
+    too_coarse = ("year", "month")
+    pages = _dated_pages(snapshot, groups, _last_changes(snapshot), too_coarse)
+    pages, not_counted = _counted_pages(pages, too_coarse, zone)
+    counted = pages[pages["left_out"].isna()]
+    local = counted["local"]
+    weekday = pd.Categorical.from_codes(local.dt.day_of_week.astype("int8"), _WEEKDAYS, ordered=True)
+    hour = local.dt.hour.where(is_in(counted["precision"], [*TIMED])).astype("Int64")
+    by_day = pd.DataFrame({"site": counted["site"], "weekday": weekday, "hour": hour, "day": local.dt.normalize()})
+    by_day = by_day.groupby([*by_day], dropna=False, observed=True).size().rename("pages").reset_index()
+    frame = by_day.groupby(["site", "weekday", "hour"], dropna=False, observed=True)["pages"].sum().reset_index()
+    frame = groups.sort(frame)
+    describe = partial(_rhythms, tz=tz)
+    finding = _find_in_words(by_day, pages, snapshot, groups, describe, _CLEAR_WEEKDAYS, _NO_LASTMOD)
+    what = _what(counted, _CHANGES)
+    rule = f"Pages by weekday and hour ({tz}) of their {what}; one without a time has no hour.{_change_rule(counted)}"
     spec = ChartSpec(
         "heat",
         x="hour",
@@ -245,175 +497,157 @@ def weekday_hour(snapshot: SnapshotTables, tz: str) -> Measure:
         part="pages",
         across={"weekday": "weekday", "hour": f"hour ({tz})"},
         cells="share of the site's pages with a day",
+        missing="no time",
         sites=snapshot.sites,
     )
-    return measure(frame, rule=rule, finding=finding, spec=spec, verdict=verdict(histories))
+    trust = _verdict_of(snapshot, groups, counted)
+    return measure(frame, rule=rule + not_counted, finding=finding, spec=spec, verdict=trust)
 
 
-def _clear_weekday(part: pd.DataFrame) -> str:
-    counts, sizes = _counts_and_sizes(part, "weekday")
-    return str(counts.idxmax()) if _stands_out(counts, sizes) else "none"
+def _clear_weekdays(part: pd.DataFrame) -> str:
+    most, often, _ = _uneven_values(*_counts_and_sizes(part, "weekday"))
+    return _spans(most or often, "weekday") if most or often else "none"
 
 
-_CLEAR_WEEKDAYS = partial(count_sites, "weekday with clearly more pages than others:", _clear_weekday)
+_CLEAR_WEEKDAYS = partial(count_sites, "weekdays with clearly more pages than others:", _clear_weekdays)
 
 
-def _busiest_hours(pages: pd.DataFrame, *, tz: str) -> str:
+def _rhythms(pages: pd.DataFrame, *, tz: str) -> str:
     if pages["hour"].isna().all():
-        return f"{_peak(pages, 'weekday')}; no lastmod states a time"
+        return f"{_rhythm(pages, 'weekday')}; no date states a time"
     hours = pages.assign(hour=pages["hour"].map(_HOURS.get))
-    return f"{_peak(pages, 'weekday')}; in {tz}, {_peak(hours, 'hour')}"
+    return f"{_rhythm(pages, 'weekday')}; in {tz}, {_rhythm(hours, 'hour')}"
 
 
 _AGES = {"0-7 days": 7, "8-30 days": 30, "31-90 days": 90, "91-365 days": 365}
-_OLDER, _UNDATED, _FUTURE = "older", "undated", "in the future"
-_AGE_CLASSES = (*_AGES, _OLDER, _UNDATED, _FUTURE)
+# Untrusted: with a lastmod that does not count.
+_OLDER, _UNDATED_AGE, _UNTRUSTED_AGE, _FUTURE = "older", "undated", "untrusted", "in the future"
+_AGE_CLASSES = (*_AGES, _OLDER, _UNDATED_AGE, _UNTRUSTED_AGE, _FUTURE)
 
 
 def freshness(snapshot: SnapshotTables, by: str | None = None) -> Measure:
-    histories, groups = site_histories(snapshot), groups_of(snapshot, by)
-    pages = dated_pages(snapshot).assign(site=groups.labels)
+    groups = groups_of(snapshot, by)
+    pages = _dated_pages(snapshot, groups, _last_changes(snapshot))
     # As in stats and --since: a day counts if any part of it is within.
-    days_old = days_between(pages["lastmod"], snapshot.at) - (pages["lastmod_precision"] == "day")
+    days_old = days_between(pages["date"], snapshot.at) - (pages["precision"] == "day")
     age = pd.Series(_OLDER, index=pages.index)
     for name, days in reversed(_AGES.items()):
         age = age.mask(days_old <= days, name)
-    pages["age"] = age.mask(is_future(pages, snapshot.at), _FUTURE).mask(pages["lastmod"].isna(), _UNDATED)
-    counts = pages.groupby(["site", "age"], sort=False).size().rename("pages")
+    age = age.mask(pages["left_out"].notna(), _UNTRUSTED_AGE)
+    age = age.mask(pages["left_out"] == _UNDATED, _UNDATED_AGE).mask(pages["left_out"] == _IN_FUTURE, _FUTURE)
+    counts = pages.assign(age=age).groupby(["site", "age"], sort=False).size().rename("pages")
     rows = pd.MultiIndex.from_product([[*groups.sizes], _AGE_CLASSES], names=["site", "age"])
     frame = counts.reindex(rows, fill_value=0).reset_index()
     frame["share"] = share_of_site(frame)
-    frame = frame[(frame["pages"] > 0) | (frame["age"] != _FUTURE)]
-    finding = _find_in_words(frame, snapshot, groups, _recent_shares, _MOST_RECENT)
+    frame = frame[(frame["pages"] > 0) | ~frame["age"].isin([_UNTRUSTED_AGE, _FUTURE])]
+    counted = pages[pages["left_out"].isna()]
+    what = _what(counted, _CHANGES)
+    on = "" if snapshot.read_at else f" of {snapshot.at:%Y-%m-%d} (as the time of reading is unknown: give at=)"
     rule = (
-        f"{groups.pages} by the age of their lastmod on {snapshot.at:%Y-%m-%d}, each in the first class that fits. The "
+        f"{groups.pages} by the age of their {what} on {snapshot.at:%Y-%m-%d}, each in the first class that fits. The "
         "age of a day counts from its end, that of a month or a year from its start."
     )
-    rule += news_rule(pages)
+    rule += _change_rule(counted) + _not_counted(pages["left_out"])
+    describe_many = partial(
+        rank_sites, f"dated pages that changed within 30 days{on}:", _share_of_recent, write=percent
+    )
+    changed = {*counted.loc[counted["source"] == LASTMOD, "site"]}
+    describe = partial(_recent_shares, on=on, changed=changed)
+    finding = _find_in_words(frame, pages, snapshot, groups, describe, describe_many, _NO_LASTMOD)
     frame["age"] = pd.Categorical(frame["age"], _AGE_CLASSES, ordered=True).remove_unused_categories()
-    spec = shares_of_pages("age", "age of the lastmod", **groups.panels)
-    return measure(groups.divide(frame), rule=rule, finding=finding, spec=spec, verdict=verdict(histories))
+    spec = shares_of_pages("age", f"age of the {what}", **groups.panels)
+    trust = _verdict_of(snapshot, groups, counted)
+    return measure(groups.divide(frame), rule=rule, finding=finding, spec=spec, verdict=trust)
+
+
+_NOT_DATED = {
+    _UNDATED_AGE: "without a lastmod",
+    _UNTRUSTED_AGE: "with one that does not count",
+    _FUTURE: "in the future",
+}
+
+
+def _age_counts(part: pd.DataFrame) -> tuple[int, int, int]:
+    """The pages of the last 30 days, of the last year, and all with a date that counts."""
+    pages = part.set_index("age")["pages"].reindex([*_AGE_CLASSES], fill_value=0)
+    month, year, dated = [*_AGES][:2], [*_AGES], [*_AGES, _OLDER]
+    return int(pages[month].sum()), int(pages[year].sum()), int(pages[dated].sum())
 
 
 def _share_of_recent(part: pd.DataFrame) -> float:
+    month, _, dated = _age_counts(part)
+    return month / dated
+
+
+def _recent_shares(part: pd.DataFrame, *, on: str, changed: Collection[str]) -> str:
+    month, year, dated = _age_counts(part)
     pages = part.set_index("age")["pages"]
-    return float(pages.reindex([*_AGES][:2]).sum() / pages.drop(_UNDATED).sum())
-
-
-_MOST_RECENT = partial(rank_sites, "dated pages that changed within 30 days:", _share_of_recent, write=percent)
-
-
-def _recent_shares(part: pd.DataFrame) -> str:
-    pages = part.set_index("age")["pages"].reindex([*_AGE_CLASSES], fill_value=0)
-    ages, total = [*_AGES], int(pages.sum())
-    dated = total - int(pages[_UNDATED])
-    month, year = int(pages[ages[:2]].sum()), int(pages[ages].sum())
-    rest = f"; {total - dated:,} of {count_of(total, 'page')} without a lastmod" if dated < total else ""
-    return f"{part_of(month, dated, 'dated page')} changed within 30 days, {part_of(year, dated)} within a year{rest}"
+    others = " and ".join(f"{pages[age]:,} {words}" for age, words in _NOT_DATED.items() if pages.get(age))
+    rest = f"; {others} of {count_of(int(pages.sum()), 'page')}" if others else ""
+    verb = "changed" if part["site"].iloc[0] in changed else "were published"
+    found = f"{part_of(month, dated, 'dated page')} {verb} within 30 days{on}, {part_of(year, dated)} within a year"
+    return found + rest
 
 
 # --- when pages appeared ---
 
-NEWS, SEEN, LASTMOD = "news", "first seen", "lastmod"
-_FREQS = ("day", "week", "month")
-# In the order of trust: what happened to a page on the date of each source.
-_VERBS = {NEWS: "published", SEEN: "first seen", LASTMOD: "last changed"}
-_FOUND = {NEWS: "published as news", SEEN: "first seen", LASTMOD: "by the last change, not by publication"}
+# In the order of trust: what happened to a page on the date of each source, and how it is known.
+_VERBS = {NEWS: "published", URL: "published", SEEN: "first seen", LASTMOD: "last changed"}
+_FOUND = {
+    NEWS: "published as news",
+    URL: "with a date in the URL",
+    SEEN: "first seen",
+    LASTMOD: "by the last change, not by publication",
+}
 
 
-def usable_lastmods(snapshot: SnapshotTables) -> pd.Series[bool]:
-    """Whether the lastmod of each page is one of a sitemap whose lastmods can be trusted."""
-    histories = sitemap_histories(snapshot).items()
-    trusted = [key for key, history in histories if (judge_history(history).score or 0.0) >= TRUSTED_SCORE]
-    pages = page_frame(snapshot, "sitemap").fillna({"sitemap": ""})
-    return pd.Series(pd.MultiIndex.from_frame(pages).isin(trusted), pages.index)
-
-
-def calendar(snapshot: SnapshotTables, freq: str, by: str | None = None) -> Measure:
-    if freq not in _FREQS:
-        raise UsageError(keyword="freq", value=freq, allowed=f"one of {', '.join(_FREQS)}")
+def calendar(snapshot: SnapshotTables, freq: str, tz: str = "UTC", by: str | None = None) -> Measure:
+    snapshot, removed = every_page(snapshot)
+    freq, zone, groups = freq_name(freq), time_zone(tz), groups_of(snapshot, by)
     period = PERIODS[freq]
-    groups = groups_of(snapshot, by)
-    pages = page_dates(snapshot).assign(site=groups.labels)
-    left_out = {
-        "without such a date": pages["date"].isna(),
-        f"whose date states only the {' or '.join(period.too_coarse)}": pages["precision"].isin(period.too_coarse),
-        "whose date is in the future": pages["date"] > snapshot.at + DAY,
-    }
-    counted, not_counted = without(pages, left_out)
-    frame = counts_by_period(counted[["site", "source", "date"]], "date", period)
-    frame = frame.assign(period=frame["period"].dt.start_time)[["site", "period", "source", "pages"]]
-    counted = counted.assign(period=counted["date"].dt.tz_localize(None).dt.to_period(period.alias).dt.start_time)
-    frame["source"] = pd.Categorical(frame["source"], [*_VERBS], ordered=True)
-    frame = frame.sort_values(["source", "period"], kind="stable")
-    frame = groups.sort(frame)
-    totals = pages.groupby("site", sort=False).size()
-    describe = partial(_calendar_finding, counted=counted, totals=totals, freq=freq)
-    describe_many, none = partial(_busiest_of_many, freq=freq), "no page states when it was published"
-    finding = groups.find_in_words(frame, describe, describe_many, none)
-    present = [name for name in _VERBS if name in {*frame["source"]}]
-    title = f"pages by {freq} {' or '.join(_VERBS[name] for name in present) or _VERBS[NEWS]} (UTC)"
+    pages = _dated_pages(snapshot, groups, _publications(snapshot), period.too_coarse)
+    pages, not_counted = _counted_pages(pages, period.too_coarse, zone)
+    counted = pages[pages["left_out"].isna()]
+    frame = counts_by_period(counted[["site", "source", "local"]], "local", period)
+    frame = frame[["site", "period", "source", "pages"]]
+    frame["source"] = pd.Categorical(frame["source"], [*_FOUND], ordered=True)
+    frame = groups.sort(frame.sort_values(["source", "period"], kind="stable"))
+    describe = partial(_publication, counted=counted, groups=groups, freq=freq, tz=tz)
+    describe_many = partial(_busiest_of_many, freq=freq)
+    undated = "no page states when it was published"
+    finding = _find_in_words(frame, pages, snapshot, groups, describe, describe_many, undated, is_calendar=True)
+    frame["period"] = in_zone(frame["period"], zone)
+    verbs = dict.fromkeys(_what(counted, _VERBS).split(" or "))
+    title = f"pages by {freq} {' or '.join(verbs)} ({tz})"
     spec = ChartSpec("columns", x="period", y="pages", x_title=title, period=freq, source="source", **groups.panels)
     by_source = counted["source"].value_counts()
-    dated = ", ".join(f"{by_source[name]:,} by {name}" for name in _VERBS if by_source.get(name))
+    dated = ", ".join(f"{by_source[name]:,} by {name}" for name in _FOUND if by_source[name])
     rule = (
-        f"{groups.pages} by the {freq} (UTC) of the first of these dates that is known: the publication date of "
-        "news; when the page was first seen in the archive or state, that is after the reading before; the lastmod, if "
-        f"those of its sitemap can be trusted ({TRUSTED_SCORE:g} or more), which is the last change and not "
-        f"the first, and not if it is later than the first page seen as new. Dated: {dated or 'no page'}."
+        f"{groups.pages} by the {freq} ({tz}) of the first of these dates that is known: the publication date of news; "
+        "the date in the URL, at sites where these are hardly ever later than the page; when the page was first seen "
+        "in the archive or state, that is after the reading before; the lastmod, which is the last change and not the "
+        f"first, and not if it is later than the first page seen as new. Dated: {dated or 'no page'}."
+        f"{removed}{not_counted}"
     )
-    return measure(groups.divide(frame), rule=rule + not_counted, finding=finding, spec=spec)
+    trust = _verdict_of(snapshot, groups, counted) if by_source[LASTMOD] else None
+    return measure(groups.divide(frame), rule=rule, finding=finding, spec=spec, verdict=trust)
 
 
 def page_dates(snapshot: SnapshotTables) -> pd.DataFrame:
-    """`site date precision source` of each page, null without a date."""
-    pages = page_frame(snapshot, "sitemap", "lastmod", "lastmod_precision")
-    seen = first_seen(snapshot)
-    news, news_precision = news_dates(snapshot)
-    histories = sitemap_histories(snapshot).items()
-    trusted = [key for key, history in histories if (judge_history(history).score or 0.0) >= TRUSTED_SCORE]
-    is_trusted = pd.MultiIndex.from_frame(pages[["site", "sitemap"]].fillna({"sitemap": ""})).isin(trusted)
-    # A page of the oldest state with a later lastmod was updated then, and published before.
-    began = seen.groupby(pages["site"]).transform("min")
-    lastmod = pages["lastmod"].where(is_trusted & ~(pages["lastmod"] > began))
-    dates = {NEWS: (news, news_precision), SEEN: (seen, "second"), LASTMOD: (lastmod, pages["lastmod_precision"])}
-    found = pages[["site"]].assign(date=no_date(len(pages)), precision=None, source=None)
-    found = found.astype({"precision": "str", "source": "str"})
-    for source, (date, precision) in dates.items():
-        is_new = found["date"].isna() & date.notna()
-        found = found.assign(
-            date=found["date"].where(~is_new, date),
-            precision=found["precision"].where(~is_new, precision),
-            source=found["source"].mask(is_new, source),
-        )
-    return found
+    """When each page was published, as far as it is known: as calendar() counts it, see _dated_pages()."""
+    return _dated_pages(snapshot, groups_of(snapshot, None), _publications(snapshot))
 
 
-def _calendar_finding(part: pd.DataFrame, *, counted: pd.DataFrame, totals: pd.Series[int], freq: str) -> str:
-    site = part["site"].iloc[0]
-    pages = counted[counted["site"] == site]
-    by_source = pages["source"].value_counts()
-    rest = ""
+def _publication(part: pd.DataFrame, *, counted: pd.DataFrame, groups: Groups, freq: str, tz: str) -> str:
+    label = part["site"].iloc[0]
+    by_source = counted.loc[counted["site"] == label, "source"].value_counts()
+    by_source, rest = by_source[by_source > 0], ""
     if len(by_source) > 1 and LASTMOD in by_source:  # which says when a page changed last
         rest = f"; of {count_of(int(by_source[LASTMOD]), 'other page')} only the last change is known"
-        pages, part = pages[pages["source"] != LASTMOD], part[part["source"] != LASTMOD]
+        counted, part = counted[counted["source"] != LASTMOD], part[part["source"] != LASTMOD]
     found = " and ".join(f"{by_source[name]:,} {words}" for name, words in _FOUND.items() if name in {*part["source"]})
-    counts = part.groupby("period", sort=False)["pages"].sum()
-    most = most_frequent(counts, int(totals[site]), "page", PERIODS[freq].name)
-    batch = "" if _is_tied(counts) else _batch(pages, counts.idxmax(), freq)
-    return f"busiest {freq}: {most}{batch}; dated: {found}{rest}"
-
-
-def _batch(pages: pd.DataFrame, period: Any, freq: str) -> str:
-    """`, 118 of them on 2026-03-04`, if half of the pages of a period or more have one day, or one time of a day."""
-    dates = pages.loc[pages["period"] == period, "date"]
-    moments = dates if freq == "day" else dates.dt.floor("D")
-    counts = moments.value_counts()
-    if len(dates) < 2 or counts.iloc[0] < len(dates) / 2:
-        return ""
-    moment = counts.index[0]
-    when = f"at {moment:%H:%M} UTC" if freq == "day" else f"on {moment:%Y-%m-%d}"
-    return f", {'all' if counts.iloc[0] == len(dates) else f'{counts.iloc[0]:,} of them'} {when}"
+    busiest = _busiest(part, counted, groups.sizes[label], freq=freq, tz=tz)
+    return f"{busiest}; dated: {found}{rest}"
 
 
 # --- how far lastmods can be trusted ---
@@ -429,18 +663,28 @@ _TRUST_COUNTS = ("dated", "dense", "future", "at_fetch")  # of History
 _TRUST_COLUMNS = ["urls", "dated", "coverage", "dense", "batch", "future", "at_fetch", "score", "trust", "reasons"]
 
 
+_SITEMAP_KEY = ("site", "sitemap")
+
+
 @once
 def sitemap_histories(snapshot: SnapshotTables) -> dict[tuple[str, str], History]:
-    """(site, sitemap) -> counts of its lastmods, those of listings."""
-    urls = snapshot.urls.to_pandas(["site", "sitemap", "lastmod", "lastmod_precision"])
+    """(site, sitemap) -> counts of its lastmods, those of listings; of a part of a Snapshot those of the whole one."""
+    if snapshot.whole is not None:
+        mine = snapshot.urls.to_pandas([*_SITEMAP_KEY]).fillna({"sitemap": ""}).drop_duplicates()
+        keys = {*mine.itertuples(index=False, name=None)}
+        return {key: history for key, history in sitemap_histories(snapshot.whole).items() if key in keys}
+    urls = snapshot.urls.to_pandas([*_SITEMAP_KEY, "lastmod", "lastmod_precision"])
     urls["sitemap"] = urls["sitemap"].fillna("")
     codes = urls["lastmod_precision"].map(PRECISION_CODES)
     micros = urls["lastmod"].astype("int64")
     urls["number"] = micros.where(codes == SUBSECOND, micros // 1_000_000)
     urls["code"] = codes.astype("Int64")
     urls["confirmed"] = _confirmed(snapshot, urls["lastmod"], urls["lastmod_precision"].isin(TIMED))
-    groups = urls.groupby(["site", "sitemap"], sort=False)
-    return {(str(site), str(sitemap)): _history(part, snapshot) for (site, sitemap), part in groups}
+    groups = urls.groupby([*_SITEMAP_KEY], sort=False)
+    found = {(str(site), str(sitemap)): _history(part, snapshot) for (site, sitemap), part in groups}
+    # A date that a build wrote into a page that was removed meanwhile is not among those of the last build.
+    newest = {} if snapshot.newest is None else sitemap_histories(snapshot.newest)
+    return found | {key: history for key, history in newest.items() if key in found}
 
 
 def _confirmed(snapshot: SnapshotTables, lastmods: pd.Series[Any], has_time: pd.Series[bool]) -> pd.Series[bool]:
@@ -486,8 +730,16 @@ def site_histories(snapshot: SnapshotTables) -> dict[str, History]:
     return {site: total(some) for site, some in parts.items()}
 
 
-def verdict(sites: Mapping[str, History]) -> str:
-    """Of many: `Lastmods can be trusted at a.example and b.example; are missing at 5 sites`."""
+def _verdict_of(snapshot: SnapshotTables, groups: Groups, counted: pd.DataFrame) -> str:
+    news = counted.loc[counted["source"] == NEWS, "site"].unique()
+    return verdict(site_histories(snapshot), {groups.site(label) for label in news})
+
+
+def verdict(sites: Mapping[str, History], published: Collection[str] = ()) -> str:
+    """Of many: `Lastmods can be trusted at a.example and b.example; are missing at 5 sites`.
+
+    `published`: the sites of which publication dates of news count.
+    """
 
     def name(part: pd.DataFrame) -> str:
         return trust_class(judge_history(sites[part["site"].iloc[0]]))
@@ -495,16 +747,18 @@ def verdict(sites: Mapping[str, History]) -> str:
     return find_in_words(
         pd.DataFrame({"site": [*sites]}),
         [*sites],
-        lambda part: f"lastmods {_verdict(sites[part['site'].iloc[0]])}",
+        lambda part: (
+            f"lastmods {_verdict(sites[part['site'].iloc[0]], is_published=part['site'].iloc[0] in published)}"
+        ),
         partial(count_sites, "lastmods", name),
         "there is no URL",
     )
 
 
-def _verdict(history: History) -> str:
+def _verdict(history: History, *, is_published: bool) -> str:
     trust = judge_history(history)
     if trust.score is None:
-        return f"{trust_in_words(trust)}: no URL has one"
+        return f"{trust_in_words(trust)}: {'publication dates of news count' if is_published else 'no URL has one'}"
     share = percent(history.dated / history.entries)
     dated = f" for the {share} of URLs that have one" if history.dated < history.entries else ""
     is_usable, reasons = trust.score >= _LEAST_SCORE, "; ".join(trust.reasons) or "no fault was found"

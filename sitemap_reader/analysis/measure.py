@@ -248,7 +248,7 @@ class Groups:
         frame: pd.DataFrame,
         describe: Callable[[pd.DataFrame], str],
         describe_many: Callable[[pd.DataFrame], str],
-        if_empty: str = "there is no page",
+        if_empty: str | Callable[[str], str] = "there is no page",
     ) -> str:
         """As find_in_words() of sites; of groups a sentence for the three largest of each site, or of many sites."""
         if self.by is None:
@@ -261,11 +261,13 @@ class Groups:
             of_sites = groupby(groups, self.site)
             largest = [label for _, labels in of_sites for label in islice(labels, _LARGEST_GROUPS)]
         found = [f"{self.name(label)}: {describe(parts[label])}" for label in largest]
-        more, empty = len(groups) - len(largest), [self.name(label) for label in self.sizes if label not in parts]
+        more = len(groups) - len(largest)
+        empty = {label: _words_of(label, if_empty) for label in self.sizes if label not in parts}
         found += [f"{count_of(more, f'more {self.by}')} in the table"] if more else []
-        names = name_some(empty) if len(empty) <= 2 else count_of(len(empty), self.by)
-        found += [f"{names}: {if_empty}"] if empty else []
-        return SITE_SEPARATOR.join(found) or capital(if_empty)
+        for words in dict.fromkeys(empty.values()):
+            names = [self.name(label) for label in empty if empty[label] == words]
+            found.append(f"{name_some(names) if len(names) <= 2 else count_of(len(names), self.by)}: {words}")
+        return SITE_SEPARATOR.join(found) or capital(_words_of("", if_empty))
 
 
 def groups_of(snapshot: SnapshotTables, by: str | None) -> Groups:
@@ -291,24 +293,28 @@ def find_in_words(
     sites: Sequence[str],
     describe: Callable[[pd.DataFrame], str],
     describe_many: Callable[[pd.DataFrame], str],
-    if_empty: str = "there is no page",
+    if_empty: str | Callable[[str], str] = "there is no page",
 ) -> str:
     """A sentence for each site: `a.example: x | b.example: y`, and `X` of one; of many one about all rows.
 
-    These sentences begin with a word in lower case. `if_empty` is that of a site without rows.
+    These sentences begin with a word in lower case. `if_empty` is that of a site without rows, or makes it of its name.
     """
     parts = dict([*frame.groupby("site", sort=False)])
-    if not parts:
-        words = if_empty
+    empty = pd.Series({site: _words_of(site, if_empty) for site in sites if site not in parts}, dtype=object)
+    if not parts and empty.nunique() <= 1:
+        words = empty.iloc[0] if len(empty) else _words_of("", if_empty)
     elif len(sites) > MAX_SITES:
-        empty = [site for site in sites if site not in parts]
-        words = describe_many(frame) + (f"; {if_empty} at {name_few(empty)}" if empty else "")
+        words = "; ".join([*([describe_many(frame)] if parts else []), *sites_by_label(empty)])
     else:
-        found = {site: describe(parts[site]) if site in parts else if_empty for site in sites}
+        found = {site: describe(parts[site]) if site in parts else empty[site] for site in sites}
         if len(sites) > 1:
             return SITE_SEPARATOR.join(f"{site}: {words}" for site, words in found.items())
         words = found[sites[0]]
     return capital(words)
+
+
+def _words_of(name: str, words: str | Callable[[str], str]) -> str:
+    return words if isinstance(words, str) else words(name)
 
 
 def capital(words: str) -> str:
@@ -329,9 +335,9 @@ def rank_sites(
     'pages: 4,624 at b, then 845 at c; least: 26 at a and d'
     """
     numbers = pd.Series({site: number(part) for site, part in frame.groupby("site", sort=False)}, dtype=object)
-    ranked = _sites_by(numbers.dropna().sort_values(ascending=False, kind="stable").map(write))
+    ranked = sites_by_label(numbers.dropna().sort_values(ascending=False, kind="stable").map(write))
     parts = [", then ".join(ranked[:1] + ranked[1:-1][:1]), *(f"least: {each}" for each in ranked[1:][-1:])]
-    parts += _sites_by(numbers[numbers.isna()].map(lambda _: "unknown"))
+    parts += sites_by_label(numbers[numbers.isna()].map(lambda _: "unknown"))
     return f"{what} {'; '.join(filter(None, parts))}"
 
 
@@ -346,7 +352,7 @@ def count_sites(what: str, label: Callable[[pd.DataFrame], str], frame: pd.DataF
     ranked = labels.sort_values(key=lambda column: -column.map(column.value_counts()), kind="stable")
     first = ranked[ranked.isin(ranked.unique()[:4])]
     others = [*ranked.index[len(first) :]]
-    return f"{what} {'; '.join([*_sites_by(first), *([f'another at {name_few(others)}'] if others else [])])}"
+    return f"{what} {'; '.join([*sites_by_label(first), *([f'another at {name_few(others)}'] if others else [])])}"
 
 
 def most_widespread(
@@ -364,11 +370,11 @@ def most_widespread(
         numbers = frame[frame[column] == value].set_index("site")[number].sort_values(ascending=False, kind="stable")
         words = numbers.map(lambda each: f"{percent(each)} of the" if number == "share" else f"{each:,}") + " pages"
         up_to = "up to " if words.nunique() > 1 else ""
-        found.append(f"{quote(value)} at {len(words):,} of {sites:,} sites, {up_to}{_sites_by(words)[0]}")
+        found.append(f"{quote(value)} at {len(words):,} of {sites:,} sites, {up_to}{sites_by_label(words)[0]}")
     return f"{what} {'; '.join(found) or 'none at any site'}"
 
 
-def _sites_by(labels: pd.Series[str]) -> list[str]:
+def sites_by_label(labels: pd.Series[str]) -> list[str]:
     """`/p/ at a and b` for each label, in their order; the index has the sites."""
     return [f"{label} at {name_few([*labels.index[labels == label]])}" for label in labels.unique()]
 
@@ -448,18 +454,6 @@ def page_frame(snapshot: SnapshotTables, *columns: str) -> pd.DataFrame:
     return snapshot.pages.to_pandas(["site", *columns])
 
 
-def dated_pages(snapshot: SnapshotTables) -> pd.DataFrame:
-    """For news without a lastmod (`is_news`) `lastmod` and `lastmod_precision` are of the publication date."""
-    pages = page_frame(snapshot, "lastmod", "lastmod_precision")
-    date, precision = news_dates(snapshot)
-    is_news = pages["lastmod"].isna() & date.notna()
-    return pages.assign(
-        lastmod=pages["lastmod"].where(~is_news, date),
-        lastmod_precision=pages["lastmod_precision"].where(~is_news, precision),
-        is_news=is_news,
-    )
-
-
 def news_dates(snapshot: SnapshotTables) -> tuple[pd.Series[Any], pd.Series[str]]:
     news = snapshot.pages.stored["news"]
     names = ("publication_date", "publication_date_precision")
@@ -478,22 +472,6 @@ def no_date(rows: int) -> pd.Series[Any]:
     return pd.Series(pd.NaT, index=range(rows), dtype="datetime64[us, UTC]")
 
 
-def news_rule(pages: pd.DataFrame) -> str:
-    count = int(pages["is_news"].sum())
-    return f" For {count_of(count, 'news page')} without a lastmod the publication date counts." if count else ""
-
-
-def without(pages: pd.DataFrame, left_out: dict[str, Any]) -> tuple[pd.DataFrame, str]:
-    """The pages in none of these classes, and the sentence, if any, that says how many are in which.
-
-    `left_out` maps the words of a class, such as "without a lastmod", to whether each page is in it.
-    """
-    counts = {words: int(where.sum()) for words, where in left_out.items()}
-    parts = [f"{count_of(count, 'page')} {words}" for words, count in counts.items() if count]
-    sentence = f" Not counted: {', '.join(parts)}." if parts else ""
-    return pages[~pd.concat(left_out, axis=1).any(axis=1)], sentence
-
-
 NEWEST_RULE = "The newest lastmod is the latest one that states a day and is not in the future."
 
 
@@ -507,10 +485,9 @@ def is_newest(dated: pd.DataFrame, at: datetime) -> pd.Series[bool]:
     return ~dated["lastmod_precision"].isin(["year", "month"]) & (dated["lastmod"] <= at + DAY)
 
 
-def is_future(dated: pd.DataFrame, moment: datetime) -> pd.Series[bool]:
-    """Whether the lastmod of each row is later than `moment`, with the tolerance for its precision."""
-    has_time = dated["lastmod_precision"].isin(TIMED)
-    return dated["lastmod"] > has_time.map({True: moment + CLOCK_TOLERANCE, False: moment + DAY})
+def is_future(dates: pd.Series[Any], precisions: pd.Series[str], moment: datetime) -> pd.Series[bool]:
+    """Whether each date is later than `moment`, with the tolerance for its precision."""
+    return dates > is_in(precisions, [*TIMED]).map({True: moment + CLOCK_TOLERANCE, False: moment + DAY})
 
 
 def is_in(column: pd.Series[str], values: Any) -> pd.Series[bool]:

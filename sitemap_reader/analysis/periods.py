@@ -1,4 +1,4 @@
-"""Periods of time, from a day to a year, and counts by them; their starts are times in UTC without a zone."""
+"""Periods of time, from a day to a year, and counts by them; times are local ones, without a zone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pandas as pd
 from ..model.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable
+    from zoneinfo import ZoneInfo
 
 # A range of more periods than this has no rows for those without a page.
 MAX_PERIODS = 5_000
@@ -38,26 +39,28 @@ PERIODS = {
 }
 
 
-def freq_name(freq: str, allowed: Collection[str]) -> str:
-    """The name in PERIODS of a value such as "month" or "M"; UsageError for one that is not `allowed`."""
-    for name in allowed:
+def freq_name(freq: str) -> str:
+    """The name in PERIODS of a value such as "month" or "M"; UsageError for another one."""
+    for name in PERIODS:
         if str(freq).lower() in (name, name[0]):
             return name
-    raise UsageError(keyword="freq", value=freq, allowed=f"one of {', '.join(allowed)} or the first letter of one")
+    raise UsageError(keyword="freq", value=freq, allowed=f"one of {', '.join(PERIODS)} or the first letter of one")
 
 
 def counts_by_period(dated: pd.DataFrame, date: str, period: Period) -> pd.DataFrame:
-    """`…, period, pages`: a row per period of the column `date`, for each value of the columns before it.
+    """`…, period, pages`: a row per period of the column `date`, by its start, for each value of the columns before it.
 
     Periods without a page have 0, or no row if there are more than MAX_PERIODS.
     """
     keys = [name for name in dated if name != date]
-    periods = dated[date].dt.tz_localize(None).dt.to_period(period.alias)
-    counts = dated.groupby([*keys, periods.rename("period")], sort=False).size().rename("pages")
+    periods = dated[date].dt.to_period(period.alias)
+    counts = dated.groupby([*keys, periods.rename("period")], sort=False, observed=True).size().rename("pages")
     levels = [*range(len(keys))]
-    parts = [_filled(part.droplevel(levels), keys, values) for values, part in counts.groupby(level=levels, sort=False)]
+    by_keys = counts.groupby(level=levels, sort=False, observed=True)
+    parts = [_filled(part.droplevel(levels), keys, values) for values, part in by_keys]
     none = {**dict.fromkeys(keys, ()), "period": pd.PeriodIndex([], freq="D"), "pages": ()}
-    return pd.concat(parts) if parts else pd.DataFrame(none)
+    frame = pd.concat(parts) if parts else pd.DataFrame(none)
+    return frame.assign(period=frame["period"].dt.start_time.dt.as_unit("us"))
 
 
 def _filled(counts: pd.Series[int], keys: list[str], values: tuple[Any, ...]) -> pd.DataFrame:
@@ -72,6 +75,15 @@ def _filled(counts: pd.Series[int], keys: list[str], values: tuple[Any, ...]) ->
 def period_ends(starts: pd.Series[Any], period: str) -> pd.Series[Any]:
     """Times with the unit of the starts."""
     return (starts.dt.to_period(PERIODS[period].alias) + 1).dt.start_time.astype(starts.dtype)
+
+
+def period_end(start: Any, period: str) -> Any:
+    return period_ends(pd.Series([start]), period).iloc[0]
+
+
+def in_zone(starts: pd.Series[Any], zone: ZoneInfo) -> pd.Series[Any]:
+    """The starts of periods in a time zone; where a change of the clocks skips one, the first moment after it."""
+    return starts.dt.tz_localize(zone, ambiguous=True, nonexistent="shift_forward")
 
 
 def period_count(starts: pd.Series[Any], period: str) -> int:

@@ -378,10 +378,11 @@ class SnapshotTables(Dump):
     _main_host: str | None = attrs.field(default=None, kw_only=True)  # names a site without a name; None: of most URLs
     earlier: tuple[SnapshotTables, ...] = attrs.field(default=(), kw_only=True)  # the states before, oldest first
     whole: SnapshotTables | None = attrs.field(default=None, kw_only=True)  # of which this is a part, by filter()
+    newest: SnapshotTables | None = attrs.field(default=None, kw_only=True)  # of the pages of an archive its last state
     _kept: dict[Any, Any] = attrs.field(factory=dict, init=False)  # of once(), and measures
 
     def __dir__(self) -> list[str]:
-        internal = {"is_named", "is_of_one_site", "numbered", "whole"}  # of this package
+        internal = {"is_named", "is_of_one_site", "numbered", "whole", "newest"}  # of this package
         return [name for name in super().__dir__() if name not in internal]
 
     # --- metadata ---

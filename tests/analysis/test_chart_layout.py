@@ -23,7 +23,7 @@ def load(folder: Path, sites: dict[str, list[sr.UrlRecord]], **options: Any) -> 
     return snapshot_of(folder, **options, **sites)
 
 
-def page(site: str, path: str, age: int | None = None, **fields: Any) -> sr.UrlRecord:
+def page(site: str, path: str, age: float | None = None, **fields: Any) -> sr.UrlRecord:
     if age is not None:
         fields |= {"lastmod": AT - timedelta(days=age), "lastmod_precision": "second"}
     return sr.UrlRecord(f"https://{site}.example/{path}", **fields)
@@ -108,7 +108,7 @@ def test_a_site_without_a_row_is_empty(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["cadence", "sections"])
 def test_a_much_larger_site_has_its_own_scale(name: str, largest: int, is_shared: bool, tmp_path: Path) -> None:
     counts = {"a": 2, "b": largest}
-    sites = {site: [page(site, f"x/{n}", age=2) for n in range(count)] for site, count in counts.items()}
+    sites = {site: [page(site, f"x/{n}", age=2 + n / 4) for n in range(count)] for site, count in counts.items()}
     described = spec(getattr(load(tmp_path, sites), name)())
     channel = "y" if name == "cadence" else "x"
     assert (described.get("resolve", {}).get("scale", {}).get(channel) == "independent") is not is_shared

@@ -245,7 +245,9 @@ WRONG: dict[str, tuple[Callable[[sr.Snapshot], object], str]] = {
     "growth of a name": (lambda it: it.growth("old.jsonl"), "growth() takes "),  # type: ignore[arg-type]
     "growth of a number": (lambda it: it.growth(5), "growth() takes "),  # type: ignore[arg-type]
     "growth of names": (lambda it: it.growth(["old.jsonl"]), "growth() takes "),  # type: ignore[list-item]
-    "calendar": (lambda it: it.calendar("year"), "freq is one of day, week, month, not 'year'"),  # type: ignore[arg-type]
+    "calendar": (lambda it: it.calendar("years"), "freq is one of day, week, month, quarter, year or the "),  # type: ignore[arg-type]
+    "tz of cadence": (lambda it: it.cadence(tz="Mars/X"), "tz is a time zone such as"),
+    "tz of the calendar": (lambda it: it.calendar(tz="Mars/X"), "tz is a time zone such as"),
     "since": (lambda it: it.new("soon"), "since: 'soon' is neither a date such as 2026-05-31 nor an age such as 7d"),
     "no since": (lambda it: it.new(None), "since is a date such as 2026-05-31 or an age such as 7d, not None"),  # type: ignore[arg-type]
     "top of patterns": (lambda it: it.patterns(top=0), "top is a number, 1 or more, not 0"),

@@ -55,7 +55,7 @@ def test_the_largest_three_groups_of_a_site_have_a_sentence(tmp_path: Path) -> N
         f"/1/: {share} (8 of 8 dated pages)",
         f"/2/: {share} (7 of 7 dated pages)",
         "3 more sections in the table",
-        "/: no page has a lastmod that counts here",
+        "/: no page has a lastmod",
     ]
     two = snapshot_of(tmp_path, a=listed[:9], b=some("p/", 2, "b.example"), name="two").cadence("year", by="section")
     assert two.finding.split(" | ") == [f"a /0/: {share} (9 of 9 dated pages)", f"b /p/: {share} (2 of 2 dated pages)"]

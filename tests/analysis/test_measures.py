@@ -60,27 +60,28 @@ def test_cadence_counts_each_period_and_has_a_row_for_those_without_a_page(freq:
 
 def test_cadence_leaves_out_coarse_and_future_dates(load: Load) -> None:
     records = [page(1, day(5, 1)), page(2, day(5, 1), "day"), page(3, day(5, 1), "month"), page(4, day(1, 1), "year")]
-    ahead = [page(6, AT + timedelta(hours=23)), page(7, AT + timedelta(hours=25))]
+    ahead = [page(6, AT + timedelta(minutes=9)), page(7, AT + timedelta(minutes=11))]
     snapshot = load(*records, page(5), *ahead, page(8, day(1, 1, year=2030), "year"))
     monthly = snapshot.cadence()
     assert rows(monthly[monthly["pages"] > 0], "period", "pages") == [
-        (pd.Timestamp(2026, 5, 1), 3),
-        (pd.Timestamp(2026, 6, 1), 1),
+        (pd.Timestamp(2026, 5, 1, tz="UTC"), 3),
+        (pd.Timestamp(2026, 6, 1, tz="UTC"), 1),
     ]
-    assert "1 page without a lastmod" in monthly.rule
-    assert "2 pages whose lastmod states only the year" in monthly.rule
-    assert "2 pages whose lastmod is in the future" in monthly.rule
+    assert "1 page without a date" in monthly.rule
+    assert "1 page whose date states only the year" in monthly.rule
+    assert "2 pages whose date is in the future" in monthly.rule
     assert snapshot.cadence("day")["pages"].sum() == 3
-    assert "3 pages whose lastmod states only the year or month" in snapshot.cadence("day").rule
+    assert "2 pages whose date states only the year or month" in snapshot.cadence("day").rule
     assert snapshot.cadence("year")["pages"].sum() == 5
     assert "states only" not in snapshot.cadence("year").rule
 
 
 def test_cadence_names_the_median_and_the_busiest_period(load: Load) -> None:
     records = [page(n, day(3, 1)) for n in range(5)] + [page(n, day(5, 1)) for n in range(10, 12)]
-    share = "with 71% (5 of 7 dated pages)"
+    share = "with 71% (5 of 7 dated pages), all on 2026-03-01"
     assert load(*records).cadence().finding == f"Busiest month: 2026-03 {share}"
-    assert load(*records[:5]).cadence().finding == "Busiest month: 2026-03 with 100% (5 of 5 dated pages)"
+    only = "Busiest month: 2026-03 with 100% (5 of 5 dated pages), all on 2026-03-01"
+    assert load(*records[:5]).cadence().finding == only
     assert load(*records).cadence("quarter").finding == f"Busiest quarter: 2026-Q1 {share}"
     median = "; median of the 8 weeks between the first and the last: 0 pages"  # whole weeks, also without a change
     assert load(*records).cadence("week").finding == f"Busiest week: 2026-02-23 {share}{median}"
@@ -98,13 +99,13 @@ def test_dates_at_the_ends_of_the_calendar_are_counted(load: Load) -> None:
     snapshot = load(*[page(number, when) for number, when in enumerate(ends)])
     for freq in STARTS:
         frame = snapshot.cadence(freq)
-        assert frame["pages"].sum() == 2
+        assert frame["pages"].sum() == 1
         assert len(frame) < 30_000
     assert snapshot.freshness()["pages"].sum() == 3
     for tz in ("UTC", "America/New_York", "Pacific/Kiritimati"):
         hours = snapshot.weekday_hour(tz)
         assert hours["pages"].sum() == 1
-        assert "1 page whose lastmod is in the future, 1 page whose lastmod is in the year 1" in hours.rule
+        assert "1 page whose date is in the future, 1 page whose date is in the year 1" in hours.rule
     assert snapshot.sections()["newest"].tolist() == [pd.Timestamp(ends[2])]
     assert snapshot.changefreq_priority()["pages"].sum() == 6
     assert snapshot.lastmod_trust()["future"].tolist() == [1]
@@ -124,7 +125,7 @@ def test_hours_are_in_the_zone_and_dates_keep_their_day(load: Load) -> None:
         timed = frame[frame["hour"].notna()]
         assert {(weekday, hour): pages for weekday, hour, pages in rows(timed, "weekday", "hour", "pages")} == expected
         assert rows(frame[frame["hour"].isna()], "weekday", "pages") == [("Sun", 1)]
-        assert "1 page without a lastmod, 1 page whose lastmod states only the year or month" in frame.rule
+        assert "1 page without a date, 1 page whose date states only the year or month" in frame.rule
         assert f"({tz})" in frame.rule
 
 
@@ -136,13 +137,13 @@ def test_peak_of_the_week_is_in_the_finding(load: Load) -> None:
         "in UTC, most frequent hour: 08:00 with 71% (10 of 14 times)"
     )
     days = [page(n, day(1, 6) + timedelta(days=7 * n), "day") for n in range(10)]
-    finding = "Most frequent weekday: Tue with 100% (10 of 10 dated pages); no lastmod states a time"
+    finding = "Most frequent weekday: Tue with 100% (10 of 10 dated pages); no date states a time"
     assert load(*days).weekday_hour().finding == finding
 
 
 def test_no_weekday_stands_out_by_chance(load: Load) -> None:
     few = [page(n, day(1, 6) + timedelta(days=7 * n), "day") for n in range(9)]
-    assert load(*few).weekday_hour().finding == "Too few dates (9) to compare weekdays; no lastmod states a time"
+    assert load(*few).weekday_hour().finding == "Too few dates (9) to compare weekdays; no date states a time"
     even = [page(n, day(1, 1) + timedelta(days=n), "day") for n in range(70)]
     assert load(*even).weekday_hour().finding.startswith("No weekday has clearly more pages than the others; ")
 
@@ -153,7 +154,7 @@ def test_pages_of_a_day_are_one_date_for_the_rhythm(load: Load) -> None:
     others = [page(f"x{n}", day(1, 6) + timedelta(days=8 * n), "day") for n in range(12)]
     mondays = [page(f"{n}-{m}", day(1, 5) + timedelta(days=7 * n), "day") for n in range(12) for m in range(12)]
     few = load(*mondays[:36], *others).weekday_hour().finding
-    assert few.startswith("No weekday has clearly more pages than the others; ")
+    assert few.startswith("By doubtful lastmods (0.75), no weekday has clearly more pages than the others; ")
     many = load(*mondays, *others).weekday_hour().finding
     assert many.startswith("Most frequent weekday: Mon with 93% (145 of 156 dated pages)")
     hours = [page(f"{n}-{m}", day(1, n + 1, 9), "second") for n in range(2) for m in range(5)]
@@ -166,18 +167,93 @@ def test_neither_untrusted_dates_nor_one_batch_allow_a_conclusion(load: Load) ->
     spread = [page(n, day(1, 1) + timedelta(days=n), "day") for n in range(70)]
     batch = [page(f"b{n}", day(3, 3), "day") for n in range(50)]
     some = load(*spread, *batch)
-    reason = "No weekday stands out: 51 of 60 pages of Tue are of one day, 2026-03-03"
-    assert some.weekday_hour().finding == f"{reason}; no lastmod states a time"
-    minutes = [page(f"b{n}", day(3, 3, 9) + timedelta(seconds=n), "second") for n in range(50)]
-    month = "Busiest month: 2026-03 with 51% (61 of 120 dated pages), where 50 lastmods are within 1 min on 2026-03-03"
-    assert load(*spread, *minutes).cadence().finding == month
+    month = "busiest month: 2026-01 with 45% (31 of 69 dated pages)"
+    assert some.cadence().finding == f"By doubtful lastmods (0.57), {month}"
+    built = "51 pages with the lastmod of a build or an import, of sitemaps whose lastmods are doubtful (below 0.9)"
+    for made in (some.cadence(), some.weekday_hour(), some.freshness(), some.calendar()):
+        assert f"Not counted: {built}." in made.rule
+        assert made.finding.startswith("By doubtful lastmods (0.57), ")
+    assert rows(some.freshness(), "age", "pages")[-1] == ("untrusted", 51)
     more = [page(f"m{n}", day(3, 3), "day") for n in range(30)]
     untrusted = load(*spread, *batch, *more)
-    for made in (untrusted.weekday_hour(), untrusted.cadence(), untrusted.freshness()):
+    for made in (untrusted.weekday_hour(), untrusted.cadence(), untrusted.freshness(), untrusted.calendar()):
         assert made.finding == "No conclusion: lastmods cannot be trusted (0.46)"
+        assert "Not counted: 150 pages of sitemaps whose lastmods cannot be trusted (below 0.5)." in made.rule
     undated = load(page("a"), page("b"))
     for made in (undated.weekday_hour(), undated.cadence(), undated.freshness()):
         assert made.finding == "No page has a lastmod"
+
+
+def test_one_day_of_many_pages_is_no_weekday(load: Load) -> None:
+    published = [day(1, 1) + timedelta(days=n) for n in range(70)] + [day(3, 3)] * 50
+    news = [sr.News(publication_date=when, publication_date_precision="day") for when in published]
+    made = load(*[page(number, news=each) for number, each in enumerate(news)]).weekday_hour()
+    reason = "no weekday stands out: 51 of 60 pages of Tue are of one day, 2026-03-03"
+    assert made.finding == f"By publication date, {reason}; no date states a time"
+
+
+def test_rare_weekdays_and_hours_are_named(load: Load) -> None:
+    half_a_year = [day(1, 5) + timedelta(days=n) for n in range(160)]
+    kept = [when for n, when in enumerate(half_a_year) if when.weekday() < 5 or not n % 5]
+    found = load(*[page(number, when, "day") for number, when in enumerate(kept)]).weekday_hour().finding
+    assert found.startswith("Mon to Fri have 93% (115 of 124 dated pages); fewest on Sat and Sun; ")
+    days = [day(1, 1, year=2025) + timedelta(days=n) for n in range(400)]
+    timed = [page(n, when.replace(hour=8 + n % 10)) for n, when in enumerate(days)]
+    assert load(*timed).weekday_hour().finding == (
+        "No weekday has clearly more pages than the others; in UTC, 08:00 to 17:59 has 100% (400 of 400 times)"
+    )
+
+
+def test_a_weekday_that_stands_out_among_the_frequent_ones_is_named_first(load: Load) -> None:
+    days = [day(1, 1, year=2024) + timedelta(days=n) for n in range(366)]
+    busy = [when for n, when in enumerate(days) if (when.weekday() == 1) or (when.weekday() < 5 and n % 3 == 0)]
+    rare = [when for when in days[:14] if when.weekday() > 4]
+    found = load(*[page(n, when, "day") for n, when in enumerate(busy + rare)]).weekday_hour().finding
+    assert found.startswith("Most frequent weekday: Tue with 42% (53 of 127 dated pages); fewest on Sat and Sun; ")
+
+
+def test_small_sitemaps_are_judged_by_those_of_the_site(load: Load) -> None:
+    """Of eight equal dates nothing is known; beside two hundred that a build wrote they are no evidence."""
+    built = [page(f"b{n}", day(6, 1), "day", sitemap="built") for n in range(200)]
+    few = [page(f"f{n}", day(6, 2), "day", sitemap="few") for n in range(8)]
+    for name in ("cadence", "weekday_hour", "freshness", "calendar"):
+        found = getattr(load(*built, *few), name)().finding
+        assert found == "No conclusion: lastmods cannot be trusted (0.03)"
+        assert not getattr(load(*few), name)().finding.startswith("No")
+    assert "208 pages of sitemaps whose lastmods cannot be trusted" in load(*built, *few).calendar().rule
+
+
+def test_the_dates_of_one_untrusted_sitemap_are_left_out_by_all_measures(load: Load) -> None:
+    built = [page(f"b{n}", day(6, 10), "day", sitemap="built") for n in range(40)]
+    posts = [page(f"p{n}", day(1, 1) - timedelta(days=5 * n), "day", sitemap="posts") for n in range(400)]
+    site = load(*built, *posts)
+    assert site.freshness().finding == (
+        "0% (0 of 400 dated pages) changed within 30 days, 10% (41 of 400) within a year; "
+        "40 with one that does not count of 440 pages"
+    )
+    counted = [site.cadence()["pages"].sum(), site.weekday_hour()["pages"].sum(), site.calendar()["pages"].sum()]
+    assert counted == [400, 400, 400]
+    assert site.verdict.startswith("Lastmods can be trusted (0.90)")
+
+
+def test_ages_say_on_which_day_if_the_time_of_reading_is_unknown(load: Load) -> None:
+    today = datetime.now(UTC).date()
+    found = load(page(1, day(1, 1)), page(2, day(1, 9)), at=None).freshness().finding
+    assert f"changed within 30 days of {today} (as the time of reading is unknown: give at=), " in found
+    assert "unknown" not in load(page(1, day(1, 1))).freshness().finding
+
+
+@pytest.mark.parametrize("name", ["cadence", "calendar"])
+def test_periods_are_those_of_a_time_zone(name: str, load: Load) -> None:
+    site = load(page(1, day(4, 30, 23)), page(2, day(4, 30), "day"), page(3, day(5, 1, 21)))
+    for tz, counts in {"UTC": [2, 1], "Europe/Oslo": [1, 2], "America/New_York": [2, 1]}.items():
+        made = getattr(site, name)(tz=tz)
+        assert made["pages"].tolist() == counts
+        assert f"({tz})" in made.rule
+        starts = [datetime(2026, month, 1, tzinfo=ZoneInfo(tz)) for month in (4, 5)]
+        assert made["period"].tolist() == starts
+        assert (made["period"] < site.sections()["newest"].max()).all()  # in UTC
+    assert len(getattr(site, name)("Q", "Asia/Tokyo")) == 1
 
 
 # --- freshness ---
@@ -219,7 +295,7 @@ def test_freshness_has_a_row_for_each_age_but_the_future(load: Load) -> None:
         ("0-7 days", 1), ("8-30 days", 0), ("31-90 days", 0), ("91-365 days", 0), ("older", 0), ("undated", 1)
     ]  # fmt: skip
     recent = "100% (1 of 1 dated page) changed within 30 days, 100% (1 of 1) within a year"
-    assert frame.finding == f"{recent}; 1 of 2 pages without a lastmod"
+    assert frame.finding == f"{recent}; 1 without a lastmod of 2 pages"
 
 
 # --- trust ---

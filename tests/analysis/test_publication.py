@@ -41,11 +41,11 @@ def test_the_calendar_takes_the_first_date_that_is_known(tmp_path: Path) -> None
     some = snapshot_of(tmp_path, *listed)
     made = seen(some, n=day(4), s=day(3, 9)).calendar()
     assert rows(made, "period", "source", "pages") == [
-        (day(2).replace(tzinfo=None), "news", 1),
-        (day(3).replace(tzinfo=None), "first seen", 1),
-        (day(1).replace(tzinfo=None), "lastmod", 1),
+        (day(2), "news", 1),
+        (day(3), "first seen", 1),
+        (day(1), "lastmod", 1),
     ]
-    assert "Dated: 1 by news, 1 by first seen, 1 by lastmod. Not counted: 2 pages without such a date." in made.rule
+    assert "Dated: 1 by news, 1 by first seen, 1 by lastmod. Not counted: 2 pages without a date." in made.rule
     assert made.finding == (
         "Busiest month: 2026-02 and 2026-03 with 20% each (1 of 5 pages); dated: 1 published as news and 1 first seen"
         "; of 1 other page only the last change is known"
@@ -84,7 +84,7 @@ def test_a_calendar_leaves_out_coarse_and_future_dates(tmp_path: Path) -> None:
     )
     assert some.calendar()["pages"].sum() == 2
     assert some.calendar("day")["pages"].sum() == 1
-    left_out = "2 pages whose date states only the year or month, 1 page whose date is in the future"
+    left_out = "1 page whose date is in the future, 2 pages whose date states only the year or month"
     assert left_out in some.calendar("day").rule
 
 
@@ -202,6 +202,49 @@ def test_news_without_a_lastmod_count_by_their_publication_date(tmp_path: Path) 
     assert months == {"03": 1, "04": 1, "06": 1}
     assert some.weekday_hour()["pages"].sum() == 2
     assert dict(rows(some.freshness(), "age", "pages"))["undated"] == 1
-    for made in (cadence, some.weekday_hour(), some.freshness()):
-        assert "For 2 news pages without a lastmod the publication date counts." in made.rule
+    for made, count in ((cadence, "2 pages"), (some.weekday_hour(), "1 page"), (some.freshness(), "2 pages")):
+        assert f"{count} of news ha" in made.rule
+        assert made.finding.startswith("By lastmod and publication date, ")
     assert "news" not in snapshot_of(tmp_path, page("l", day(4), day(1)), name="dated").cadence().rule
+
+
+def test_a_site_of_news_only_concludes_from_publication_dates(tmp_path: Path) -> None:
+    some = snapshot_of(tmp_path, *[page(str(n), published=AT - timedelta(days=n, hours=n)) for n in range(20)])
+    assert some.cadence().finding == "By publication date, busiest month: 2026-06 with 70% (14 of 20 dated pages)"
+    assert some.weekday_hour().finding.startswith("By publication date, no weekday has clearly more pages")
+    published = "were published within 30 days, 100% (20 of 20) within a year"
+    assert some.freshness().finding == f"By publication date, 100% (20 of 20 dated pages) {published}"
+    for made in (some.cadence(), some.weekday_hour(), some.freshness()):
+        assert made.verdict == "Lastmods are missing: publication dates of news count"
+        assert "of their publication date" in made.rule
+    assert "pages by month of publication date (UTC)" in some.cadence().chart().to_svg()
+
+
+# --- dates in URLs ---
+
+
+def test_a_date_in_the_url_counts_behind_that_of_news(tmp_path: Path) -> None:
+    listed = [page("2026/02/04/a", day(5)), page("blog/2026-03-04-b/"), page("2026/04/c", published=day(1)), page("d")]
+    made = snapshot_of(tmp_path, *listed).calendar()
+    counts = [row for row in rows(made, "period", "source", "pages") if row[2]]
+    assert counts == [(day(1), "news", 1), (day(2), "url", 1), (day(3), "url", 1)]
+    assert made.finding == (
+        "Busiest month: 2026-01, 2026-02 and 2026-03 with 25% each (1 of 4 pages); "
+        "dated: 1 published as news and 2 with a date in the URL"
+    )
+    months = snapshot_of(tmp_path, page("2026/04/c"), page("2026/04/02/d"), name="months")
+    assert months.calendar()["pages"].sum() == 2
+    assert months.calendar("day")["pages"].sum() == 1
+    assert "1 page whose date states only the year or month" in months.calendar("day").rule
+    fine = snapshot_of(tmp_path, page("2026/04/c", day(4, 9)), name="fine").calendar("day")
+    assert rows(fine, "period", "source") == [(day(4, 9), "lastmod")]  # as a day is needed
+
+
+def test_dates_in_urls_of_events_are_no_publication(tmp_path: Path) -> None:
+    """Of a site where a tenth of them or more is later than the page, or than the reading."""
+    posts = [page(f"2026/03/{n + 1:02}/post", day(3, n + 1, 9)) for n in range(20)]
+    one = [page("2026/12/24/party")]
+    some = snapshot_of(tmp_path, *posts, *one, name="one").calendar()
+    assert dict(rows(some, "source", "pages")) == {"url": 20}
+    events = [page(f"events/2026/05/{n + 1:02}/", day(4, n + 1)) for n in range(20)]
+    assert {*snapshot_of(tmp_path, *events, name="events").calendar()["source"]} == {"lastmod"}
