@@ -345,7 +345,7 @@ def _busiest(part: pd.DataFrame, counted: pd.DataFrame, whole: int, noun: str = 
         start = counts.idxmax()
         pages = counted[counted["site"] == part["site"].iloc[0]]
         batch = _batch(pages[(pages["local"] >= start) & (pages["local"] < period_end(start, freq))], freq, tz)
-    return f"busiest {freq}: {most_frequent(counts, whole, noun, PERIODS[freq].name)}{batch}"
+    return f"busiest {freq}{'s' * _is_tied(counts)}: {most_frequent(counts, whole, noun, PERIODS[freq].name)}{batch}"
 
 
 def _batch(pages: pd.DataFrame, freq: str, tz: str) -> str:
@@ -448,12 +448,15 @@ def _rhythm(pages: pd.DataFrame, noun: str) -> str:
     if (dates := int(counts.sum())) < _LEAST_DATES:
         return f"too few dates ({dates}) to compare {noun}s"
     most, often, rare = _uneven_values(counts, sizes)
-    fewest = f"; fewest {'on' if noun == 'weekday' else 'from'} {_spans(rare, noun)}" if len(rare) < len(often) else ""
+    few = "fewest" if counts[rare].any() else "none"
+    fewest = f"; {few} {'on' if noun == 'weekday' else 'from'} {_spans(rare, noun)}" if len(rare) < len(often) else ""
     if most:
-        return f"most frequent {noun}: {most_frequent(counts[most], dates, _DATED[noun])}{fewest}"
+        return (
+            f"most frequent {noun}{'s' * (len(most) > 1)}: {most_frequent(counts[most], dates, _DATED[noun])}{fewest}"
+        )
     if often:
         part = part_of(int(counts[often].sum()), dates, _DATED[noun])
-        return f"{_spans(often, noun)} {'have' if noun == 'weekday' else 'has'} {part}{fewest}"
+        return f"{'the hours ' * (noun == 'hour')}{_spans(often, noun)} have {part}{fewest}"
     of_most = sizes[counts.idxmax()]
     if (largest := int(of_most.max())) > counts.max() / 2:
         top = f"{counts.max():,} pages of {counts.idxmax()}"
@@ -561,9 +564,9 @@ def freshness(snapshot: SnapshotTables, by: str | None = None) -> Measure:
 
 
 _NOT_DATED = {
-    _UNDATED_AGE: "without a lastmod",
-    _UNTRUSTED_AGE: "with one that does not count",
-    _FUTURE: "in the future",
+    _UNDATED_AGE: "no date",
+    _UNTRUSTED_AGE: "a date that does not count",
+    _FUTURE: "a date in the future",
 }
 
 
@@ -582,8 +585,12 @@ def _share_of_recent(part: pd.DataFrame) -> float:
 def _recent_shares(part: pd.DataFrame, *, on: str, changed: Collection[str]) -> str:
     month, year, dated = _age_counts(part)
     pages = part.set_index("age")["pages"]
-    others = " and ".join(f"{pages[age]:,} {words}" for age, words in _NOT_DATED.items() if pages.get(age))
-    rest = f"; {others} of {count_of(int(pages.sum()), 'page')}" if others else ""
+    others = [
+        f"{pages[age]:,} {'has' if pages[age] == 1 else 'have'} {words}"
+        for age, words in _NOT_DATED.items()
+        if pages.get(age)
+    ]
+    rest = f"; of {count_of(int(pages.sum()), 'page')}, {' and '.join(others)}" if others else ""
     verb = "changed" if part["site"].iloc[0] in changed else "were published"
     found = f"{part_of(month, dated, 'dated page')} {verb} within 30 days{on}, {part_of(year, dated)} within a year"
     return found + rest

@@ -47,7 +47,7 @@ def test_the_calendar_takes_the_first_date_that_is_known(tmp_path: Path) -> None
     ]
     assert "Dated: 1 by news, 1 by first seen, 1 by lastmod. Not counted: 2 pages without a date." in made.rule
     assert made.finding == (
-        "Busiest month: 2026-02 and 2026-03 with 20% each (1 of 5 pages); dated: 1 published as news and 1 first seen"
+        "Busiest months: 2026-02 and 2026-03 with 20% each (1 of 5 pages); dated: 1 published as news and 1 first seen"
         "; of 1 other page only the last change is known"
     )
     assert rows(some.calendar(), "source", "pages")[0] == ("news", 1)
@@ -229,7 +229,7 @@ def test_a_date_in_the_url_counts_behind_that_of_news(tmp_path: Path) -> None:
     counts = [row for row in rows(made, "period", "source", "pages") if row[2]]
     assert counts == [(day(1), "news", 1), (day(2), "url", 1), (day(3), "url", 1)]
     assert made.finding == (
-        "Busiest month: 2026-01, 2026-02 and 2026-03 with 25% each (1 of 4 pages); "
+        "Busiest months: 2026-01, 2026-02 and 2026-03 with 25% each (1 of 4 pages); "
         "dated: 1 published as news and 2 with a date in the URL"
     )
     months = snapshot_of(tmp_path, page("2026/04/c"), page("2026/04/02/d"), name="months")
