@@ -779,7 +779,7 @@ def _host_counts(urls: Any) -> list[tuple[str | None, str, int]]:
 
     rows = urls.select(["sitemap", "loc", "site"])
     rows = rows.filter(rows["site"].is_null()) if rows["site"].null_count < len(rows) else rows
-    rows = rows.append_column("host", hosts_of(rows["loc"])).group_by(["sitemap", "host"])
+    rows = rows.append_column("host", hosts_of(rows["loc"])).group_by(["sitemap", "host"], use_threads=False)
     counts = rows.aggregate([([], "count_all")]).to_pylist()
     return [(row["sitemap"], row["host"], row["count_all"]) for row in counts if row["host"] is not None]
 

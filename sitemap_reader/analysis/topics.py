@@ -266,7 +266,7 @@ def trends(snapshot: SnapshotTables, since: Any, *, top: int, skip: Iterable[str
     describe_many = partial(_widest_trend, what=risen, sites=len(snapshot.sites))
     finding = find_in_words(frame, snapshot.sites, describe, describe_many, _no_trend(sizes, start))
     counted = pages[pages["new"] | pages["before"]]
-    by = [f"{count:,} by {name}" for name, count in counted["source"].value_counts().items()]
+    by = [f"{count:,} by {name}" for name, count in counted["source"].value_counts().items() if count]
     listed = int(counted["source"].isna().sum())
     sources = ", ".join([*by, *([f"{listed:,} as listed in the first state"] if listed else [])])
     rule = (
