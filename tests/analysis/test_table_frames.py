@@ -96,6 +96,16 @@ def test_to_polars_has_the_rows_and_types(site: sr.Snapshot) -> None:
     assert frame.columns == site.urls.columns
 
 
+def test_nested_columns_of_pandas_keep_their_types(site: sr.Snapshot) -> None:
+    frame = site.to_pandas()
+    assert [each["loc"] for each in frame["images"].iloc[0]] == ["i"]
+    assert frame["images"].list.len().fillna(0).tolist() == [1, 0, 0]
+    assert site.urls.head()["images"].dtype == site.urls["images"].dtype == frame["images"].dtype
+    assert len(frame.drop_duplicates("loc")) == 2
+    pl = needs("polars")
+    assert dict(pl.from_pandas(frame).schema["images"].inner.to_schema())["title"] == pl.String
+
+
 def test_derived_columns_are_computed_once_for_urls_and_pages(tmp_path: Path) -> None:
     loaded = snapshot_of(tmp_path, LINES[0])
     assert loaded.pages.to_arrow()["slug"] == loaded.urls.to_arrow()["slug"]
