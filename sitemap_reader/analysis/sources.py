@@ -68,6 +68,7 @@ _DAY = re.compile(r"[0-9]{4}(-[0-9]{1,2}){0,2}")
 
 _HEAD_BYTES = 16 * 1024
 _SITEMAP_SUFFIXES, _TEXT_SUFFIXES = (".xml", ".xml.gz"), (".txt", ".txt.gz")
+_TABLE_SUFFIXES, _CELLS = (".csv", ".tsv", ".csv.gz", ".tsv.gz"), re.compile(rb"[^\r\n]*[,;\t]")
 _URL_FIRST = re.compile(rb"\s*https?://", re.IGNORECASE)
 _BOM = b"\xef\xbb\xbf"
 _LINE_KEY = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{[^\n]*?"(?:loc|type)"\s*:')
@@ -373,6 +374,12 @@ def _read_stored(path: Path) -> Part:
     return Part(read_tables(path), read_metadata(path))
 
 
+def _is_csv(path: Path, head: bytes) -> bool:
+    if _URL_FIRST.match(head.removeprefix(_BOM)):  # a list of URLs, or rows without a header, which is reported
+        return path.name.lower().endswith(_TABLE_SUFFIXES) and bool(_CELLS.match(head))
+    return table_header(head) is not None
+
+
 def _read_csv(path: Path) -> Part:
     from .url_frames import csv_tables
 
@@ -417,7 +424,7 @@ FILES = (
     ),
     Kind("State", lambda _, head: head.startswith(SQLITE), _alone(read_state), stored_time=lambda _: True),
     DUMP := Kind("dump", lambda _, head: bool(_LINE_KEY.match(head)), _alone(_read_stored), is_lazy=True),
-    Kind("CSV", lambda _, head: table_header(head) is not None, _alone(_read_csv)),
+    CSV := Kind("CSV", _is_csv, _alone(_read_csv)),
     Kind("sitemap", _is_sitemap, read_sitemaps, is_sitemap=True),
 )
 # What snapshot() reads by the network; and files that are left out.
@@ -488,6 +495,8 @@ def _single(path: Path) -> Source:
         kind = kind_of(path)
     if kind is OTHER and path.name.lower().endswith(DUMP_SUFFIXES):
         kind = DUMP  # it is reported as one, with the line that is wrong
+    if kind is OTHER and path.name.lower().endswith(_TABLE_SUFFIXES):
+        kind = CSV
     return Source(path, kind, ((path.name,), (path.absolute().parent.name,)))
 
 

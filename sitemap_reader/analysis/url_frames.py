@@ -74,8 +74,8 @@ def csv_tables(path: Path, head: bytes) -> tuple[Tables, list[str]]:
         return "skip"
 
     header = table_header(head)
-    if header is None:  # it was replaced meanwhile
-        raise UsageError(f"{path} has no column of URLs", remedy="name it loc, in the first line")
+    if header is None:
+        raise UsageError(f"{path} has no column of URLs with a name", remedy="name it loc, in the first line")
     numbers = [str(number) for number, _ in enumerate(header.names)]  # names may be there twice
     with open_file(path) as file:
         start = file.read(len(max(MAGIC.values(), key=len)))
@@ -95,10 +95,14 @@ def csv_tables(path: Path, head: bytes) -> tuple[Tables, list[str]]:
     table = table.rename_columns([*header.names])
     if header.delimiter == "\t":
         table = pa.table([_unescape(column) for column in table.columns], names=table.column_names)
-    tables, notes = frame_tables(table)
+    try:
+        tables, notes = frame_tables(table)
+    except UsageError as exc:
+        raise UsageError(f"{path}: {exc}") from exc
     if wrong:
-        notes.append(f"{path}: {count_of(len(wrong), 'row')} left out, with other numbers of cells than the header")
-    return tables, notes
+        notes.append(f"{count_of(len(wrong), 'row')} left out, with other numbers of cells than the header")
+    notes += [] if table.num_rows else ["there is no row"]
+    return tables, [f"{path}: {note}" for note in notes]
 
 
 def _unescape(column: Any) -> Any:

@@ -10,7 +10,7 @@ import io
 import os
 import re
 from contextlib import suppress
-from itertools import zip_longest
+from itertools import takewhile, zip_longest
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import attrs
@@ -177,6 +177,7 @@ def table_header(head: bytes) -> Header | None:
     """
     text = _text(head)
     lines = [] if _DOCUMENT.match(text) else text.splitlines()[: _HEADER_LINES + 1]
+    lines = [*takewhile(lambda line: not line.lstrip().startswith("<"), lines)]  # XML below other text
     for is_named in (True, False):
         for line, (row, below) in enumerate(zip_longest(lines, lines[1:], fillvalue=""), 1):
             delimiter, names = max(((each, _cells(row, each)) for each in _DELIMITERS), key=lambda found: len(found[1]))

@@ -85,7 +85,7 @@ def test_what_is_left_out_is_noted(tmp_path: Path) -> None:
     frame.to_csv(tmp_path / "x.csv", index=False)
     for given in (frame, pl.DataFrame(frame), frame.set_index("Top pages"), tmp_path / "x.csv"):
         loaded = sr.load(given)
-        assert loaded.notes == (
+        assert tuple(note.removeprefix(f"{tmp_path / 'x.csv'}: ") for note in loaded.notes) == (
             "1 lastmod left out, no date: 'soon'",
             "2 rows left out, without a URL in 'Top pages'",
             "1 column left out: Clicks",
@@ -162,10 +162,29 @@ def test_keywords_for_files_are_refused_for_tables() -> None:
         sr.snapshot(frame)
 
 
-def test_broken_csv_is_reported(tmp_path: Path) -> None:
-    (tmp_path / "x.csv").write_bytes(b"loc,title\nhttps://a.example/1,caf\xe9\n")
-    with pytest.raises(sr.UsageError, match=r"x\.csv cannot be read as a table: .*; save it as CSV in UTF-8"):
-        sr.load(tmp_path / "x.csv")
-    (tmp_path / "x.csv.gz").write_bytes(gz(b"loc\n" + b"https://a.example/1\n" * 9999)[:-20])
-    with pytest.raises(sr.UsageError, match=r"x\.csv\.gz cannot be read as a table"):
-        sr.load(tmp_path / "x.csv.gz")
+BROKEN: dict[str, tuple[str, bytes, str]] = {
+    "Latin-1": ("x.csv", b"loc,title\nhttps://a.example/1,caf\xe9\n", "read as a table: .*; save it as CSV in UTF-8"),
+    "cut": ("x.csv.gz", gz(b"loc\n" + b"https://a.example/1\n" * 9999)[:-20], "cannot be read as a table"),
+    "no header": ("x.csv", b"https://a.example/1,5\n", "no column of URLs with a name; name it loc, in the first"),
+    "no URL": ("x.tsv", b"a\tb\n1\t2\n", "has no column of URLs with a name"),
+    "paths": ("x.csv", b"page,b\n/1,2\n", r"x.csv: there is no URL in the column 'page': the first value is '/1'"),
+    "a template": ("x.csv", b"---\n<urlset>\n<url>\n<loc>{{ url }}</loc>\n", "the root element was not reached"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_table_is_reported(name: str, tmp_path: Path) -> None:
+    file, body, message = BROKEN[name]
+    (tmp_path / file).write_bytes(body)
+    with pytest.raises(sr.SitemapReaderError, match=message):
+        sr.load(tmp_path / file)
+
+
+def test_tables_in_a_folder_do_not_matter_unless_they_have_urls(tmp_path: Path) -> None:
+    kit.files(tmp_path, {"map.xml": kit.urlset(f"{HOME}1"), "a.csv": b"a,b\n1,2\n", "b.csv": b"url\n"})
+    loaded = sr.load(tmp_path)
+    assert loaded.complete
+    assert loaded.notes == (
+        "1 file left out, neither sitemap nor dump: a.csv",
+        f"{tmp_path / 'b.csv'}: there is no row",
+    )
