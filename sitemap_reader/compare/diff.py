@@ -24,8 +24,8 @@ from ..model.records import Change, ChangeCounts, UrlRecord
 from ..parser.compiled import batch_of
 from ..serialize.dumps import SQLITE, Dump, checked, is_pipe, open_file, record_at
 from ..serialize.jsonl import ALWAYS, COMPARED, STATED, from_json, json_line, stamp, to_dict
-from ..serialize.projection import columns_of
-from ..serialize.schema import REMOVED
+from ..serialize.projection import make_fields
+from ..serialize.schema import REMOVED, keys_of, line_type
 from ..state.rows import Listing, Rows, nested_digests, newest_listing, record_of, url_keys
 from ..state.schema import temp_database_errors, temporary_database
 from ..state.state import State
@@ -238,13 +238,13 @@ class Changes:
 
         from ..serialize.arrow import Batches  # pyarrow is needed for it alone
 
-        batches = Batches(columns_of(_Row))
+        keys = keys_of(line_type(UrlRecord))
+        values = {f"{name}{when}": keys[name] for name in _VALUES for when in ("", "_before")}
+        batches = Batches(make_fields({"change": str, "site": str | None, "loc": str, "changed": str | None, **values}))
         for changed, site, old, new in self._differences():
-            before, after = old or {}, new or {}
-            row = {"change": _kind(old, new), "site": site, "loc": (new or before)["loc"]}
-            row |= {"changed": ", ".join(changed) or None}
-            for name in _VALUES:
-                row |= {name: after.get(name), f"{name}_before": before.get(name)}
+            row = {"change": _kind(old, new), "site": site, "changed": ", ".join(changed) or None}
+            for line, when in ((old, "_before"), (new, "")):
+                row |= {"loc": line["loc"], **{f"{name}{when}": line.get(name) for name in _VALUES}} if line else {}
             batches.add(row)
             if batches.is_full:
                 batches.end()
@@ -308,26 +308,7 @@ class Changes:
                 yield tuple(orjson.loads(changed)), site, old, new
 
 
-@attrs.frozen
-class _Row:
-    """The columns of Changes.to_arrow()."""
-
-    change: str
-    site: str | None
-    loc: str
-    changed: str | None
-    lastmod: datetime | None
-    lastmod_before: datetime | None
-    lastmod_precision: str | None
-    lastmod_precision_before: str | None
-    changefreq: str | None
-    changefreq_before: str | None
-    priority: float | None
-    priority_before: float | None
-    sitemap: str | None
-    sitemap_before: str | None
-
-
+# The columns of to_arrow() before and after.
 _VALUES = ("lastmod", "lastmod_precision", "changefreq", "priority", "sitemap")
 
 

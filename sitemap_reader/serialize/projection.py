@@ -113,16 +113,17 @@ def fields_of(record: type) -> Fields:
     >>> fields_of(Problem).names
     ('code', 'severity', 'message', 'sitemap', 'line', 'field', 'raw', 'url', 'kind', 'site')
     """
-    return _columns(keys_of(line_type(record)))
+    return make_fields(keys_of(line_type(record)))
 
 
 @cache
 def columns_of(kind: type, *, names_sites: bool = False) -> Fields:
     """The fields of an attrs class that has no line of its own."""
-    return _columns({**keys_of(kind), SITE: str} if names_sites else keys_of(kind))
+    return make_fields({**keys_of(kind), SITE: str} if names_sites else keys_of(kind))
 
 
-def _columns(keys: Mapping[str, Any]) -> Fields:
+def make_fields(keys: Mapping[str, Any]) -> Fields:
+    """The fields of objects with these keys; the values are the types."""
     return Fields(tuple(Column(name, hint, methodcaller("get", name)) for name, hint in keys.items() if name != "type"))
 
 
