@@ -272,8 +272,9 @@ def _tree_finding(part: pd.DataFrame, *, is_whole: bool) -> str:
     incomplete, unknown = int((part["complete"] == False).sum()), int(part["complete"].isna().sum())  # noqa: E712
     states = [f"{incomplete:,} not read completely"] if incomplete else []
     states += [f"unknown whether {unknown:,} were read completely"] if unknown else []
-    state = ", ".join(states) or ("all were read completely" if is_whole else "but others are not here")
-    return f"{count_of(urls, 'URL')} in {with_urls:,} of {count_of(len(sitemaps), 'sitemap')}; {state}"
+    state = ", ".join(states) or ("all were read completely" if is_whole else "others are missing")
+    where = f"{with_urls:,} of {count_of(len(sitemaps), 'sitemap')}" if urls else count_of(len(sitemaps), "sitemap")
+    return f"{count_of(urls, 'URL') if urls else 'no URL'} in {where}; {state}"
 
 
 _MOST_SITEMAPS = partial(rank_sites, "sitemaps:", lambda part: int((part["format"] != Format.ROBOTS).sum()))

@@ -570,7 +570,7 @@ def _documents(urls: Any, outcomes: Any, *, is_whole: bool) -> str:
         return f"{with_urls:,} with URLs"
     sitemaps = [row for row in outcomes.select(["format", "complete"]).to_pylist() if row["format"] != Format.ROBOTS]
     incomplete = [row["complete"] for row in sitemaps].count(False)
-    state = f"{incomplete:,} incomplete" if incomplete else "all complete" if is_whole else "others are not here"
+    state = f"{incomplete:,} incomplete" if incomplete else "all complete" if is_whole else "others are missing"
     return f"{len(sitemaps):,}, of which {with_urls:,} have URLs; {state}"
 
 

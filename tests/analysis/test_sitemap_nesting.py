@@ -64,18 +64,18 @@ def test_sitemaps_of_a_dump_without_report_are_there(tmp_path: Path) -> None:
 def test_an_index_without_urls_is_stated(tmp_path: Path) -> None:
     made = tree(tmp_path, {"i": [], "a": ["i"]}).tree()
     assert made["depth"].tolist() == [0, 1]
-    assert made.finding == "0 URLs in 0 of 2 sitemaps; all were read completely"
+    assert made.finding == "No URL in 2 sitemaps; all were read completely"
     assert tree(tmp_path, {}).tree().finding == "There is no sitemap"
 
 
 def test_missing_sitemaps_are_stated_beside_complete_ones(tmp_path: Path) -> None:
     (tmp_path / "map.xml").write_bytes(kit.index(*(f"https://a.example/{name}.xml" for name in "ab")))
     alone = sr.load(tmp_path / "map.xml")
-    assert (alone.complete, alone.tree().finding) == (False, "0 URLs in 0 of 1 sitemap; but others are not here")
+    assert (alone.complete, alone.tree().finding) == (False, "No URL in 1 sitemap; others are missing")
     (tmp_path / "a.xml").write_bytes(kit.urlset("https://a.example/1"))
     loaded = sr.load(tmp_path)
-    assert loaded.tree().finding == "1 URL in 1 of 2 sitemaps; but others are not here"
-    assert "2, of which 1 have URLs; others are not here" in str(loaded)
+    assert loaded.tree().finding == "1 URL in 1 of 2 sitemaps; others are missing"
+    assert "2, of which 1 have URLs; others are missing" in str(loaded)
 
 
 def test_a_deep_tree_is_no_recursion(tmp_path: Path) -> None:
