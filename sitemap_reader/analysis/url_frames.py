@@ -7,7 +7,7 @@ to our types, as our own CSV and DataFrames have them; the others are left out, 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import attrs
 import orjson
@@ -18,6 +18,7 @@ from pyarrow import csv as arrow_csv
 from ..client.summary import count_of
 from ..compare.url_files import table_columns, table_header
 from ..model.errors import UsageError
+from ..model.records import ChangeFreq, Precision
 from ..parser.normalise.dates import TIMED, parse_date
 from ..parser.normalise.urls import clean_url
 from ..serialize.arrow import arrow_schema
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _DATES = ("lastmod", FIRST_SEEN, READ_AT)
+_WORDS = {"changefreq": get_args(ChangeFreq), "lastmod_precision": get_args(Precision)}
 _TIME = pa.timestamp("us", "UTC")
 # Columns that the tables of a Snapshot have besides: they are computed again.
 _COMPUTED = re.compile(r"page_key|host|domain|path|depth|dir_[0-9]+|slug|extension|query_keys|section|language")
@@ -145,16 +147,15 @@ def _urls(table: Any, names: dict[str, str]) -> tuple[Any, list[str]]:
     columns = {"loc": pa.array(cleaned, pa.string())}
     stated = {name for name in table.column_names if table[name].null_count < len(locs)} - {"loc"}  # null has any type
     for field in [field for field in schema if field.name in stated]:
+        column, name, wrong = table[field.name], names[field.name], list[object]()
         if field.name in _DATES:
-            moments, precisions, wrong = _dates(table[field.name], names[field.name])
-            columns[field.name] = moments
-            if field.name == "lastmod":
-                columns["lastmod_precision"] = precisions
-                if wrong:
-                    found = name_first([*dict.fromkeys(map(repr, wrong))], ", ")
-                    notes.append(f"{count_of(len(wrong), 'lastmod')} left out, no date: {found}")
+            columns[field.name], precisions, wrong = _dates(column, name)
+            columns |= {"lastmod_precision": precisions} if field.name == "lastmod" else {}
         else:
-            columns[field.name] = _convert(table[field.name], field.type, names[field.name])
+            columns[field.name], wrong = _valid(_convert(column, field.type, name), field.name)
+        if wrong:
+            found = name_first([*dict.fromkeys(map(repr, wrong))], ", ")
+            notes.append(f"{count_of(len(wrong), 'value')} left out of {name!r}: {found}")
     urls = pa.table([columns.get(field.name, pa.nulls(len(locs), field.type)) for field in schema], schema=schema)
     if without:
         urls = urls.filter(urls["loc"].is_valid())
@@ -183,9 +184,22 @@ def _convert(column: Any, kind: Any, name: str) -> Any:
         raise UsageError(f"the column {name!r} cannot be read as {kind}: {exc}", remedy=remedy) from exc
 
 
-def _dates(column: Any, name: str) -> tuple[Any, Any, list[str]]:
+def _valid(column: Any, key: str) -> tuple[Any, list[object]]:
+    """The values that a sitemap may state, and the others; a word may be written in any case."""
+    if key in _WORDS:
+        column = compute.utf8_lower(column)
+        is_valid = compute.is_in(column, pa.array(_WORDS[key]))
+    elif key == "priority":
+        is_valid = compute.and_(compute.greater_equal(column, 0), compute.less_equal(column, 1))
+    else:
+        return column, []
+    wrong = column.filter(compute.invert(is_valid)).drop_null()
+    return compute.if_else(is_valid, column, None), wrong.to_pylist()
+
+
+def _dates(column: Any, name: str) -> tuple[Any, Any, list[object]]:
     """The moments, how precise each is, and texts that are no dates. Where none has a time, each is a day."""
-    wrong: list[str] = []
+    wrong: list[object] = []
     if types.is_timestamp(column.type) or types.is_date(column.type):
         naive = column.cast(pa.timestamp("us", getattr(column.type, "tz", None)))
         moments = naive.cast(_TIME) if naive.type.tz else compute.assume_timezone(naive, "UTC")

@@ -86,13 +86,20 @@ def test_what_is_left_out_is_noted(tmp_path: Path) -> None:
     for given in (frame, pl.DataFrame(frame), frame.set_index("Top pages"), tmp_path / "x.csv"):
         loaded = sr.load(given)
         assert tuple(note.removeprefix(f"{tmp_path / 'x.csv'}: ") for note in loaded.notes) == (
-            "1 lastmod left out, no date: 'soon'",
+            "1 value left out of 'lastmod': 'soon'",
             "2 rows left out, without a URL in 'Top pages'",
             "1 column left out: Clicks",
         )
         assert loaded.pages["loc"].tolist() == [f"{HOME}1", f"{HOME}3"]
     (tmp_path / "x.csv").write_text("loc,x\nhttps://a.example/1,2\nhttps://a.example/1,2,3\n")
     assert "1 row left out, with other numbers of cells" in sr.load(tmp_path / "x.csv").notes[-1]
+
+
+def test_values_that_no_sitemap_may_have_are_left_out() -> None:
+    frame = pd.DataFrame({"loc": [f"{HOME}1", f"{HOME}2"], "Change freq": ["Daily", "often"], "priority": [7, 0.5]})
+    loaded = sr.load(frame)
+    assert loaded.notes == ("1 value left out of 'Change freq': 'often'", "1 value left out of 'priority': 7.0")
+    assert [(each.changefreq, each.priority) for each in loaded] == [("daily", None), (None, 0.5)]
 
 
 def test_objects_of_other_columns_do_not_matter() -> None:
