@@ -148,7 +148,8 @@ print(some)
 print(repr(some), some._repr_html_())
 """
     ran = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert ran.stdout == "<Snapshot of urls.jsonl: not loaded yet>\n" * 2 + " None"
+    shown = "<Snapshot of urls.jsonl: not loaded yet>"
+    assert ran.stdout == f"{shown}\n{shown} None\n"
 
 
 def test_tags_are_closed(tmp_path: Path) -> None:
