@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from pyarrow import compute
 
 from ..client.summary import count_of
 from ..model.errors import UsageError
@@ -30,7 +31,7 @@ from .measure import (
     quote,
 )
 from .url_parts import page_key
-from .words import MAX_TEXT_WORDS, repeated_rule, site_words, topical_words, words_to_skip
+from .words import MAX_TEXT_WORDS, repeated_rule, site_words, texts_of, topical_words, words_to_skip
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -183,10 +184,14 @@ class Weighting:
         self._name = str(given.name or "weight")
         self.columns = ["pages", "weight", "share"]
         by_key = given.groupby(page_key(given.index.to_series().astype("str")).array).sum()
-        keys = snapshot.pages.to_pandas(["page_key"])["page_key"]
+        keys = texts_of(snapshot.pages.to_pandas(["page_key"])["page_key"])
+        places = compute.index_in(keys, pa.array(by_key.index, pa.string())).fill_null(-1).to_numpy()
         # Of pages with one key, such as those of http and https, the first one counts.
-        self._weights = keys.map(by_key).fillna(0.0).mask(keys.duplicated(), 0.0).to_numpy()
-        missing = int((~by_key.index.isin(keys)).sum())
+        found, first = np.unique(places, return_index=True)
+        first, found = first[found >= 0], found[found >= 0]
+        self._weights = np.zeros(len(keys))
+        self._weights[first] = by_key.to_numpy()[found]
+        missing = len(by_key) - len(found)
         self.rule = (
             f" Counted by {self._name}; the share is that of the sum over all pages. Pages match without scheme, www., "
             f"slash at the end and fragment: {missing:,} of {count_of(len(by_key), 'page')} with a number match none."

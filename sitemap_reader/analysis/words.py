@@ -159,13 +159,13 @@ def site_words(snapshot: SnapshotTables) -> dict[str, SiteWords]:
 
 def _site_words(rows: Array, slugs: pd.Series[str], titles: pd.DataFrame) -> SiteWords:
     """`rows` are the row numbers of the pages, in order; `titles` has `page` (a row number) and `title`."""
-    names = _texts(slugs)
+    names = texts_of(slugs)
     names = compute.if_else(compute.is_in(compute.ascii_lower(names), pa.array(_FOLDER_PAGES)), None, names)
     if compute.any(compute.match_substring_regex(names, _UUID)).as_py():
         names = compute.replace_substring_regex(names, _UUID, "0")
     of_slugs = split_words(names, is_encoded=True)
     titles, repeated = _without_repeated(titles)
-    of_titles = split_words(_texts(titles["title"]), is_encoded=False)
+    of_titles = split_words(texts_of(titles["title"]), is_encoded=False)
     vocabulary = pa.concat_arrays([of_slugs.vocabulary, of_titles.vocabulary]).unique()
     codes = compute.index_in(of_titles.vocabulary, vocabulary).to_numpy(zero_copy_only=False)[of_titles.codes]
     pages = np.searchsorted(rows, titles["page"].to_numpy())[of_titles.texts]
@@ -185,7 +185,8 @@ def _site_words(rows: Array, slugs: pd.Series[str], titles: pd.DataFrame) -> Sit
     return SiteWords(rows, of_slugs, words, in_slug, in_title, is_word, repeated).where(is_word[words.codes])
 
 
-def _texts(column: pd.Series[str]) -> Any:
+def texts_of(column: pd.Series[str]) -> Any:
+    """A pyarrow.StringArray."""
     texts = pa.array(column, pa.string())
     return texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
 
@@ -215,7 +216,7 @@ def _without_repeated(titles: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ..
     titled = titles["page"].nunique()
     if titled < _MIN_TITLED:
         return titles, ()
-    lists = compute.split_pattern_regex(_texts(titles["title"]), _TITLE_PARTS)
+    lists = compute.split_pattern_regex(texts_of(titles["title"]), _TITLE_PARTS)
     numbers = compute.list_parent_indices(lists).to_numpy()
     parts = pd.DataFrame({"page": titles["page"].to_numpy()[numbers], "title": compute.list_flatten(lists).to_pandas()})
     counts = parts.drop_duplicates()["title"].value_counts()
