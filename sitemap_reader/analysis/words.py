@@ -394,10 +394,13 @@ def _groups_of_slugs(groups: Array, slugs: pd.Series[str]) -> Array:
 
     A shop that translates its pages and not their slugs has English words on German pages: a hat, and not "has".
     """
-    if len({*groups}) == 1:
+    if (groups == groups[0]).all():
         return groups
-    different = pd.DataFrame({"slug": slugs.array, "group": groups}).dropna().drop_duplicates()["slug"]
-    return np.where(slugs.isin(different[different.duplicated()]), -1, groups)
+    codes, names = pd.factorize(slugs)
+    size, has_slug = groups.max() + 1, codes >= 0
+    different = np.unique(codes[has_slug] * size + groups[has_slug])
+    is_shared = np.bincount(different // size, minlength=len(names) + 1) > 1
+    return np.where(is_shared[codes], -1, groups)  # the last one, of -1, is of pages without a slug
 
 
 class _StopWords:
