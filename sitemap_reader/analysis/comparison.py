@@ -86,7 +86,8 @@ def _largest_overlap(frame: pd.DataFrame, keys: dict[str, frozenset[str]], usual
     shared = keys[first["site"]] & keys[first["other"]]
     others, common = sorted(shared - usual), sorted(shared & usual)
     names = [name_some(others)] if others else []
-    names += [f"{'usual ones' if others else 'all of them usual ones'}: {name_some(common)}"] if common else []
+    words = "usual ones" if others else "all of them usual ones" if len(common) > 1 else "a usual one"
+    names += [f"{words}: {name_some(common)}"] if common else []
     part = part_of(first["shared"], first[by + "s"], by)
     more = f"; {count_of(len(tied) - 1, 'other pair')} as much" if len(tied) > 1 else ""
     start = ": " if others else ", "
@@ -101,6 +102,7 @@ KEYS = {
     "topic": "topic (a word of slugs and of the titles of news, videos and images, in lower case; no number or id)",
     "language": "language (without its region: pt of pt-br)",
 }
+_IF_NONE = {"language": "no language is known"}
 _WITHOUT = {"path": "", "slug": "without a slug", "language": "of unknown language"}
 
 
@@ -121,8 +123,9 @@ def gaps(snapshot: SnapshotTables, ours: Any, by: str, *, is_shared: bool = Fals
         keyed = keyed_pages(snapshot, by)
         theirs, without = _pages_of(keyed, sites)
         mine, without_ours = _pages_of(keyed if own is snapshot else keyed_pages(own, by), own_sites)
-        of_ours = f", and {without_ours:,} of {name}" if without_ours else ""
-        note = f" Not compared: {count_of(without, 'page')} {_WITHOUT[by]}{of_ours}." if without or without_ours else ""
+        counts = {"": without, f" of {name}": without_ours}
+        left_out = [f"{count_of(count, 'page')}{of} {_WITHOUT[by]}" for of, count in counts.items() if count]
+        note = f" Not compared: {' and '.join(left_out)}." if left_out else ""
     if by == "language":
         theirs = theirs.drop_duplicates(["site", "key"])
     first = mine.drop_duplicates("key").set_index("key")["loc"]
@@ -136,8 +139,8 @@ def gaps(snapshot: SnapshotTables, ours: Any, by: str, *, is_shared: bool = Fals
     describe = partial(_FOUND[by], things=things, noun=noun)
     describe_many = partial(rank_sites, f"{things}:", lambda part: int(part["_found"].sum()))
     if by not in _OVERLAPS:
-        describe_many = partial(_widest_key, things=things)
-    finding = find_in_words(theirs, sites, describe, describe_many, f"no page has a {by}")
+        describe_many = partial(_widest_key, things=things, count=1 if by == "topic" else 3)
+    finding = find_in_words(theirs, sites, describe, describe_many, _IF_NONE.get(by, f"no page has a {by}"))
     rule = f"What other sites have that {what}, by {KEYS[by]}. All pages of both are compared.{note}"
     for each in {id(side): side for side in (snapshot, own)}.values():
         rule += f" {each.name} has only some URLs ({each.choice})." if each.choice else ""
@@ -192,9 +195,9 @@ def _languages_found(part: pd.DataFrame, *, things: str, noun: str) -> str:
 _FOUND = {"path": _pages_found, "slug": _pages_found, "topic": _topics_found, "language": _languages_found}
 
 
-def _widest_key(frame: pd.DataFrame, *, things: str) -> str:
+def _widest_key(frame: pd.DataFrame, *, things: str, count: int) -> str:
     sites = frame["site"].nunique()
-    return most_widespread(f"{things}:", "key", frame[frame["_found"]], sites=sites)
+    return most_widespread(f"{things}:", "key", frame[frame["_found"]], sites=sites, count=count)
 
 
 # --- keys --------------------------------------------------------------------------------------------------------
@@ -207,7 +210,7 @@ def keyed_pages(snapshot: SnapshotTables, by: str) -> pd.DataFrame:
     is_index = pages["slug"].astype("str").str.lower().isin(INDEX_NAMES)
     paths = pages["path"].astype("str").fillna("").str.strip("/")
     if by == "language":
-        key = page_languages(snapshot)["language"].str.partition("-")[0]
+        key = page_languages(snapshot)["language"].str.replace("-.*", "", regex=True)
     elif by == "path":
         parts = ((level == 1, r"^[^/]*/?", ""), (level == 2, r"^([^/]*)/[^/]*", r"\1"), (is_index, "/?[^/]*$", ""))
         for rows, pattern, text in parts:

@@ -230,8 +230,8 @@ def _accepted(
 
 def _sizes(counted: pd.DataFrame, column: str) -> dict[tuple[str, str, str], int]:
     """The number of pages by group, code and the value of a column."""
-    sizes: dict[tuple[str, str, str], int]
-    sizes = counted.groupby(["group", "code", column], sort=False)["pages"].sum().to_dict()
+    by = counted.groupby(["group", "code", column], sort=False)["pages"].sum()
+    sizes: dict[tuple[str, str, str], int] = by.to_dict()
     return sizes
 
 
@@ -242,7 +242,7 @@ UNKNOWN = "unknown"
 _LANGUAGES_RULE = (
     "Pages by language: that of the hreflang link of a page to itself, else the code that begins its path or its host, "
     "if the pages of the host show that it is one of a language, else that of its news entry. A country domain states "
-    "no language. `base` is the language without its region; several sites are compared by it."
+    "no language. `base` is the language without its region, which findings and charts of several sites count."
 )
 
 
@@ -253,7 +253,7 @@ def languages(snapshot: SnapshotTables) -> Measure:
     by = pages.groupby(["site", "language"], sort=False)
     frame = by.agg(pages=("site", "size"), source=("source", _sources)).reset_index()
     frame.insert(3, "share", share_of_site(frame))
-    frame.insert(2, "base", frame["language"].str.partition("-")[0])
+    frame.insert(2, "base", frame["language"].str.replace("-.*", "", regex=True))
     frame = rest_last(frame, "language", UNKNOWN)
     frame = in_site_order(frame, snapshot)
     stated = [f"{count_of(int(counts[name]), 'page')} by {name}" for name in SOURCES if counts.get(name)]

@@ -86,7 +86,8 @@ def sections(snapshot: SnapshotTables, depth: int, *, by_language: bool) -> Meas
 
 def _largest_section(part: pd.DataFrame) -> str:
     pages = part.set_index("section")["pages"]
-    return f"largest of {count_of(len(part), 'section')}: {most_frequent(pages, int(pages.sum()))}"
+    what = f"largest of {len(part):,} sections" if len(part) > 1 else "the only section"
+    return f"{what}: {most_frequent(pages, int(pages.sum()))}"
 
 
 _LARGEST_SECTIONS = partial(

@@ -51,7 +51,8 @@ def translations(snapshot: SnapshotTables, languages: Iterable[str] | None) -> M
     rule += f" Not compared: {'; '.join(left_out)}." if left_out else ""
     many = partial(rank_sites, "pages without a translation:", lambda part: int((part["missing"] != "").sum()))
     finding = find_in_words(groups, snapshot.sites, _untranslated, many, "no page is known in several languages")
-    spec = ChartSpec("counts", x="missing", y="missing", x_title="pages by the languages that they lack", max_rows=15)
+    title = "pages by the languages that they lack"
+    spec = ChartSpec("counts", x="missing", y="missing", x_title=title, max_rows=15, sites=snapshot.sites)
     return measure(frame, rule=rule, finding=finding, spec=spec)
 
 
@@ -70,13 +71,13 @@ def _of_site(pages: pd.DataFrame, names: list[str] | None) -> tuple[pd.DataFrame
     counts = pages["language"].value_counts()
     several = pages.groupby("group")["language"].transform("nunique") > 1
     joined = several.groupby(pages["language"]).mean()
-    chosen = {*names} if names else {*counts.index[counts >= _LEAST_OF_LARGEST * counts.max()]}
-    alone = sorted(chosen & {*joined.index[joined < _LEAST_JOINED]})
-    compared = sorted(chosen - {*alone})
+    large = {*names} if names else {*counts.index[counts >= _LEAST_OF_LARGEST * counts.max()]}
+    alone = sorted(large & {*joined.index[joined < _LEAST_JOINED]})
+    chosen = sorted(large - {*alone})
     few = "of which under a tenth have the path of a page in another language, or a returned link to one"
-    text = f"pages in {name_some([*map(quote, alone)])}, {few}" if alone else ""
-    pages = pages[pages["language"].isin(compared)]
-    if len(compared) < 2:
+    text = f"pages in {name_some([*map(quote, alone)])}, {few}" if alone and len(counts) > 1 else ""
+    pages = pages[pages["language"].isin(chosen)]
+    if len(chosen) < 2:
         return pages.head(0).reindex(columns=_COLUMNS), text
     first = pages.drop_duplicates("group")
     group = pd.Categorical(pages["group"], first["group"]).codes

@@ -38,12 +38,12 @@ if TYPE_CHECKING:
     from .measure import Measure
     from .tables import SnapshotTables
 
-# A folder stays if it has 1% of the pages of the site, and is one of 12 in its place, or has 5% of the pages there and
+# A folder stays if it has 1% of the pages of the site, and is one of 15 in its place, or has 5% of the pages there and
 # ten times the median: cities and films are alike in size, and sections are not.
-_LEAST_OF_SITE, _MAX_FOLDERS, _LEAST_OF_GROUP, _TIMES_MEDIAN = 0.01, 12, 0.05, 10
-# A word at an end of the last segment stays if a fifth of the pages in the folder have it, ten pages and 1% of those of
-# the site or more; a number, if half have it.
-_LEAST_OF_WORDS, _LEAST_OF_NUMBERS, _LEAST_PAGES, _MAX_WORDS = 0.2, 0.5, 10, 6
+_LEAST_OF_SITE, _MAX_FOLDERS, _LEAST_OF_GROUP, _TIMES_MEDIAN = 0.01, 15, 0.05, 10
+# A word at an end of the last segment stays if a quarter of the pages in the folder have it, ten pages and 1% of those
+# of the site or more; a number, if half have it.
+_LEAST_OF_WORDS, _LEAST_OF_NUMBERS, _LEAST_PAGES, _MAX_WORDS = 0.25, 0.5, 10, 6
 _YEAR, _MONTH_DAY = "(?:19|20)[0-9]{2}", "(?:0[0-9]|1[0-2])[-_]?(?:[0-2][0-9]|3[01])"
 _KINDS = {
     f"{_YEAR}[-_]?{_MONTH_DAY}": "{date}",
@@ -54,10 +54,10 @@ _KINDS = {
 _DATE_IN_SLUG = f"(^|[-_.]){_YEAR}[-_]?{_MONTH_DAY}($|[-_.])"
 _FIRST_WORD, _LAST_WORD = "^(?P<word>[^-_.]*[-_.])", "(?P<word>[-_.]?[^-_.]*)$"
 _RULE = (
-    "Paths without host and slash at the end. A folder stays if it has 1% of the pages of the site, and is one of 12 "
+    "Paths without host and slash at the end. A folder stays if it has 1% of the pages of the site, and is one of 15 "
     "in its place, or has 5% of the pages there and ten times the median; or if a page type has its name. Others are "
     "{slug}, {id} (a number, or hexadecimal), {year}, {month}, {day}, {date}, {n} (a number of one or two digits, or "
-    "in a word) or {lang}. Of the last segment the words at its ends stay that a fifth of the pages in the folder have."
+    "in a word) or {lang}. Of the last segment those words at its ends stay that a quarter of the pages there have."
 )
 
 
@@ -98,8 +98,8 @@ def _patterns(snapshot: SnapshotTables) -> pd.Series[str]:
     slug = pages["slug"].astype("str").fillna("")
     level = language_level(snapshot)
     slug = slug.mask((level > 0) & (level == pages["depth"]), "{lang}")
-    for pattern, name in _KINDS.items():
-        slug = slug.mask(slug.str.fullmatch(pattern), name)
+    kinds = _kinds_of(slug, folder, np.ones(len(slug)))
+    slug = slug.mask(kinds != "{slug}", kinds)
     slug = slug.str.replace(_DATE_IN_SLUG, r"\1{date}\2", regex=True)
     is_whole = slug.str.startswith("{") & slug.str.endswith("}") | (slug == "")
     rest = slug.where(~is_whole, "")
@@ -144,8 +144,9 @@ def _folder_patterns(snapshot: SnapshotTables, site: pd.Series[str]) -> tuple[An
         at = folder.index.to_numpy()
         if not len(at):
             break
-        kept = _kept_folders(folder, group[at], pages[at], of_site[at])
-        label = folder.mask(~kept, _kind_of(folder)).mask(level[at] == depth, "{lang}")
+        kinds = _kinds_of(folder, group[at], pages[at])
+        kept = _kept_folders(folder, group[at], pages[at], of_site[at]) & (kinds == "{slug}").to_numpy()
+        label = folder.mask(~kept, kinds).mask(level[at] == depth, "{lang}")
         inside = pd.DataFrame({"group": group[at], "label": label.array})
         of_row = row_numbers(inside)
         first = inside[~pd.Series(of_row).duplicated().array]
@@ -163,14 +164,17 @@ def _kept_folders(folder: pd.Series[str], group: Any, pages: Any, of_site: Any) 
     is_kept = (by.transform("size") <= _MAX_FOLDERS) | (first["pages"] >= most)
     is_large = np.bincount(number, pages)[number] >= np.maximum(2, _LEAST_OF_SITE * of_site)
     is_named = folder.str.lower().isin([*FOLDER_TYPES]).to_numpy()
-    return (is_kept.to_numpy()[number] & is_large | is_named) & (_kind_of(folder) == "{slug}").to_numpy()
+    return is_kept.to_numpy()[number] & is_large | is_named
 
 
-def _kind_of(names: pd.Series[str]) -> pd.Series[str]:
+def _kinds_of(names: pd.Series[str], group: Any, pages: Any) -> pd.Series[str]:
+    """The placeholder of each name. Where most numbers of a group are {id}, all are: 7 and 2010 among 13047."""
     kinds = pd.Series("{slug}", index=names.index, dtype="str")
     for pattern, name in reversed(_KINDS.items()):
         kinds = kinds.mask(names.str.fullmatch(pattern), name)
-    return kinds
+    is_id, is_number = ((kinds.isin(some)).to_numpy() for some in (["{id}"], ["{n}", "{year}"]))
+    ids, numbers = (np.bincount(group, pages * some) for some in (is_id, is_number))
+    return kinds.mask(is_number & (ids >= numbers)[group], "{id}")
 
 
 def _split_words(

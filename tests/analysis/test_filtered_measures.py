@@ -73,7 +73,7 @@ def test_rows_given_to_chart_are_what_is_drawn_and_titled(sections: sr.Measure) 
 def test_rows_of_one_of_several_sites_name_it(tmp_path: Path) -> None:
     made = snapshot_of(tmp_path, **{site: pages("x/y", host=site) for site in ("a.example", "b.example")}).sections()
     assert made[made["site"] == "b.example"].finding == "1 of 2 rows (b.example only)"
-    assert made.finding.startswith("a.example: largest of 1 section: /x/ with 100% (1 of 1 page) | b.example: ")
+    assert made.finding.startswith("a.example: the only section: /x/ with 100% (1 of 1 page) | b.example: ")
     assert made.head(0).finding == "0 of 2 rows"
 
 

@@ -63,7 +63,8 @@ def check_sections(frame: Any) -> None:
     named(frame.finding, counts)
     ((_, part, whole),) = SHARE.findall(frame.finding)
     assert (number(part), number(whole)) == (counts.max(), counts.sum())
-    assert frame.finding.startswith(f"Largest of {len(frame)} section{'s' * (len(frame) != 1)}: ")
+    what = f"Largest of {len(frame)} sections" if len(frame) > 1 else "The only section"
+    assert frame.finding.startswith(f"{what}: ")
 
 
 def check_freshness(frame: Any) -> None:
