@@ -67,7 +67,7 @@ def _language_names(languages: Iterable[str] | None) -> list[str] | None:
 
 
 def _of_site(pages: pd.DataFrame, names: list[str] | None) -> tuple[pd.DataFrame, str]:
-    """_COLUMNS of all groups of a site, `missing` is empty where none is; and which languages are not compared."""
+    """_COLUMNS of all groups of a site, `missing` is empty where none is; and which languages are not chosen."""
     counts = pages["language"].value_counts()
     several = pages.groupby("group")["language"].transform("nunique") > 1
     joined = several.groupby(pages["language"]).mean()
@@ -81,12 +81,12 @@ def _of_site(pages: pd.DataFrame, names: list[str] | None) -> tuple[pd.DataFrame
         return pages.head(0).reindex(columns=_COLUMNS), text
     first = pages.drop_duplicates("group")
     group = pd.Categorical(pages["group"], first["group"]).codes
-    has = np.zeros((len(first), len(compared)), bool)
-    has[group, pd.Categorical(pages["language"], compared).codes] = True
+    has = np.zeros((len(first), len(chosen)), bool)
+    has[group, pd.Categorical(pages["language"], chosen).codes] = True
     number = row_numbers(pd.DataFrame(has))
     combinations = has[~pd.Series(number).duplicated()]
     for column, is_in in (("languages", combinations), ("missing", ~combinations)):
-        texts = np.array([", ".join(np.array(compared)[row]) for row in is_in], object)
+        texts = np.array([", ".join(np.array(chosen)[row]) for row in is_in], object)
         first = first.assign(**{column: texts[number]})
     return first.sort_values(["key", "loc"])[_COLUMNS], text
 
