@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 URLS, MOST_SECONDS, MOST_MEGABYTES = 3_000_000, 20, 4_000
 _PART, _LONGEST = 100_000, 600
 _LANGUAGES = ("en", "de", "fr", "es", "it")
-_STEMS = ("wool", "oak", "steel", "linen", "brass", "clay", "glass", "moss", "slate", "amber", "cedar", "coral", "ivory")
-WORDS = [f"{one}{two}" for one in _STEMS for two in ("lamp", "chair", "table", "shelf", "frame", "vase", "rug", "knife")]
+_STEMS = ("wool", "oak", "steel", "linen", "brass", "clay", "glass", "moss", "slate", "amber", "cedar", "coral", "fern")
+_THINGS = ("lamp", "chair", "table", "shelf", "frame", "vase", "rug", "knife")
+WORDS = [f"{one}{two}" for one in _STEMS for two in _THINGS]
 
 # Name -> the call; `site` is the Snapshot, `earlier` the same a month before.
 CALLS = {

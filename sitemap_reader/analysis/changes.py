@@ -60,8 +60,9 @@ def growth(snapshot: SnapshotTables, others: Any, by: str | None = None) -> Meas
         _sizes(state, labels[pages], archive.names[number], by).assign(state=number)
         for number, (state, pages) in enumerate(zip(archive.states, archive.numbers.pages, strict=True))
     ]
-    frame = _readings(archive, groups).merge(pd.concat(sizes), how="left", on=["state", "site"])
-    frame = frame.merge(_steps(archive, labels), how="left", on=["state", "site"])
+    frame = _readings(archive, groups)
+    for part in (pd.concat(sizes), _steps(archive, labels)):
+        frame = frame.merge(part.astype({"site": "str"}), how="left", on=["state", "site"])
     counts = ["pages", "new", "removed", "dated", "sitemaps"]
     frame[counts] = frame[counts].fillna(0).astype("Int64")
     frame[["new", "removed"]] = frame[["new", "removed"]].mask(frame.pop("is_first"))
@@ -106,7 +107,8 @@ def _readings(archive: Archive, groups: Groups) -> pd.DataFrame:
         at = moment.normalize() if is_day else moment
         known = [label for label in groups.sizes if groups.site(label) in archive.read[number]]
         rows += [(label, number, at, state.complete) for label in known]
-    frame = pd.DataFrame(rows, columns=["site", "state", "at", "complete"]).astype({"complete": "boolean"})
+    frame = pd.DataFrame(rows, columns=["site", "state", "at", "complete"])
+    frame = frame.astype({"site": "str", "state": "int64", "at": "datetime64[us, UTC]", "complete": "boolean"})
     return frame.assign(is_first=~frame["site"].duplicated())
 
 

@@ -167,7 +167,8 @@ def test_measures_over_time_need_several_states(tmp_path: Path) -> None:
 
 def test_what_is_new_after_the_last_reading_is_unknown(tmp_path: Path) -> None:
     site = load(tmp_path, {"2025-12-01": ["a"], "2026-01-11": ["a", "b"]})
-    with pytest.raises(sr.UsageError, match="since 2026-07-01 00:00 UTC is unknown: the last reading was on 2026-01-11"):
+    unknown = "since 2026-07-01 00:00 UTC is unknown: the last reading was on 2026-01-11"
+    with pytest.raises(sr.UsageError, match=unknown):
         site.new("2026-07-01")
     assert site.new("2026-01-11")["new"].tolist() == [1]
 

@@ -38,7 +38,8 @@ def test_a_recorded_site_is_read_whole_at_the_time_of_the_recording() -> None:
 def test_columns_are_the_keys_of_lines_then_parts_of_urls() -> None:
     shop = snapshot("shop")
     stored = pa.schema(eval(schema("arrow"), {"pa": pa})).names  # noqa: S307 - our own words
-    derived = ["page_key", "host", "domain", "path", "depth", "dir_1", "dir_2", "dir_3", "slug", "extension", "query_keys"]
+    folders = ["dir_1", "dir_2", "dir_3"]
+    derived = ["page_key", "host", "domain", "path", "depth", *folders, "slug", "extension", "query_keys"]
     assert shop.urls.columns == [*stored, *derived]
     assert shop.pages.columns == [*shop.urls.columns, "section", "language"]
     assert shop.sitemaps.columns[:3] == ["url", "final_url", "parents"]
