@@ -237,7 +237,8 @@ def _find_in_words(
 
     `undated` is that of a group of which no page has a date. A calendar names its dates, and concludes from the best.
     """
-    of_many = len(groups.sites) > MAX_SITES and groups.by is None
+    of_many = len(groups.sites) > MAX_SITES
+    is_numbered = not of_many and groups.by is None  # with the score, which is that of the site
     trusts = {site: judge_history(history) for site, history in site_histories(snapshot).items()}
     is_counted = pages["left_out"].isna()
     sources = {"is_lastmod": pages["source"] == LASTMOD, "is_news": pages["source"] == NEWS}
@@ -247,7 +248,7 @@ def _find_in_words(
     def score(label: str, verdict: str) -> str:
         trust = trusts[groups.site(label)]
         words = trust_in_words(trust)
-        return words.removeprefix(verdict) if not of_many and words.startswith(verdict) else ""
+        return words.removeprefix(verdict) if is_numbered and words.startswith(verdict) else ""
 
     def voice(label: str) -> str:
         doubtful, lastmod, news = shares.loc[label]

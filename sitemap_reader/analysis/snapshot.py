@@ -246,6 +246,7 @@ class Snapshot(SnapshotTables):
 
         `freq` is "day", "week" (from Monday), "month", "quarter" or "year", or the first letter of it. With
         `by` "section", "language" or "host" each of these is counted for itself, and has a column after `site`.
+        `period` is its start in the time zone `tz`, such as "Europe/Oslo".
         """
         return self._measure("cadence", freq, tz, by)
 
@@ -259,7 +260,7 @@ class Snapshot(SnapshotTables):
     def freshness(self, *, by: By | None = None) -> Measure:
         """Pages by the age of their lastmod: `site age pages share`, from "0-7 days" to "older", then "undated".
 
-        `by` is that of cadence().
+        "untrusted" are those with a lastmod that does not count, as it cannot be trusted. `by` is that of cadence().
         """
         return self._measure("freshness", by)
 
@@ -274,8 +275,8 @@ class Snapshot(SnapshotTables):
     def calendar(self, freq: Freq = "month", tz: str = "UTC", *, by: By | None = None) -> Measure:
         """Pages by the period of their publication: `site period source pages`, a row per period from first to last.
 
-        `source` is "news" (publication date), "first seen" (in an archive or a state) or "lastmod", which counts only
-        where the lastmods of its sitemap can be trusted. `by` is that of cadence().
+        `source` is "news" (publication date), "url" (a date in the URL), "first seen" (in an archive or a state) or
+        "lastmod", which counts only as far as it can be trusted. `freq`, `tz` and `by` are those of cadence().
         """
         return self._measure("calendar", freq, tz, by)
 
