@@ -501,7 +501,6 @@ def weekday_hour(snapshot: SnapshotTables, tz: str = "UTC") -> Measure:
         part="pages",
         across={"weekday": "weekday", "hour": f"hour ({tz})"},
         cells="share of the site's pages with a day",
-        missing="no time",
         sites=snapshot.sites,
     )
     trust = _verdict_of(snapshot, groups, counted)
