@@ -111,7 +111,11 @@ def topics(
     for label, found in _of_groups(words, groups):
         counts = found.counts(weighting.of(found))
         counts = weighting.most_frequent(counts[~counts["word"].isin(skipped)], found, top)
-        frames.append(counts.assign(site=label, topic=counts["word"], cluster=_clusters(found, counts))[[*frames[0]]])
+        frames.append(
+            counts.assign(site=label, topic=counts["word"], cluster=pd.array(_clusters(found, counts), "str"))[
+                [*frames[0]]
+            ]
+        )
     frame = groups.sort(pd.concat(frames[1:] or frames))
     finding = weighting.find_in_words(frame, groups, "topic", "no page has a slug or a title with words")
     rule = (
@@ -218,7 +222,9 @@ class Weighting:
         def widest(frame: pd.DataFrame) -> str:
             return most_widespread(f"among the most frequent{by}:", name, frame, sites=frame["site"].nunique())
 
-        return groups.find_in_words(frame, first_words, widest, none)
+        return groups.find_in_words(
+            frame, first_words, widest, f"no page with words has a {self._name}" if by else none
+        )
 
     def spec(self, name: str, what: str, groups: Groups) -> ChartSpec:
         number, title = ("weight", f"{self._name} of pages") if self._name else ("pages", "pages")

@@ -251,7 +251,8 @@ def test_words_by_weights_of_their_pages(tmp_path: Path) -> None:
     assert rows(made, "words", "weight", "share", "pages") == [("hat red", 50, 0.5, 2), ("café red", 40, 0.4, 1)]
     none = some.topics(weights={"https://b.example/": 1})
     assert len(none) == 0
-    assert none.finding == "No page has a slug or a title with words"
+    assert none.finding == "No page with words has a weight"
+    assert none["cluster"].dtype == "str"
 
 
 # --- trends ---
