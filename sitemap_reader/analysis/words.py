@@ -22,6 +22,7 @@ from pyarrow import compute
 from ..model.errors import UsageError, install_hint
 from .languages import page_languages
 from .measure import name_some, page_frame, quote
+from .page_types import INDEX_NAMES
 from .tables import once
 
 if TYPE_CHECKING:
@@ -138,8 +139,6 @@ class SiteWords:
 
 # --- words of a Snapshot -----------------------------------------------------------------------------------------
 
-# Slugs that name the page of a folder, as /shop/index.html is /shop/.
-_FOLDER_PAGES = ["index", "default"]
 _UUID = "(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 
 
@@ -160,7 +159,7 @@ def site_words(snapshot: SnapshotTables) -> dict[str, SiteWords]:
 def _site_words(rows: Array, slugs: pd.Series[str], titles: pd.DataFrame) -> SiteWords:
     """`rows` are the row numbers of the pages, in order; `titles` has `page` (a row number) and `title`."""
     names = texts_of(slugs)
-    names = compute.if_else(compute.is_in(compute.ascii_lower(names), pa.array(_FOLDER_PAGES)), None, names)
+    names = compute.if_else(compute.is_in(compute.ascii_lower(names), pa.array(INDEX_NAMES)), None, names)
     if compute.any(compute.match_substring_regex(names, _UUID)).as_py():
         names = compute.replace_substring_regex(names, _UUID, "0")
     of_slugs = split_words(names, is_encoded=True)
