@@ -401,9 +401,7 @@ def survival(snapshot: SnapshotTables) -> Measure:
         x="share",
         y="days",
         x_title="share of the pages still listed after so many days",
-        part="share",
-        across={"days": "days"},
-        format=".0%",
+        format="%",
         ends=(0.0, 1.0),
         sites=snapshot.sites,
     )

@@ -321,7 +321,8 @@ def _number_axis(ticks: int, spec: ChartSpec) -> Any:
         return alt.Axis(tickCount=ticks, format=".0%" if "%" in spec.format else ",~f", domain=False, ticks=False)
     # Of a scale from 0 to 1 tickMinStep allows 0.5.
     whole = {"condition": {"test": "datum.value % 1", "value": 0}, "value": 1}
-    label = "datum.value % 1 ? '' : datum.label"
+    text = "format(abs(datum.value), ',d')" if spec.below else "datum.label"
+    label = f"datum.value % 1 ? '' : {text}"
     return alt.Axis(tickCount=ticks, format=",d", domain=False, ticks=False, labelExpr=label, gridOpacity=whole)
 
 

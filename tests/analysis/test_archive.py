@@ -266,3 +266,30 @@ def test_growth_and_turnover_of_sections(tmp_path: Path) -> None:
         "/z/": {"new": 2, "removed": 1},
     }
     assert len(site.turnover(by="section").query("section == '/z/'").list_urls()) == 3
+
+
+# --- charts ---
+
+
+def values(made: sr.Measure) -> list[dict[str, object]]:
+    described = made.chart().altair.to_dict()
+    return [row for row in described["data"]["values"] if "site" in row]
+
+
+def test_removed_pages_are_drawn_below_the_axis(tmp_path: Path) -> None:
+    site = load(tmp_path, {"2026-01-31": ["a", "b"], "2026-02-10": ["b", "c", "d"], "2026-03-05": ["a", "b"]})
+    bars = [(str(row["period"])[:7], row["change"], row["pages"]) for row in values(site.turnover())]
+    assert sorted(bars) == [
+        ("2026-02", "new", 2),
+        ("2026-02", "removed", -1),
+        ("2026-03", "removed", -2),
+        ("2026-03", "returned", 1),
+    ]
+    assert [row["_text"] for row in values(site.turnover()) if row["_text"]] == ["2", "1", "1", "2"]
+    assert "<svg" in site.turnover().chart().to_svg()
+
+
+def test_survival_is_drawn_as_shares(tmp_path: Path) -> None:
+    states = {"2026-01-01": ["a"], "2026-01-02": ["a", "b", "c"], "2026-02-20": ["a", "b"], "2026-03-01": ["a", "b"]}
+    bars = [(row["days"], row["share"]) for row in values(load(tmp_path, states).survival())]
+    assert bars == [(7, 1.0), (30, 1.0)]
