@@ -7,7 +7,7 @@ paths of a host are listed at another one from one state to the next, and few ar
 from __future__ import annotations
 
 from functools import cached_property, partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 # A host moved if so large a part of its paths is at another one, and less than so much is left at the old one. Fewer
 # paths than the last number, besides the start page, which each host has, are no evidence.
 _MIN_MOVED, _MAX_LEFT, _MIN_PATHS = 0.5, 0.1, 2
+_MAX_OWNERS = 10
 
 
 @attrs.frozen
@@ -155,25 +156,31 @@ def _find_moves(states: Sequence[tuple[Ints, Ints]]) -> dict[int, tuple[int, int
     Each state has for each of its rows the number of an owner and of a path, -1 for the start page.
     """
     last: dict[int, tuple[int, int]] = {}
-    for number, (before, after) in enumerate(pairwise(map(_paths_of_owners, states)), 1):
-        for old, paths in before.items():
-            if len(after.get(old, ())) > _MAX_LEFT * len(paths) or len(paths) < _MIN_PATHS:
-                continue
-            shared = {new: len(np.intersect1d(paths, others)) for new, others in after.items() if new != old}
-            new = max(shared, key=lambda each: shared[each], default=old)
-            was_there = len(np.intersect1d(paths, before.get(new, [])))
-            if shared.get(new, 0) >= max(_MIN_MOVED * len(paths), 2 * was_there, 1):
-                last = {each: (new if to == old else to, at) for each, (to, at) in last.items()} | {old: (new, number)}
-                last.pop(new, None)
+    for number, (before, after) in enumerate(pairwise(map(_owned_paths, states)), 1):
+        sizes = before["owner"].value_counts()
+        left = after["owner"].value_counts().reindex(sizes.index, fill_value=0)
+        gone = before[before["owner"].isin(sizes.index[(left <= _MAX_LEFT * sizes) & (sizes >= _MIN_PATHS)])]
+        shared, was_there = _shared_paths(gone, after), _shared_paths(gone, before)
+        enough = np.maximum(2 * was_there.reindex(shared.index, fill_value=0), 1)
+        shared = shared[(shared >= enough) & (shared >= _MIN_MOVED * sizes.reindex(shared.index, level="owner"))]
+        for old, new in shared.sort_values(kind="stable").index:  # the largest is the last, and stays
+            last = {each: (new if to == old else to, at) for each, (to, at) in last.items()} | {old: (new, number)}
+            last.pop(new, None)
     return last
 
 
-def _paths_of_owners(state: tuple[Ints, Ints]) -> dict[int, Ints]:
+def _owned_paths(state: tuple[Ints, Ints]) -> pd.DataFrame:
     owners, paths = state
-    order = np.argsort(owners, kind="stable")
-    names, starts = np.unique(owners[order], return_index=True)
-    parts = np.split(paths[order], starts)[1:]
-    return {int(name): np.setdiff1d(part, [-1]) for name, part in zip(names, parts, strict=True)}
+    pairs = pd.DataFrame({"owner": owners, "path": paths}).drop_duplicates()
+    return pairs[pairs["path"] >= 0]
+
+
+def _shared_paths(paths: pd.DataFrame, others: pd.DataFrame) -> pd.Series[int]:
+    """How many of the paths of each owner each other one has; paths that many have, such as /about, do not count."""
+    few = others[others.groupby("path")["owner"].transform("size") <= _MAX_OWNERS]
+    pairs = paths.merge(few, on="path", suffixes=("", "_of_other"))
+    pairs = pairs[pairs["owner"] != pairs["owner_of_other"]]
+    return pairs.groupby(["owner", "owner_of_other"]).size()
 
 
 # --- the states of a Snapshot ------------------------------------------------------------------------------------
@@ -251,7 +258,7 @@ class Archive:
     def groups(self, snapshot: SnapshotTables, by: str | None) -> tuple[Groups, np.ndarray[Any, Any]]:
         """What measures of a Snapshot count separately, and the label of each page."""
         if by is None:
-            return groups_of(snapshot, None), np.array(self.numbers.sites)[self.numbers.site_of]
+            return groups_of(self.states[-1], None), np.array(self.numbers.sites)[self.numbers.site_of]
         groups = groups_of(self.pages, by)
         return groups, groups.labels.to_numpy()[self.row_of]
 
@@ -266,7 +273,7 @@ class Archive:
 
     @property
     def is_removed(self) -> np.ndarray[Any, Any]:
-        """Of each page whether it is no longer listed."""
+        """Of each page whether the last complete state lacks it."""
         return self._removed_in >= 0
 
     @cached_property
@@ -289,7 +296,7 @@ class Archive:
 
     @property
     def removed_at(self) -> pd.Series[Any]:
-        """Of each row of `pages` when it was found removed; null if it is listed."""
+        """Of each row of `pages` when the first complete state without it was read; null if none was."""
         return self.of_pages(self._removed_in)
 
 
@@ -327,11 +334,13 @@ def make_archive(states: Sequence[SnapshotTables]) -> Archive:
     newest = states[-1]
     names = [site_names(state, newest) for state in states]
     tables = [rename_sites(state.pages.stored, each) for state, each in zip(states, names, strict=True)]
-    if renames := find_renames(tables):
+    known = [state._metadata.moves for state in states]
+    moves = None if None in known else dict(chain.from_iterable(each.items() for each in known if each))
+    # Of a part of an archive no move is found anew: what one site lost and another one got may be all of the part.
+    if moves is None and (renames := find_renames(tables)):
         names = [each | renames for each in names]
         tables = [rename_sites(table, renames) for table in tables]
-    known = {old: new for state in states for old, new in state._metadata.moves.items()}
     # A state that was filtered may have no page of a site that was read.
     whole = [state.whole or state for state in states]
     read = [{renamed.get(site, site) for site in each.sites} for each, renamed in zip(whole, names, strict=True)]
-    return Archive(states, names, number_pages(tables, known or None), read)
+    return Archive(states, names, number_pages(tables, moves), read)

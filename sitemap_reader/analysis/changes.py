@@ -20,6 +20,7 @@ from .dates import NEWS, SEEN, time_zone, usable_lastmods
 from .measure import (
     GROUPS,
     NEWEST_RULE,
+    UNKNOWN,
     find_in_words,
     first_seen,
     in_site_order,
@@ -91,7 +92,9 @@ _PAGE_RULE = (
 def _archive(snapshot: SnapshotTables, snapshots: list[SnapshotTables]) -> Archive:
     if [*map(id, snapshots)] == [*map(id, (snapshot, *snapshot.earlier))]:
         return archive_of(snapshot)
-    return make_archive(sorted(snapshots, key=lambda each: each.at))
+    newest, *others = snapshots
+    is_known = all(each.read_at is not None for each in snapshots)
+    return make_archive(sorted(snapshots, key=lambda each: each.at) if is_known else [*others, newest])
 
 
 def _how_to_load(other: object) -> str:
@@ -149,7 +152,7 @@ def _grown(part: pd.DataFrame, *, totals: pd.DataFrame) -> str:
     found = f"from {first['pages']:,} to {pages} ({more:+,}{by}) in {days}"
     found = found if more else f"{pages} at the beginning and at the end of {days}"
     new, removed = totals.loc[last["site"]]
-    found += f": {new:,} new, {removed:,} removed" if new or removed else ": the same ones"
+    found += f": {new:,} new, {removed:,} removed" if new or removed else "" if more else ": the same ones"
     steps = part["pages"].diff().dropna()
     largest = steps.loc[steps.abs().idxmax()]
     if len(part) > 2 and abs(largest) >= _LARGE_STEP * part["pages"].max():
@@ -243,7 +246,9 @@ def _compare(snapshot: SnapshotTables, other: SnapshotTables, depth: int) -> pd.
     change[both] = np.select([is_updated, is_redated], ["updated", "redated"], "unchanged")
     pages = pd.DataFrame({"site": pd.Categorical.from_codes(numbers.site_of, numbers.sites), "change": change})
     sections = [section_of(each, depth).to_numpy() for each in (other, snapshot)]
-    pages["section"] = np.where(after < 0, sections[0][before], sections[1][after])
+    pages["section"] = ""
+    for rows, section in zip((before, after), sections, strict=True):  # of a page of both that of the later one
+        pages.loc[rows >= 0, "section"] = section[rows[rows >= 0]]
     return pages.assign(before=before, after=after)
 
 
@@ -373,6 +378,7 @@ def _event_urls(archive: Archive, freq: str, zone: ZoneInfo) -> pd.DataFrame:
     period = in_zone(_local(archive, zone).dt.to_period(PERIODS[freq].alias).dt.start_time.dt.as_unit("us"), zone)
     found = pd.DataFrame({"site": archive.pages.pages["site"].iloc[rows].reset_index(drop=True), "period": period})
     found = found.assign(change=events["change"], at=archive.at_of_events)
+    pages[[*GROUPS]] = pages[[*GROUPS]].fillna(UNKNOWN)  # as the rows of the measure name them
     return pd.concat([found, pages.iloc[rows].reset_index(drop=True)], axis=1)
 
 
@@ -386,7 +392,8 @@ def survival(snapshot: SnapshotTables) -> Measure:
     ends = pages["removed"].fillna(archive.moments.iloc[-1])
     pages = pages.assign(days=(ends - pages["first"]).dt.total_seconds() / 86_400, removed=pages["removed"].notna())
     rows = [row for site, part in pages.groupby("site", sort=False) for row in _survival(str(site), part)]
-    frame = pd.DataFrame(rows, columns=["site", "days", "pages", "removed", "share"])
+    types = {"site": "str", "days": "int64", "pages": "int64", "removed": "int64", "share": "float64"}
+    frame = pd.DataFrame(rows, columns=[*types]).astype(types)
     frame = in_site_order(frame, snapshot)
     none = "no page appeared after the first reading"
     finding = find_in_words(frame, snapshot.sites, _survived, _SURVIVED_MONTH, none)
@@ -401,6 +408,7 @@ def survival(snapshot: SnapshotTables) -> Measure:
         x="share",
         y="days",
         x_title="share of the pages still listed after so many days",
+        share="share",
         format="%",
         ends=(0.0, 1.0),
         sites=snapshot.sites,
@@ -418,7 +426,7 @@ def _survival(site: str, pages: pd.DataFrame) -> Iterator[tuple[str, int, int, i
         if watched[-1] < days:
             return
         removed = int(counts[ends <= days].sum())
-        still = len(watched) - np.searchsorted(watched, days, "right")
+        still = int(((pages["days"] >= days) & ~(pages["removed"] & (pages["days"] == days))).sum())
         yield site, days, int(still + removed), removed, float(shares[np.searchsorted(ends, days, "right")])
 
 

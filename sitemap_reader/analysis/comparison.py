@@ -5,18 +5,15 @@ from __future__ import annotations
 from functools import partial
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
-from unicodedata import normalize
-from urllib.parse import unquote
 
 import pandas as pd
-import pyarrow as pa
-from pyarrow import compute
 
 from ..client.summary import count_of
 from ..model.errors import UsageError
 from .chart_spec import ChartSpec
 from .languages import language_level, page_languages
 from .measure import (
+    as_texts,
     find_in_words,
     in_site_order,
     is_in,
@@ -29,9 +26,11 @@ from .measure import (
     part_of,
     quote,
     rank_sites,
+    texts_of,
 )
 from .page_types import INDEX_NAMES, is_usual
 from .sections import section_of
+from .url_parts import decode
 from .words import site_words, topical_words
 
 if TYPE_CHECKING:
@@ -112,7 +111,8 @@ def gaps(snapshot: SnapshotTables, ours: Any, by: str, *, is_shared: bool = Fals
         raise UsageError(keyword="by", value=by, allowed=f"one of {', '.join(KEYS)}")
     if hasattr(ours, "pages"):
         own, own_sites, sites = ours, [*ours.sites], [*snapshot.sites]
-        name = "ours" if {*own_sites} & {*sites} or len(own_sites) > _MAX_NAMED else ", ".join(own_sites)
+        is_named = own_sites and len(own_sites) <= _MAX_NAMED and not {*own_sites} & {*sites}
+        name = ", ".join(own_sites) if is_named else "ours"
     else:
         own, own_sites = snapshot, _own_sites(snapshot, ours)
         sites, name = [site for site in snapshot.sites if site not in own_sites], ", ".join(own_sites)
@@ -215,12 +215,12 @@ def keyed_pages(snapshot: SnapshotTables, by: str) -> pd.DataFrame:
         parts = ((level == 1, r"^[^/]*/?", ""), (level == 2, r"^([^/]*)/[^/]*", r"\1"), (is_index, "/?[^/]*$", ""))
         for rows, pattern, text in parts:
             paths[rows] = paths[rows].str.replace(pattern, text, n=1, regex=True)
-        key = "/" + decode(paths)
+        key = "/" + as_texts(decode(texts_of(paths)))
     else:
         slug = pages["slug"].astype("str")
         slug[is_index] = paths[is_index].str.extract("([^/]*)/[^/]*$", expand=False)
         is_home = (level > 0) & (pages["depth"] - is_index == level)  # /de is the home page of a language
-        key = decode(slug.where(~is_home & (slug != "")))
+        key = as_texts(decode(texts_of(slug.where(~is_home & (slug != "")))))
     return pages.assign(key=key)[["site", "loc", "key", "section"]]
 
 
@@ -233,18 +233,6 @@ def _pages_of(keyed: pd.DataFrame, sites: list[str]) -> tuple[pd.DataFrame, int]
     pages = pages.assign(pages=pages.groupby(["site", "key"], sort=False)["loc"].transform("size"))
     pages["share"] *= pages["pages"]
     return pages, without
-
-
-def decode(texts: pd.Series[str]) -> pd.Series[str]:
-    """Percent-decoded and in NFC, so that equal names are equal texts."""
-    column = pa.array(texts, pa.string())
-    is_plain = compute.and_not(compute.string_is_ascii(column), compute.match_substring(column, "%"))
-    encoded = texts[~compute.fill_null(is_plain, True).to_numpy(zero_copy_only=False)]
-    codes, names = pd.factorize(encoded)
-    read = [normalize("NFC", unquote(name, errors="replace")) for name in names]
-    decoded = texts.copy()
-    decoded.loc[encoded.index] = [read[code] for code in codes]
-    return decoded
 
 
 def _topics(snapshot: SnapshotTables, sites: list[str], *, is_own: bool) -> tuple[pd.DataFrame, str]:

@@ -642,7 +642,8 @@ def calendar(snapshot: SnapshotTables, freq: str, tz: str = "UTC", by: str | Non
 
 def page_dates(snapshot: SnapshotTables) -> pd.DataFrame:
     """When each page was published, as far as it is known: as calendar() counts it, see _dated_pages()."""
-    return _dated_pages(snapshot, groups_of(snapshot, None), _publications(snapshot))
+    pages = _dated_pages(snapshot, groups_of(snapshot, None), _publications(snapshot))
+    return pages.assign(date=pages["date"].where(pages["left_out"].isna()))
 
 
 def _publication(part: pd.DataFrame, *, counted: pd.DataFrame, groups: Groups, freq: str, tz: str) -> str:

@@ -22,6 +22,8 @@ from ..client.summary import count_of
 from ..statistics.sections import X_DEFAULT, CodeCounts, language_code
 from .chart_spec import ChartSpec, shares_of_pages
 from .measure import (
+    UNKNOWN,
+    as_texts,
     find_in_words,
     in_site_order,
     leading,
@@ -35,7 +37,7 @@ from .measure import (
     share_of_site,
 )
 from .tables import PAGE_KEY, once, rows_in_whole
-from .url_parts import MAX_DIRS
+from .url_parts import place_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,12 +64,6 @@ def page_languages(snapshot: SnapshotTables) -> pd.DataFrame:
 def language_level(snapshot: SnapshotTables) -> pd.Series[int]:
     """Which segment of each page's path states its language: 1 in /de/shop/, 2 in /docs/de/; 0 if none does."""
     return pd.Series(place_languages(snapshot)["level"].to_numpy()[page_places(snapshot).codes])
-
-
-def as_texts(column: Any) -> pd.Series[str]:
-    """An Arrow column as one of pandas, also where all are null."""
-    texts: pd.Series[str] = column.to_pandas().astype("str")
-    return texts
 
 
 # --- hreflang links ----------------------------------------------------------------------------------------------
@@ -156,16 +152,11 @@ def page_places(snapshot: SnapshotTables) -> Places:
     if snapshot.whole is not None:  # codes are those of the whole site
         whole = page_places(snapshot.whole)
         return attrs.evolve(whole, codes=whole.codes[rows_in_whole(snapshot)])
-    folders = [f"dir_{level}" for level in range(1, MAX_DIRS + 1)]
-    names = ["host", *(name for name in folders if name in snapshot.pages.columns)]
-    pages = snapshot.pages.to_pandas([*names, "domain", "depth", "slug", "extension"])
-    is_short = (pages["depth"] <= 2) & pages["extension"].isna()
-    pages["home"] = pages["slug"].astype("str").where(is_short & pages["slug"].astype("str").str.fullmatch(_LIKE_CODE))
-    code = row_numbers(pages[[*names, "home"]])
-    is_first = ~pd.Series(code).duplicated()
-    frame = pages.loc[is_first.array].reset_index(drop=True)
-    texts = ["host", "domain", *folders[: max(3, len(names) - 1)], "home"]
-    return Places(code, frame.reindex(columns=texts).astype("str"))  # not inferred: all may be null
+    codes, columns = place_columns(snapshot.pages.stored["loc"], _LIKE_CODE)
+    folders = [name for name in columns if name.startswith("dir_")]
+    texts = ["host", "domain", *folders, *("dir_2", "dir_3")[len(folders) - 1 :], "home"]
+    frame = pd.DataFrame({name: columns[name].to_pandas() for name in columns})
+    return Places(codes, frame.reindex(columns=texts).astype("str"))  # not inferred: all may be null
 
 
 @once
@@ -238,7 +229,6 @@ def _sizes(counted: pd.DataFrame, column: str) -> dict[tuple[str, str, str], int
 # --- measures ----------------------------------------------------------------------------------------------------
 
 
-UNKNOWN = "unknown"
 _LANGUAGES_RULE = (
     "Pages by language: that of the hreflang link of a page to itself, else the code that begins its path or its host, "
     "if the pages of the host show that it is one of a language, else that of its news entry. A country domain states "

@@ -146,7 +146,7 @@ def measure(
     urls: Callable[[], pd.DataFrame] | None = None,
 ) -> Measure:
     """A Measure with the rows of `frame`; control characters in the texts are escaped. `urls` is for list_urls()."""
-    rows = frame.reset_index(drop=True)
+    rows = frame.astype({"site": "str"}).reset_index(drop=True)  # also of an empty frame, or a category
     texts = {"rule": printable(rule), "_finding": printable(finding), "verdict": verdict and printable(verdict)}
     return _with({**texts, "_spec": spec, "_measured": rows, "_urls": urls}, rows)
 
@@ -193,7 +193,7 @@ def _row_hashes(frame: pd.DataFrame, columns: list[str]) -> list[int]:
 # --- what a measure counts separately ---
 
 GROUPS = ("section", "language", "host")
-_BETWEEN, _UNKNOWN = "\x1f", "unknown"  # the former stands in neither part of a label
+_BETWEEN, UNKNOWN = "\x1f", "unknown"  # the former stands in neither part of a label
 # So many groups of a site have a sentence.
 _LARGEST_GROUPS = 3
 
@@ -275,8 +275,8 @@ def groups_of(snapshot: SnapshotTables, by: str | None) -> Groups:
     if by is not None and by not in [*GROUPS]:  # a list: the value may be unhashable
         raise UsageError(keyword="by", value=by, allowed=f"one of {', '.join(GROUPS)} or None")
     pages = page_frame(snapshot, *([by] if by else []))
-    labels = pages["site"] + _BETWEEN + pages[by].fillna(_UNKNOWN) if by else pages["site"]
-    sizes = labels.value_counts().to_dict()
+    labels = pages["site"] + _BETWEEN + pages[by].fillna(UNKNOWN) if by else pages["site"]
+    sizes = ({} if by else dict.fromkeys(snapshot.sites, 0)) | labels.value_counts().to_dict()
     rank = {site: number for number, site in enumerate(snapshot.sites)}
     order = sorted(sizes, key=lambda label: (rank[label.partition(_BETWEEN)[0]], -sizes[label], label))
     return Groups(snapshot.sites, by, labels, {label: sizes[label] for label in order})
@@ -488,6 +488,18 @@ def is_newest(dated: pd.DataFrame, at: datetime) -> pd.Series[bool]:
 def is_future(dates: pd.Series[Any], precisions: pd.Series[str], moment: datetime) -> pd.Series[bool]:
     """Whether each date is later than `moment`, with the tolerance for its precision."""
     return dates > is_in(precisions, [*TIMED]).map({True: moment + CLOCK_TOLERANCE, False: moment + DAY})
+
+
+def texts_of(column: pd.Series[str]) -> Any:
+    """A pyarrow.StringArray of a column of pandas."""
+    texts = pa.array(column, pa.string())
+    return texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
+
+
+def as_texts(column: Any) -> pd.Series[str]:
+    """An Arrow column as one of pandas, also where all are null."""
+    texts: pd.Series[str] = column.to_pandas().astype("str")
+    return texts
 
 
 def is_in(column: pd.Series[str], values: Any) -> pd.Series[bool]:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from .chart_spec import shares_of_pages
-from .languages import as_texts, language_level, page_places
+from .languages import language_level, page_places
 from .measure import (
+    as_texts,
     count_sites,
     find_in_words,
     in_site_order,

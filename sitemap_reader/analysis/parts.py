@@ -127,7 +127,7 @@ def combine(
     main = next(iter(hosts.values()), None)
     states = _with_newest_of_each_site(_with_last_names(states))
     tables = [join_tables([part.tables for part in state]) for state in states]
-    moves: dict[str, str] = {}
+    moves: dict[str, str] | None = None
     if len(states) > 1:
         tables, moves, more = _compare_states([state[0].metadata.at for state in states], tables)
         notes = [*notes, *more]

@@ -12,9 +12,10 @@ from ..client.summary import count_of
 from ..model.errors import UsageError
 from ..parser.content.sniff import Format
 from .chart_spec import ChartSpec, shares_of_pages
-from .languages import as_texts, page_places, place_languages
+from .languages import page_places, place_languages
 from .measure import (
     NEWEST_RULE,
+    as_texts,
     count_sites,
     days_between,
     find_in_words,

@@ -96,7 +96,7 @@ class Snapshot(SnapshotTables):
         sites, sections, languages = map(_as_list, (site, section, language))
         selected = {"site": sites, "section": sections, "language": languages, "include": include, "exclude": exclude}
         for name, values, column in (("section", sections, "section"), ("language", languages, "language")):
-            known = {*self.pages.to_arrow()[column].to_pylist()} if values else set()
+            known = {*self.pages.to_arrow()[column].unique().to_pylist()} if values else set()
             known |= {language.partition("-")[0] for language in known if language and name == "language"}
             if missing := [value for value in values or () if value not in known]:
                 names = name_first(sorted(filter(None, known)), ", ")
@@ -123,7 +123,8 @@ class Snapshot(SnapshotTables):
             if sites is None or not {*sites}.isdisjoint(each.sites)
         )
         metadata = attrs.evolve(self._metadata, choice=choice)
-        return Snapshot(name, partial(loaded, subset), metadata, earlier=earlier, whole=self.whole or self)
+        of = tuple(each for each in self.sites if sites is None or each in sites)
+        return Snapshot(name, partial(loaded, subset), metadata, earlier=earlier, whole=self.whole or self, sites=of)
 
     def to_pandas(self, style: Literal["advertools"] | None = None) -> pd.DataFrame:
         """The URLs as a pandas.DataFrame; `style="advertools"`: with the columns of that library's sitemap_to_df().
@@ -233,7 +234,7 @@ class Snapshot(SnapshotTables):
         from . import measures
 
         compute: Callable[[], Measure] = partial(getattr(measures, name), self, *args, **options)
-        key = (name, args, *options.items())
+        key = (name, *((type(value), value) for value in (*args, *options.items())))
         try:
             hash(key)
         except TypeError:  # a list among the arguments

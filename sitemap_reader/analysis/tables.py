@@ -366,7 +366,7 @@ class SnapshotMetadata:
 
     `is_day`: only the day of these is known. `complete`: whether everything was read, None if unknown. `choice`: the
     filters on URLs as text, None without any. `robots`: origin -> its robots.txt, None if none is known. `moves`: hosts
-    of page keys of this state, each with the one to which the site moved later.
+    of page keys of this state, each with the one to which the site moved later; None if nothing was compared.
     """
 
     at: datetime | None = None
@@ -376,7 +376,7 @@ class SnapshotMetadata:
     choice: str | None = None
     notes: tuple[str, ...] = ()
     robots: dict[str, str] | None = attrs.field(default=None, repr=False, hash=False)
-    moves: dict[str, str] = attrs.field(factory=dict, repr=False, hash=False)
+    moves: dict[str, str] | None = attrs.field(default=None, repr=False, hash=False)
 
 
 @attrs.define(slots=False, eq=False, repr=False)
@@ -390,6 +390,7 @@ class SnapshotTables(Dump):
     _site: str | None = attrs.field(default=None, kw_only=True)
     _main_host: str | None = attrs.field(default=None, kw_only=True)  # names a site without a name; None: of most URLs
     earlier: tuple[SnapshotTables, ...] = attrs.field(default=(), kw_only=True)  # the states before, oldest first
+    _sites: tuple[str, ...] | None = attrs.field(default=None, kw_only=True)  # of a part, also those without a page
     whole: SnapshotTables | None = attrs.field(default=None, kw_only=True)  # of which this is a part, by filter()
     newest: SnapshotTables | None = attrs.field(default=None, kw_only=True)  # of the pages of an archive its last state
     _kept: dict[Any, Any] = attrs.field(factory=dict, init=False)  # of once(), and measures
@@ -448,7 +449,9 @@ class SnapshotTables(Dump):
 
     @cached_property
     def sites(self) -> tuple[str, ...]:
-        """The values of the column `site`, in order of first appearance."""
+        """The values of the column `site`, in order of first appearance; of a part also those without a URL."""
+        if self._sites is not None:
+            return self._sites
         return tuple(self.urls.stored["site"].unique().to_pylist())
 
     # --- JSON lines ---

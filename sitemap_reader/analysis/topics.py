@@ -24,14 +24,16 @@ from .measure import (
     first_seen,
     groups_of,
     in_site_order,
+    leading,
     measure,
     most_frequent,
     most_widespread,
     name_some,
     quote,
+    texts_of,
 )
 from .url_parts import page_key
-from .words import MAX_TEXT_WORDS, repeated_rule, site_words, texts_of, topical_words, words_to_skip
+from .words import MAX_TEXT_WORDS, repeated_rule, site_words, topical_words, words_to_skip
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -216,8 +218,11 @@ class Weighting:
 
         def first_words(part: pd.DataFrame) -> str:
             numbers = part.set_index(name)["weight" if by else "pages"]
-            whole, noun = round(numbers.max() / part["share"].max()), "" if by else "page"
-            return f"most frequent{by}: {most_frequent(numbers, whole, noun, write=quote)}"
+            if by:
+                names, each = leading(numbers, quote)
+                most, share = numbers.max(), part["share"].max()
+                return f"most frequent{by}: {names} with {percent(share)}{each} ({most:,g} of {most / share:,g})"
+            return f"most frequent: {most_frequent(numbers, round(numbers.max() / part['share'].max()), write=quote)}"
 
         def widest(frame: pd.DataFrame) -> str:
             return most_widespread(f"among the most frequent{by}:", name, frame, sites=frame["site"].nunique())

@@ -17,8 +17,8 @@ from ..client.summary import count_of
 from ..model.errors import UsageError
 from .chart_spec import ChartSpec
 from .comparison import keyed_pages
-from .languages import UNKNOWN, are_returned, hreflang_links, page_languages, page_places, place_languages, row_numbers
-from .measure import find_in_words, in_site_order, leading, measure, name_some, part_of, quote, rank_sites
+from .languages import are_returned, hreflang_links, page_languages, page_places, place_languages, row_numbers
+from .measure import UNKNOWN, find_in_words, in_site_order, leading, measure, name_some, part_of, quote, rank_sites
 from .tables import PAGE_KEY
 
 if TYPE_CHECKING:
@@ -40,13 +40,15 @@ def translations(snapshot: SnapshotTables, languages: Iterable[str] | None) -> M
     pages = keyed_pages(snapshot, "path")[["site", "loc", "key"]].assign(language=page_languages(snapshot)["language"])
     pages["group"] = _groups(snapshot, pages)
     unknown, pages = int(pages["language"].isna().sum()), pages.dropna()
-    found = [_of_site(part, names) for _, part in pages.groupby("site", sort=False)]
+    sites = [*pages.groupby("site", sort=False)]
+    found = [_of_site(part, names) for _, part in sites]
     groups = pd.concat([pd.DataFrame(columns=_COLUMNS), *(groups for groups, _ in found)])
     groups = groups.astype({name: "str" for name in _COLUMNS})
     frame = in_site_order(groups[groups["missing"] != ""], snapshot)
     chosen = "" if names else " Compared are the languages that have a tenth of the pages of the largest one, or more."
     left_out = [f"{count_of(unknown, 'page')} of {UNKNOWN} language"] if unknown else []
-    left_out += [text for _, text in found if text]
+    texts = zip((name for name, _ in sites), (text for _, text in found), strict=True)
+    left_out += [f"{name}: {text}" if len(sites) > 1 else text for name, text in texts if text]
     rule = f"{_RULE}Each of them counts once.{chosen}"
     rule += f" Not compared: {'; '.join(left_out)}." if left_out else ""
     many = partial(rank_sites, "pages without a translation:", lambda part: int((part["missing"] != "").sum()))

@@ -201,7 +201,7 @@ def _dates(column: Any, name: str) -> tuple[Any, Any, list[object]]:
     """The moments, how precise each is, and texts that are no dates. Where none has a time, each is a day."""
     wrong: list[object] = []
     if types.is_timestamp(column.type) or types.is_date(column.type):
-        naive = column.cast(pa.timestamp("us", getattr(column.type, "tz", None)))
+        naive = column.cast(pa.timestamp("us", getattr(column.type, "tz", None)), safe=False)
         moments = naive.cast(_TIME) if naive.type.tz else compute.assume_timezone(naive, "UTC")
         precisions = compute.if_else(moments.is_valid(), "second", None)
     else:

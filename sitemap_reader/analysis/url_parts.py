@@ -125,6 +125,39 @@ def hosts_of(locs: Any) -> Any:
     return compute.struct_field(found, "host")
 
 
+def place_columns(locs: Any, home: str) -> tuple[Any, dict[str, Any]]:
+    """For each URL of a pyarrow.ChunkedArray the number of its place, and the columns of the places.
+
+    A place is a host with folders: `host domain dir_1 …` as in url_part_columns(), and `home`, the last segment of a
+    path of one or two if the regular expression `home` matches it, else null. Many URLs have few places, which alone
+    are divided into their parts: that takes a third of the time, and a tenth of the memory, of the columns of all URLs.
+    """
+    keys = pa.chunked_array(_in_batches(partial(_batch_places, home=f"^(?:{home})$"), locs), pa.string())
+    coded = keys.dictionary_encode().combine_chunks()
+    parts = compute.split_pattern(coded.dictionary, "\n")
+    host, folders, last = (compute.list_element(parts, number) for number in range(3))
+    urls = compute.binary_join_element_wise("http://", host, "/", folders, "/page", "")
+    columns = url_part_columns(pa.chunked_array([urls]))
+    columns["home"] = compute.if_else(compute.equal(last, ""), None, last)
+    return coded.indices.to_numpy(), {name: columns[name] for name in columns if _PLACE.fullmatch(name)}
+
+
+_PLACE = re.compile("host|domain|dir_[0-9]+|home")
+
+
+def _batch_places(locs: Any, home: str) -> Any:
+    """Host, folders and home of each URL, in lines of one text."""
+    host, path, _ = _split_parts(locs) or _extract_parts(locs)
+    names = compute.split_pattern(compute.ascii_trim(compute.fill_null(path, ""), "/"), "/", max_splits=1, reverse=True)
+    has_folder = compute.equal(compute.list_value_length(names), 2)
+    folders = compute.if_else(has_folder, names.values.take(names.offsets[:-1]), "")
+    last = names.values.take(compute.subtract(names.offsets[1:], 1))
+    is_home = compute.and_not(compute.match_substring_regex(last, home), compute.match_substring(folders, "/"))
+    return compute.binary_join_element_wise(
+        compute.fill_null(host, ""), folders, compute.if_else(is_home, last, ""), "\n"
+    )
+
+
 def _batch_parts(locs: Any, moves: Mapping[str, str]) -> Any:
     """A RecordBatch of the columns for one batch of locs, and `names`, the segments of the path."""
     parts = _split_parts(locs) or _extract_parts(locs)

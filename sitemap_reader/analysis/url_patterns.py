@@ -17,9 +17,9 @@ from pyarrow import compute
 
 from ..client.summary import count_of
 from .chart_spec import ChartSpec, shares_of_pages
-from .comparison import decode
-from .languages import as_texts, language_level, page_places, place_languages, row_numbers
+from .languages import language_level, page_places, place_languages, row_numbers
 from .measure import (
+    as_texts,
     count_sites,
     find_in_words,
     in_site_order,
@@ -30,9 +30,11 @@ from .measure import (
     rank_sites,
     rest_last,
     share_of_site,
+    texts_of,
 )
 from .page_types import FOLDER_TYPES, OTHER
 from .topics import check_top
+from .url_parts import decode
 
 if TYPE_CHECKING:
     from .measure import Measure
@@ -208,10 +210,10 @@ _MAX_SLUG_WORDS = 20
 
 def slug_lengths(snapshot: SnapshotTables) -> Measure:
     pages = page_frame(snapshot, "slug").dropna()
-    slug = decode(pages["slug"].astype("str"))
+    slug = as_texts(decode(texts_of(pages["slug"])))
     pages["characters"] = slug.str.len()
-    pages["words"] = slug.str.count("[^-_.+ ]+").clip(1, _MAX_SLUG_WORDS).astype("int64")
-    by = pages.groupby(["site", "words"])["characters"]
+    pages["words"] = slug.str.count("[^-_.+ ]+").clip(lower=1).astype("int64")
+    by = pages.groupby(["site", pages["words"].clip(upper=_MAX_SLUG_WORDS)])["characters"]
     frame = by.agg(pages="size", characters="median").reset_index()
     frame.insert(3, "share", share_of_site(frame))
     frame = in_site_order(frame, snapshot)
@@ -225,7 +227,7 @@ def slug_lengths(snapshot: SnapshotTables) -> Measure:
 
 
 def _usual_length(part: pd.DataFrame) -> str:
-    words, characters = (part[name].quantile([0.5, 0.9]) for name in ("words", "characters"))
+    words, characters = (part[name].quantile([0.5, 0.9], interpolation="higher") for name in ("words", "characters"))
     usual = f"{count_of(int(words[0.5]), 'word')} and {count_of(int(characters[0.5]), 'character')} in the median"
     most = f"90% of the pages have at most {words[0.9]:,.0f} and {characters[0.9]:,.0f}"
     return f"slugs: {usual}; {most}; the longest has {count_of(int(part['characters'].max()), 'character')}"

@@ -21,7 +21,7 @@ from pyarrow import compute
 
 from ..model.errors import UsageError, install_hint
 from .languages import page_languages
-from .measure import name_some, page_frame, quote
+from .measure import name_some, page_frame, quote, texts_of
 from .page_types import INDEX_NAMES
 from .tables import once
 
@@ -182,12 +182,6 @@ def _site_words(rows: Array, slugs: pd.Series[str], titles: pd.DataFrame) -> Sit
     is_word = _is_word(vocabulary, np.bincount(words.codes, minlength=len(vocabulary)))
     of_slugs = Words(of_slugs.texts, of_slugs.codes, vocabulary)  # which begins with that of the slugs
     return SiteWords(rows, of_slugs, words, in_slug, in_title, is_word, repeated).where(is_word[words.codes])
-
-
-def texts_of(column: pd.Series[str]) -> Any:
-    """A pyarrow.StringArray."""
-    texts = pa.array(column, pa.string())
-    return texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
 
 
 _TITLED = (("news", False), ("videos", True), ("images", True))

@@ -140,6 +140,8 @@ def test_survival_follows_pages_as_long_as_they_were_watched(tmp_path: Path) -> 
         ("old.example", 7, 5, 0, 1.0),
         ("old.example", 30, 4, 0, 1.0),
     ]
+    week = {"2026-01-01": ["first"], "2026-01-08": ["first", "a"], "2026-01-15": ["first", "a"]}
+    assert load(tmp_path, week, name="week").survival()["pages"].tolist() == [1]
     states["2026-05-02"] = ["first", "a"]
     made = load(tmp_path, states, name="longer").survival()
     assert [*made["days"]] == [7, 30, 90]
@@ -156,6 +158,57 @@ def test_part_of_an_archive_knows_since_when_its_site_was_read(tmp_path: Path) -
         assert counts(blog.turnover()) == [("2026-02", 2, 0, 0)]
         assert blog.new("2026-01-15")["new"].tolist() == [2]
         assert blog.history["first_seen"].notna().all()
+
+
+def test_a_part_of_an_archive_has_no_moves_of_its_own(tmp_path: Path) -> None:
+    """The blog goes from one host to another, which both stay: its pages are others, in the whole and in the part."""
+    shops = [*numbered(6), *numbered(6, "https://b.example/")]
+    blog = [f"{START}blog/{n}" for n in range(3)], [f"https://b.example/blog/{n}" for n in range(3)]
+    site = load(tmp_path, {"2026-01-01": [*shops, *blog[0]], "2026-02-01": [*shops, *blog[1]]})
+    part = site.filter(include="/blog/")
+    for each in (site, part):
+        assert each.churn()[["new", "removed"]].sum().tolist() == [3, 3]
+        assert counts(each.turnover()) == [("2026-02", 3, 0, 3)]
+        assert each.history["removed_at"].notna().sum() == 3
+
+
+def test_a_part_of_which_nothing_is_left_says_what_was_removed(tmp_path: Path) -> None:
+    states = {"2026-01-01": ["shop/1", "blog/1", "blog/2"], "2026-02-01": ["shop/1"]}
+    blog = load(tmp_path, states).filter(include="/blog/")
+    assert blog.sites == ("old.example",)
+    assert blog.churn().finding == "0 new pages; of 2 earlier pages 0 updated, 2 removed"
+    assert blog.growth().finding.startswith("From 2 to 0 pages (-2, -100%) in 31 days: 0 new, 2 removed")
+    assert counts(blog.turnover()) == [("2026-02", 0, 0, 2)]
+    assert blog.sections().finding == "There is no page"
+
+
+def test_many_hosts_that_move_at_once(tmp_path: Path) -> None:
+    old, new = ([f"https://{n}.{name}.example/{n}/{page}" for n in range(60) for page in "abc"] for name in ("x", "y"))
+    site = load(tmp_path, {"2026-01-01": old, "2026-02-01": [*new, "https://y.example/"]})
+    assert len(site.notes) == 60
+    assert counts(site.turnover()) == [("2026-02", 1, 0, 0)]
+
+
+def test_growth_of_snapshots_without_a_time_goes_from_the_others_to_this_one(tmp_path: Path) -> None:
+    one, two = (sr.load(kit.dump(tmp_path / f"{n}.jsonl", *({"loc": each} for each in numbered(n)))) for n in (3, 6))
+    assert two.growth(one).finding.startswith("From 3 to 6 pages (+3, +100%)")
+
+
+def test_growth_of_a_site_that_got_another_name(tmp_path: Path) -> None:
+    for name, day in (("one.example", "2026-01-01"), ("two.example", "2026-02-01")):
+        (tmp_path / name).write_bytes(kit.urlset(*numbered(4, f"https://{name}/")))
+        sr.load(tmp_path / name, at=day, site=name).to_parquet(tmp_path / f"{name}.parquet")
+    one, two = (sr.load(tmp_path / f"{name}.example.parquet") for name in ("one", "two"))
+    for made in (two.growth(one), one.growth(two)):
+        assert made["pages"].tolist() == [4, 4]
+        assert made.finding == "4 pages at the beginning and at the end of 31 days: the same ones"
+
+
+def test_list_urls_has_pages_of_unknown_language(tmp_path: Path) -> None:
+    site = load(tmp_path, {"2026-01-01": ["x/a"], "2026-02-01": ["x/a", "x/b"]})
+    made = site.turnover(by="language")
+    assert [*made["language"]] == ["unknown"]
+    assert [*made.list_urls()["page_key"]] == ["old.example/x/b"]
 
 
 def test_measures_over_time_need_several_states(tmp_path: Path) -> None:
