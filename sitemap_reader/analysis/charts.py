@@ -10,7 +10,7 @@ import json
 import re
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import altair as alt
 import attrs
@@ -270,7 +270,7 @@ def _columns(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas, panels: int) 
     pattern = {"month": "%Y-%m", "quarter": "%Y-Q%q", "year": "%Y"}.get(spec.period, "%Y-%m-%d")
     ticks = middles if spec.period != "week" else frame[spec.x]  # a week is named after its first day
     scale = alt.Scale(type="utc", domain=[_json_value(frame[spec.x].min()), _json_value(ends.max())])
-    x = alt.X(spec.x, type="temporal", bin="binned", title=spec.x_title, axis=_time_axis(ticks, pattern), scale=scale)
+    x = alt.X(spec.x, type="temporal", bin="binned", title=spec.x_title, axis=_time_axis(ticks, pattern, "parity"), scale=scale)
     width = canvas.width or min(_WIDTH, _BAR_PIXELS * count)
     base = alt.Chart(width=width, height=canvas.panel_height(panels)).encode(x=x, tooltip=_tooltips(spec))
     y = alt.Y(spec.y, type="quantitative", title=None, stack="zero", axis=_number_axis(4 if panels < 4 else 2, spec))
@@ -278,8 +278,10 @@ def _columns(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas, panels: int) 
     bars = base.mark_bar(stroke=canvas.colors.accent, strokeWidth=0.6, binSpacing=gap).encode(x2="_end:T", y=y)
     if spec.source and frame[spec.source].nunique() > 1:
         source = _used(frame[spec.source])
-        fills = [canvas.colors.accent, canvas.colors.quiet, canvas.colors.line][: source.nunique() - 1]
-        shades = alt.Scale(domain=[*source.cat.categories], range=[*fills, "transparent"])
+        names, last = [*source.cat.categories], frame[spec.source].astype("category").cat.categories[-1]
+        is_hollow = bool(names[-1] == last)
+        fills = [canvas.colors.accent, canvas.colors.quiet, canvas.colors.line][: len(names) - is_hollow]
+        shades = alt.Scale(domain=names, range=[*fills, *["transparent"] * is_hollow])
         frame = frame.assign(_place=source.cat.codes)
         bars = bars.encode(fill=alt.Fill(f"{spec.source}:N", scale=shades), order="_place:Q")
     top = alt.Y("_total:Q", title=None)
@@ -301,7 +303,7 @@ def _lines(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas, panels: int) ->
     several_a_day = moments.dt.normalize().duplicated().any()
     pattern = "%Y-%m-%d %H:%M" if several_a_day and len(moments) <= _MAX_MOMENTS else "%Y-%m-%d"
     scale = alt.Scale(type="utc", domain=[_json_value(moments.min()), _json_value(moments.max())], padding=8)
-    x = alt.X(spec.x, type="temporal", title=spec.x_title, axis=_time_axis(moments, pattern), scale=scale)
+    x = alt.X(spec.x, type="temporal", title=spec.x_title, axis=_time_axis(moments, pattern, "greedy"), scale=scale)
     y = alt.Y(spec.y, type="quantitative", title=None, axis=_number_axis(4 if panels < 4 else 2, spec))
     base = alt.Chart(width=canvas.width or _WIDTH, height=canvas.panel_height(panels)).encode(x=x, y=y)
     line = base.mark_line(point={"size": 24}).encode(tooltip=_tooltips(spec))
@@ -309,11 +311,11 @@ def _lines(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas, panels: int) ->
     return line + numbers + _NO_MARK.encode(x=alt.value(0), y=_ONE), frame, ()
 
 
-def _time_axis(moments: pd.Series[Any], pattern: str) -> Any:
-    """A few moments have a tick each."""
+def _time_axis(moments: pd.Series[Any], pattern: str, overlap: Literal["parity", "greedy"]) -> Any:
+    """A few moments have a tick each. Where labels overlap, every other one goes, or as few as possible."""
     shown = [_json_value(moment) for moment in moments.drop_duplicates()]
     ticks = {"values": shown} if len(shown) <= _MAX_MOMENTS else {"tickCount": 8}
-    return alt.Axis(grid=False, format=pattern, labelOverlap="greedy", labelSeparation=8, labelFlush=False, **ticks)
+    return alt.Axis(grid=False, format=pattern, labelOverlap=overlap, labelSeparation=8, labelFlush=False, **ticks)
 
 
 def _number_axis(ticks: int, spec: ChartSpec) -> Any:

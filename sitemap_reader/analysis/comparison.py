@@ -112,10 +112,10 @@ def gaps(snapshot: SnapshotTables, ours: Any, by: str, *, is_shared: bool = Fals
     if hasattr(ours, "pages"):
         own, own_sites, sites = ours, [*ours.sites], [*snapshot.sites]
         is_named = own_sites and len(own_sites) <= _MAX_NAMED and not {*own_sites} & {*sites}
-        name = ", ".join(own_sites) if is_named else "ours"
+        name = name_some(own_sites) if is_named else "ours"
     else:
         own, own_sites = snapshot, _own_sites(snapshot, ours)
-        sites, name = [site for site in snapshot.sites if site not in own_sites], ", ".join(own_sites)
+        sites, name = [site for site in snapshot.sites if site not in own_sites], name_some(own_sites)
     if by == "topic":
         theirs, note = _topics(snapshot, sites, is_own=False)
         mine, _ = _topics(own, own_sites, is_own=True)
@@ -141,9 +141,11 @@ def gaps(snapshot: SnapshotTables, ours: Any, by: str, *, is_shared: bool = Fals
     if by not in _OVERLAPS:
         describe_many = partial(_widest_key, things=things, count=1 if by == "topic" else 3)
     finding = find_in_words(theirs, sites, describe, describe_many, _IF_NONE.get(by, f"no page has a {by}"))
+    if by == "language" and mine.empty:
+        finding = f"No language is known of {name}, so there is nothing to compare with"
     rule = f"What other sites have that {what}, by {KEYS[by]}. All pages of both are compared.{note}"
     for each in {id(side): side for side in (snapshot, own)}.values():
-        rule += f" {each.name} has only some URLs ({each.choice})." if each.choice else ""
+        rule += f" Of {each.name} only some URLs are compared ({each.choice})." if each.choice else ""
         rule += f" {each.name} was not read completely." if each.complete is False else ""
     # Pages are a list, which is not drawn: only how many there are.
     title = f"pages with a {by} that {what}, by section"

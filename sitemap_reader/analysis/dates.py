@@ -261,6 +261,8 @@ def _find_in_words(
         return f"by {' and '.join(kinds)}" if kinds not in ([], ["lastmod"]) else ""
 
     def without(label: str) -> str:
+        if label and not groups.sizes[label]:
+            return "there is no page"
         counts = reasons[label] if label else pd.Series({_UNDATED: 0})
         if _UNTRUSTED in counts:
             return f"no conclusion: lastmods cannot be trusted{score(label, 'cannot be trusted')}"
@@ -342,6 +344,11 @@ def _has_gaps(starts: pd.Series[Any], freq: str) -> bool:
 def _busiest(part: pd.DataFrame, counted: pd.DataFrame, whole: int, noun: str = "page", *, freq: str, tz: str) -> str:
     counts = part.groupby("period", sort=False)["pages"].sum()
     batch = ""
+    tied = counts[counts == counts.max()]
+    if len(tied) > _MAX_TIED:
+        first, last = map(PERIODS[freq].name, (tied.index.min(), tied.index.max()))
+        share = part_of(int(tied.iloc[0]), whole, noun, each=" each")
+        return f"busiest: {len(tied):,} {freq}s between {first} and {last} with {share}"
     if not _is_tied(counts):
         start = counts.idxmax()
         pages = counted[counted["site"] == part["site"].iloc[0]]
@@ -366,10 +373,12 @@ def _median(counts: pd.Series[int], freq: str) -> str:
     between = len(counts) - 2
     if between < _LEAST_PERIODS or _has_gaps(counts.index.to_series(), freq):
         return ""
-    return f"; median of the {between:,} {freq}s between the first and the last: {counts[1:-1].median():,g} pages"
+    pages = float(counts[1:-1].median())
+    return f"; median of the {between:,} {freq}s between the first and the last: {pages:,g} page{'s' * (pages != 1)}"
 
 
 _LEAST_PERIODS = 3
+_MAX_TIED = 3  # periods that a finding names one by one
 
 
 def _is_tied(counts: pd.Series[int]) -> bool:

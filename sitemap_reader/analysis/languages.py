@@ -282,7 +282,7 @@ def hreflang(snapshot: SnapshotTables) -> Measure:
     by = links.groupby(["site", "language", "hreflang"])["returned"]
     frame = by.agg(links="size", returned="sum").reset_index().rename(columns={"hreflang": "alternate"})
     frame = in_site_order(frame, snapshot)
-    finding = find_in_words(frame, snapshot.sites, _returned, _NOT_RETURNED, "no page has an hreflang link")
+    finding = find_in_words(frame, snapshot.sites, _returned, _NOT_RETURNED, "no page has an hreflang link to another")
     spec = ChartSpec(
         "heat",
         x="alternate",

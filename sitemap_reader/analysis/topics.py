@@ -197,10 +197,9 @@ class Weighting:
         first, found = first[found >= 0], found[found >= 0]
         self._weights = np.zeros(len(keys))
         self._weights[first] = by_key.to_numpy()[found]
-        missing = len(by_key) - len(found)
         self.rule = (
             f" Counted by {self._name}; the share is that of the sum over all pages. Pages match without scheme, www., "
-            f"slash at the end and fragment: {missing:,} of {count_of(len(by_key), 'page')} with a number match none."
+            f"slash at the end and fragment: {len(found):,} of {count_of(len(by_key), 'page')} with a number are listed."
         )
 
     def of(self, found: SiteWords) -> Array | None:
@@ -234,7 +233,14 @@ class Weighting:
     def spec(self, name: str, what: str, groups: Groups) -> ChartSpec:
         number, title = ("weight", f"{self._name} of pages") if self._name else ("pages", "pages")
         return ChartSpec(
-            "rows", x=number, y=name, x_title=f"{title} by {what}", share="share", max_rows=20, **groups.panels
+            "rows",
+            x=number,
+            y=name,
+            x_title=f"{title} by {what}",
+            share="share",
+            format=",.12g" if self._name else ",",
+            max_rows=20,
+            **groups.panels,
         )
 
 

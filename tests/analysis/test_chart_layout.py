@@ -280,6 +280,15 @@ def test_sources_of_dates_are_parts_of_a_bar(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+def test_a_date_in_the_url_is_no_outline(tmp_path: Path) -> None:
+    news = sr.News(publication_date=AT - timedelta(days=1), publication_date_precision="day")
+    written = [sr.UrlRecord(f"https://a.example/2026/0{month}/01/x", sitemap="s") for month in (3, 4, 5)]
+    made = load(tmp_path, {"a": [sr.UrlRecord("https://a.example/n", news=news, sitemap="s"), *written]}).calendar()
+    scale = next(part["fill"] for part in parts_of(spec(made)) if "fill" in part)["scale"]
+    assert scale["domain"] == ["news", "url"]
+    assert "transparent" not in scale["range"]
+
+
 @pytest.mark.slow
 def test_a_single_period_has_its_name_on_the_axis(tmp_path: Path) -> None:
     site = load(tmp_path, {"a": [page("a", "1", age=1)]})

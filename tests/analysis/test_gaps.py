@@ -90,7 +90,7 @@ def test_ours_may_be_several_sites_or_another_snapshot(tmp_path: Path) -> None:
     ours = some.filter(site="ours")
     assert ours.gaps(ours.filter(include="/a/")).finding.startswith("Pages with a path that no page of ours has: ")
     assert some.shared(some)["loc"].nunique() == len(some.pages)
-    assert "has only some URLs (include '/a/')" in some.gaps(some.filter(include="/a/")).rule
+    assert "only some URLs are compared (include '/a/')" in some.gaps(some.filter(include="/a/")).rule
 
 
 @pytest.mark.slow
@@ -124,3 +124,8 @@ def test_topics_of_many_sites_are_shares_of_their_pages(tmp_path: Path) -> None:
     assert ">100% red<" in svg
     assert ">50% blue<" in svg
     assert gaps.finding == 'Topics that no page of ours has: "red" at 7 of 7 sites, 100% of the pages at 7 sites'
+
+
+def test_languages_of_ours_are_unknown(tmp_path: Path) -> None:
+    some = snapshot_of(tmp_path, ours=pages("x"), theirs=pages(*(f"de/p/x{n}" for n in range(3)), host="b.example"))
+    assert some.gaps("ours", "language").finding == "No language is known of ours, so there is nothing to compare with"

@@ -92,6 +92,15 @@ def test_months_with_the_same_number_are_named_with_their_share(load: Load) -> N
     assert load(*records).cadence().finding == "Busiest months: 2026-03 and 2026-04 with 40% each (2 of 5 dated pages)"
 
 
+def test_many_periods_with_the_same_number_are_named_by_the_first_and_the_last(load: Load) -> None:
+    records = [page(n, day(1 + n, 1)) for n in range(4)]
+    median = "; median of the 3 months between the first and the last: 1 page"
+    some = load(*records, page(5, day(5, 1)), page(6, day(5, 2)), page(7, day(1, 2)))
+    assert some.cadence().finding == f"Busiest months: 2026-01 and 2026-05 with 29% each (2 of 7 dated pages){median}"
+    all_alike = load(*records).cadence().finding
+    assert all_alike == "Busiest: 4 months between 2026-01 and 2026-04 with 25% each (1 of 4 dated pages)"
+
+
 @pytest.mark.slow
 def test_dates_at_the_ends_of_the_calendar_are_counted(load: Load) -> None:
     """A single very old date gives no million rows."""

@@ -124,7 +124,7 @@ def test_a_site_without_alternates_has_no_links(tmp_path: Path) -> None:
         made = snapshot_of(tmp_path, *records).hreflang()
         assert len(made) == 0
         assert list(made.columns) == ["site", "language", "alternate", "links", "returned"]
-        assert made.finding == "No page has an hreflang link"
+        assert made.finding == "No page has an hreflang link to another"
 
 
 def test_alternates_of_one_site_are_returned_by_another(tmp_path: Path) -> None:

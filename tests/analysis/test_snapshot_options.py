@@ -110,8 +110,8 @@ def test_filters_are_named_in_repr_card_and_measures(tmp_path: Path) -> None:
     assert (len(posts.urls), posts.choice, posts.complete) == (25, "include '/blog/'", True)
     assert posts.notes == ("only some of the URLs: include '/blog/'",)
     assert "include &#x27;/blog/&#x27;" in posts._repr_html_()
-    assert "has only some URLs (include '/blog/')" in site.churn(posts).rule
-    assert "has only some URLs (include '/blog/')" in site.growth(posts).rule
+    assert "only some URLs are compared (include '/blog/')" in site.churn(posts).rule
+    assert "only some URLs are compared (include '/blog/')" in site.growth(posts).rule
     posts.to_parquet(tmp_path / "posts")
     assert sr.load(tmp_path / "posts").choice == posts.choice
 
@@ -137,7 +137,7 @@ def test_filters_on_several_sites_are_described_in_words() -> None:
     market = sr.snapshot([MARKET / "tealeaf", MARKET / "kettle"], show_progress=False)
     both = market.filter(site=iter(["kettle.example", "tealeaf.example"]))
     rule = both.growth(market).rule
-    assert "has only some URLs (site 'kettle.example' or 'tealeaf.example')" in rule
+    assert "only some URLs are compared (site 'kettle.example' or 'tealeaf.example')" in rule
     assert "[" not in rule
 
 

@@ -245,8 +245,9 @@ def test_words_by_weights_of_their_pages(tmp_path: Path) -> None:
         ]
         name = "Clicks" if isinstance(stated, pd.DataFrame) else "weight"
         assert made.finding == f'Most frequent by {name}: "red" with 90% (90 of 100)'
-        assert ": 1 of 4 pages with a number match none." in made.rule
+        assert ": 3 of 4 pages with a number are listed." in made.rule
         assert ">hat<" in made.chart().to_svg()
+        assert [row["_text"] for row in made.chart().altair.to_dict()["data"]["values"]] == ["90", "60", "40"]
     made = some.slug_ngrams(2, weights=clicks)
     assert rows(made, "words", "weight", "share", "pages") == [("hat red", 50, 0.5, 2), ("café red", 40, 0.4, 1)]
     none = some.topics(weights={"https://b.example/": 1})
