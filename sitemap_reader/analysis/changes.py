@@ -282,7 +282,9 @@ def _changed_urls(pages: pd.DataFrame, snapshot: SnapshotTables, other: Snapshot
 
 
 def _choices(snapshots: Iterable[SnapshotTables]) -> str:
-    sentences = dict.fromkeys(f" Of {each.name} only some URLs are compared ({each.choice})." for each in snapshots if each.choice)
+    sentences = dict.fromkeys(
+        f" Of {each.name} only some URLs are compared ({each.choice})." for each in snapshots if each.choice
+    )
     return "".join(sentences)
 
 

@@ -270,7 +270,14 @@ def _columns(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas, panels: int) 
     pattern = {"month": "%Y-%m", "quarter": "%Y-Q%q", "year": "%Y"}.get(spec.period, "%Y-%m-%d")
     ticks = middles if spec.period != "week" else frame[spec.x]  # a week is named after its first day
     scale = alt.Scale(type="utc", domain=[_json_value(frame[spec.x].min()), _json_value(ends.max())])
-    x = alt.X(spec.x, type="temporal", bin="binned", title=spec.x_title, axis=_time_axis(ticks, pattern, "parity"), scale=scale)
+    x = alt.X(
+        spec.x,
+        type="temporal",
+        bin="binned",
+        title=spec.x_title,
+        axis=_time_axis(ticks, pattern, "parity"),
+        scale=scale,
+    )
     width = canvas.width or min(_WIDTH, _BAR_PIXELS * count)
     base = alt.Chart(width=width, height=canvas.panel_height(panels)).encode(x=x, tooltip=_tooltips(spec))
     y = alt.Y(spec.y, type="quantitative", title=None, stack="zero", axis=_number_axis(4 if panels < 4 else 2, spec))

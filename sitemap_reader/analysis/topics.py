@@ -199,7 +199,8 @@ class Weighting:
         self._weights[first] = by_key.to_numpy()[found]
         self.rule = (
             f" Counted by {self._name}; the share is that of the sum over all pages. Pages match without scheme, www., "
-            f"slash at the end and fragment: {len(found):,} of {count_of(len(by_key), 'page')} with a number are listed."
+            "slash at the end and fragment: "
+            f"{len(found):,} of {count_of(len(by_key), 'page')} with a number are listed."
         )
 
     def of(self, found: SiteWords) -> Array | None:
