@@ -88,9 +88,11 @@ def _most_frequent(part: pd.DataFrame) -> str:
     return f"{what}: {most_frequent(known, int(part['pages'].sum()))}"
 
 
-_MOST_FREQUENT = partial(
-    count_sites, "most frequent URL pattern:", lambda part: leading(part.set_index("pattern")["pages"])[0]
-)
+def _leading_pattern(part: pd.DataFrame) -> str:
+    return leading(part[part["pattern"] != OTHER].set_index("pattern")["pages"])[0]
+
+
+_MOST_FREQUENT = partial(count_sites, "most frequent URL pattern:", _leading_pattern)
 
 
 def _patterns(snapshot: SnapshotTables) -> pd.Series[str]:

@@ -122,6 +122,14 @@ def test_other_pages_are_last_and_unknown(tmp_path: Path) -> None:
     assert snapshot_of(tmp_path, *pages("x")).page_types().finding == "No page type is known of 1 page"
 
 
+def test_all_other_patterns_are_not_the_most_frequent_one(tmp_path: Path) -> None:
+    some = pages("blog/a", "blog/b", *(f"{folder}/x/{name}" for folder in ("tea", "cups", "pots") for name in "kl"))
+    sites = {name: some for name in "abcd"}
+    made = snapshot_of(tmp_path, **sites).patterns(top=1)
+    assert made.loc[made["pattern"] == "other", "pages"].tolist() == [6] * 4
+    assert made.finding == "Most frequent URL pattern: /blog/{slug} at 4 sites"
+
+
 def test_lengths_of_slugs_are_those_of_the_decoded_words(tmp_path: Path) -> None:
     made = snapshot_of(tmp_path, *pages("a/red-tea.html", "b/caf%C3%A9", "c_d-e", "")).slug_lengths()
     assert rows(made, "words", "pages", "characters") == [(1, 1, 4.0), (2, 1, 7.0), (3, 1, 5.0)]
