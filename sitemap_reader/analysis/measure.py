@@ -224,7 +224,7 @@ class Groups:
 
     def name(self, label: str) -> str:
         """The group in words, with its site if there are several."""
-        return " ".join(label.split(_BETWEEN)[len(self.sites) == 1 and self.by is not None :])
+        return " ".join(dict.fromkeys(label.split(_BETWEEN)[len(self.sites) == 1 and self.by is not None :]))
 
     def site(self, label: str) -> str:
         return label.partition(_BETWEEN)[0]

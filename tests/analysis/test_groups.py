@@ -64,6 +64,12 @@ def test_the_largest_three_groups_of_a_site_have_a_sentence(tmp_path: Path) -> N
     assert [line.partition(":")[0] for line in lines] == ["e /p/", "d /p/", "c /p/", "2 more sections in the table"]
 
 
+def test_a_host_with_the_name_of_its_site_is_named_once(tmp_path: Path) -> None:
+    sites = {f"{name}.example": some("", 2, f"{name}.example", days=1) for name in "ab"}
+    made = snapshot_of(tmp_path, **sites).cadence("year", by="host")
+    assert [line.partition(":")[0] for line in made.finding.split(" | ")] == ["a.example", "b.example"]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MEASURES)
 def test_groups_are_drawn_as_panels_or_rows(name: str, tmp_path: Path) -> None:
