@@ -44,12 +44,14 @@ def translations(snapshot: SnapshotTables, languages: Iterable[str] | None) -> M
     found = [_of_site(part, names) for _, part in sites]
     groups = pd.concat([pd.DataFrame(columns=_COLUMNS), *(groups for groups, _ in found)])
     groups = groups.astype({name: "str" for name in _COLUMNS})
+    several = int(pages[pages.duplicated(["group", "language"])]["group"].nunique())
     frame = in_site_order(groups[groups["missing"] != ""], snapshot)
     chosen = "" if names else " Compared are the languages that have a tenth of the pages of the largest one, or more."
     left_out = [f"{count_of(unknown, 'page')} of {UNKNOWN} language"] if unknown else []
     texts = zip((name for name, _ in sites), (text for _, text in found), strict=True)
     left_out += [f"{name}: {text}" if len(sites) > 1 else text for name, text in texts if text]
-    rule = f"{_RULE}Each of them counts once.{chosen}"
+    doubles = f", also {several:,} with several URLs in a language" if several else ""
+    rule = f"{_RULE}Each of them counts once{doubles}.{chosen}"
     rule += f" Not compared: {'; '.join(left_out)}." if left_out else ""
     many = partial(rank_sites, "pages without a translation:", lambda part: int((part["missing"] != "").sum()))
     finding = find_in_words(groups, snapshot.sites, _untranslated, many, "no page is known in several languages")

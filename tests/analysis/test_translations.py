@@ -51,6 +51,20 @@ def test_links_join_pages_if_they_are_returned(tmp_path: Path) -> None:
     assert made.finding == 'Without a translation: 33% (2 of 6 pages), most often into "de" (2)'
 
 
+def test_several_urls_of_one_language_are_in_the_rule(tmp_path: Path) -> None:
+    """Two English pages claim one French page, which lists both."""
+    two = [page for name in ("red", "blue") for page in linked(("en", name), ("fr", "rouge"))]
+    more = linked(("en", "green"), ("fr", "vert"))
+    urls = {page.loc: page for page in two}
+    rouge = urls["https://a.example/rouge"]
+    both = (*rouge.alternates, sr.Alternate("en", "https://a.example/red"))
+    urls[rouge.loc] = sr.UrlRecord(rouge.loc, alternates=both)
+    made = snapshot_of(tmp_path, *urls.values(), *more).translations()
+    assert made.finding == 'In "en" and "fr": all of 2 pages'
+    assert "Each of them counts once, also 1 with several URLs in a language." in made.rule
+    assert "several URLs" not in snapshot_of(tmp_path, *more, name="more").translations().rule
+
+
 def test_a_chain_of_links_is_one_page(tmp_path: Path) -> None:
     def page(name: str, language: str, *others: tuple[str, str]) -> sr.UrlRecord:
         links = [(language, name), *others]
