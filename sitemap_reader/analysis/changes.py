@@ -71,6 +71,8 @@ def growth(snapshot: SnapshotTables, others: Any, by: str | None = None) -> Meas
     frame = groups.sort(frame)[["site", "at", *counts[:3], "dated", "newest", "sitemaps", "complete"]]
     undated = sum(each.read_at is None for each in snapshots)
     rule = f"{groups.pages} of each snapshot, at the time when it was read. {_PAGE_RULE} {NEWEST_RULE}"
+    if len(snapshots) > 1:
+        rule += _TOTALS_RULE
     rule += _choices(snapshots)
     if undated:
         rule += f" For {undated} that time is unknown: give it to load(path, at=...)."
@@ -86,6 +88,10 @@ def growth(snapshot: SnapshotTables, others: Any, by: str | None = None) -> Meas
 _PAGE_RULE = (
     "A page is the same in two readings if host and path are, without www. and a slash at the end, and where a site "
     "moved, if the path is."
+)
+_TOTALS_RULE = (
+    " The columns new and removed are since the reading before; the finding counts a page once, as new if the first "
+    "reading lacks it, and as removed if the last one does, also if it came between them."
 )
 
 
@@ -360,7 +366,10 @@ def _turned_over(part: pd.DataFrame, *, freq: str) -> str:
 
 def _most_in(part: pd.DataFrame, change: str, freq: str) -> str:
     names, each = leading(part.set_index("period")[change], PERIODS[freq].name)
-    return f"{change} in {names} ({part[change].max():,}{each})"
+    return f"{change} {_IN_PERIOD.get(freq, 'in')} {names} ({part[change].max():,}{each})"
+
+
+_IN_PERIOD = {"day": "on", "week": "in the week from"}
 
 
 _turned_over_of_many = partial(

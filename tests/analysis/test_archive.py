@@ -44,6 +44,12 @@ def test_pages_that_came_went_and_returned_are_counted_by_period(tmp_path: Path)
     )
     assert made["new"].sum() + made["returned"].sum() - made["removed"].sum() == 3 - 2
     assert site.turnover("y")["removed"].tolist() == [3]
+    assert site.turnover("day").finding.endswith("; most new on 2026-02-10 (2) and removed on 2026-04-05 (2)")
+    week = "; most new in the week from 2026-02-09 (2) and removed in the week from 2026-03-30 (2)"
+    assert site.turnover("week").finding.endswith(week)
+    assert ": 3 new, 2 removed" in site.growth().finding
+    assert site.growth()[["new", "removed"]].sum().tolist() == [4, 3]
+    assert "the finding counts a page once" in site.growth().rule
     events = made[made["period"] == "2026-04-01"].list_urls()
     assert [(row.change, row.loc[-1]) for row in events.sort_values("loc").itertuples()] == [
         ("returned", "a"),
