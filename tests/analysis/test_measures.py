@@ -150,6 +150,27 @@ def test_peak_of_the_week_is_in_the_finding(load: Load) -> None:
     assert load(*days).weekday_hour().finding == finding
 
 
+MIDNIGHTS = {
+    "of the zone": ("UTC", [0] * 10, True),
+    "of a zone with summer time": ("UTC", [17, 18] * 6, True),
+    "of another zone, over the end of the day": ("UTC", [23, 0] * 6, True),
+    "of the zone that is asked for": ("Asia/Tokyo", [15] * 12, True),
+    "planned": ("UTC", [9] * 12, False),
+    "with others": ("UTC", [0] * 8 + [7] * 3, False),
+    "few": ("UTC", [0] * 9, False),
+}
+
+
+@pytest.mark.parametrize("case", MIDNIGHTS)
+def test_days_that_are_written_as_midnight_state_no_hour(case: str, load: Load) -> None:
+    tz, hours, is_midnight = MIDNIGHTS[case]
+    records = [page(n, day(1, 6, hour) + timedelta(days=9 * n)) for n, hour in enumerate(hours)]
+    made = load(*records).weekday_hour(tz)
+    assert made["pages"].sum() == len(hours)
+    assert made["hour"].isna().all() == is_midnight
+    assert made.finding.endswith("; no date states a time") == is_midnight
+
+
 def test_no_weekday_stands_out_by_chance(load: Load) -> None:
     few = [page(n, day(1, 6) + timedelta(days=7 * n), "day") for n in range(9)]
     assert load(*few).weekday_hour().finding == "Too few dates (9) to compare weekdays; no date states a time"
