@@ -343,6 +343,8 @@ def _has_gaps(starts: pd.Series[Any], freq: str) -> bool:
 
 def _busiest(part: pd.DataFrame, counted: pd.DataFrame, whole: int, noun: str = "page", *, freq: str, tz: str) -> str:
     counts = part.groupby("period", sort=False)["pages"].sum()
+    if counts.sum() == 1:
+        return f"only 1 page has a date that counts: {PERIODS[freq].name(counts.idxmax())}"
     batch = ""
     tied = counts[counts == counts.max()]
     if len(tied) > _MAX_TIED:
@@ -359,6 +361,7 @@ def _busiest(part: pd.DataFrame, counted: pd.DataFrame, whole: int, noun: str = 
 def _batch(pages: pd.DataFrame, freq: str, tz: str) -> str:
     """`, 118 of them on 2026-03-04`, if half of the pages of a period or more have one day, or one time of a day."""
     has_day = ~is_in(pages["precision"], ["year", "month"] if freq != "day" else ["day"])
+    has_day &= (freq != "day") | (pages["source"] != SEEN)  # all pages that a reading finds have its time
     moments = pages.loc[has_day, "local"]
     counts = (moments if freq == "day" else moments.dt.floor("D")).value_counts()
     if counts.empty or counts.iloc[0] < max(2, len(pages) / 2):
@@ -390,6 +393,8 @@ def _busiest_of_many(frame: pd.DataFrame, *, freq: str) -> str:
     def name(part: pd.DataFrame) -> str:
         published = part[part["source"] != LASTMOD] if "source" in part else part
         counts = (published if len(published) else part).groupby("period", sort=False)["pages"].sum()
+        if counts.sum() == 1:
+            return "of 1 page only"
         return f"several {freq}s alike" if _is_tied(counts) else PERIODS[freq].name(counts.idxmax())
 
     return count_sites(f"busiest {freq}:", name, frame)

@@ -110,6 +110,21 @@ def test_the_largest_period_is_named_with_its_batch(case: str, tmp_path: Path) -
     assert made.finding == f"Busiest {freq}: {named} with {expected}; dated: {len(dates)} published as news"
 
 
+def test_one_date_is_no_busiest_period(tmp_path: Path) -> None:
+    one = [page("dated", published=day(3, 4)), *(page(str(number)) for number in range(30))]
+    expected = "Only 1 page has a date that counts: 2026-03; dated: 1 published as news"
+    assert snapshot_of(tmp_path, *one).calendar().finding == expected
+    two = [page(str(number), published=day(2, 4)) for number in range(2)]
+    some = snapshot_of(tmp_path, name="many", a=one, b=two, c=two, d=two).calendar()
+    assert some.finding == "Busiest month: 2026-02 at 3 sites; of 1 page only at a"
+
+
+def test_the_time_of_a_reading_is_no_time_of_publication(tmp_path: Path) -> None:
+    listed = [page(name) for name in "abcd"]
+    made = seen(snapshot_of(tmp_path, *listed), a=day(3, 4, 5), b=day(3, 4, 5)).calendar("day")
+    assert made.finding == "Busiest day: 2026-03-04 with 50% (2 of 4 pages); dated: 2 first seen"
+
+
 # --- new ---
 
 
