@@ -54,6 +54,7 @@ from .measure import (
     is_in,
     measure,
     most_frequent,
+    name_some,
     news_dates,
     page_frame,
     part_of,
@@ -343,8 +344,9 @@ def _has_gaps(starts: pd.Series[Any], freq: str) -> bool:
 
 def _busiest(part: pd.DataFrame, counted: pd.DataFrame, whole: int, noun: str = "page", *, freq: str, tz: str) -> str:
     counts = part.groupby("period", sort=False)["pages"].sum()
-    if counts.sum() == 1:
-        return f"only 1 page has a date that counts: {PERIODS[freq].name(counts.idxmax())}"
+    if counts.max() == 1:
+        names = name_some([*map(PERIODS[freq].name, counts.index[counts == 1])])
+        return f"no {freq} has several dated pages, {names} {'has 1' if counts.sum() == 1 else 'have 1 each'}"
     batch = ""
     tied = counts[counts == counts.max()]
     if len(tied) > _MAX_TIED:
@@ -393,8 +395,8 @@ def _busiest_of_many(frame: pd.DataFrame, *, freq: str) -> str:
     def name(part: pd.DataFrame) -> str:
         published = part[part["source"] != LASTMOD] if "source" in part else part
         counts = (published if len(published) else part).groupby("period", sort=False)["pages"].sum()
-        if counts.sum() == 1:
-            return "of 1 page only"
+        if counts.max() == 1:
+            return "none with several pages"
         return f"several {freq}s alike" if _is_tied(counts) else PERIODS[freq].name(counts.idxmax())
 
     return count_sites(f"busiest {freq}:", name, frame)

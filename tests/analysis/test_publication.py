@@ -47,7 +47,7 @@ def test_the_calendar_takes_the_first_date_that_is_known(tmp_path: Path) -> None
     ]
     assert "Dated: 1 by news, 1 by first seen, 1 by lastmod. Not counted: 2 pages without a date." in made.rule
     assert made.finding == (
-        "Busiest months: 2026-02 and 2026-03 with 20% each (1 of 5 pages); dated: 1 published as news and 1 first seen"
+        "No month has several dated pages, 2026-02 and 2026-03 have 1 each; dated: 1 published as news and 1 first seen"
         "; of 1 other page only the last change is known"
     )
     assert rows(some.calendar(), "source", "pages")[0] == ("news", 1)
@@ -110,13 +110,13 @@ def test_the_largest_period_is_named_with_its_batch(case: str, tmp_path: Path) -
     assert made.finding == f"Busiest {freq}: {named} with {expected}; dated: {len(dates)} published as news"
 
 
-def test_one_date_is_no_busiest_period(tmp_path: Path) -> None:
+def test_one_page_is_no_busiest_period(tmp_path: Path) -> None:
     one = [page("dated", published=day(3, 4)), *(page(str(number)) for number in range(30))]
-    expected = "Only 1 page has a date that counts: 2026-03; dated: 1 published as news"
+    expected = "No month has several dated pages, 2026-03 has 1; dated: 1 published as news"
     assert snapshot_of(tmp_path, *one).calendar().finding == expected
     two = [page(str(number), published=day(2, 4)) for number in range(2)]
     some = snapshot_of(tmp_path, name="many", a=one, b=two, c=two, d=two).calendar()
-    assert some.finding == "Busiest month: 2026-02 at 3 sites; of 1 page only at a"
+    assert some.finding == "Busiest month: 2026-02 at 3 sites; none with several pages at a"
 
 
 def test_the_time_of_a_reading_is_no_time_of_publication(tmp_path: Path) -> None:
@@ -244,7 +244,7 @@ def test_a_date_in_the_url_counts_behind_that_of_news(tmp_path: Path) -> None:
     counts = [row for row in rows(made, "period", "source", "pages") if row[2]]
     assert counts == [(day(1), "news", 1), (day(2), "url", 1), (day(3), "url", 1)]
     assert made.finding == (
-        "Busiest months: 2026-01, 2026-02 and 2026-03 with 25% each (1 of 4 pages); "
+        "No month has several dated pages, 2026-01, 2026-02 and 2026-03 have 1 each; "
         "dated: 1 published as news and 2 with a date in the URL"
     )
     months = snapshot_of(tmp_path, page("2026/04/c"), page("2026/04/02/d"), name="months")
