@@ -253,8 +253,8 @@ def _compare(snapshot: SnapshotTables, other: SnapshotTables, depth: int) -> pd.
     pages = pd.DataFrame({"site": pd.Categorical.from_codes(numbers.site_of, numbers.sites), "change": change})
     sections = [section_of(each, depth).to_numpy() for each in (other, snapshot)]
     pages["section"] = ""
-    for rows, section in zip((before, after), sections, strict=True):  # of a page of both that of the later one
-        pages.loc[rows >= 0, "section"] = section[rows[rows >= 0]]
+    for place, section in zip((before, after), sections, strict=True):  # of a page of both that of the later one
+        pages.loc[place >= 0, "section"] = section[place[place >= 0]]
     return pages.assign(before=before, after=after)
 
 
