@@ -176,7 +176,7 @@ def _change_share(share: float) -> str:
     """
     if abs(share) < 0.001:
         return "under 0.1%"
-    return f"{share:+.1%}" if abs(share) < 0.1 else f"{share:+.0%}"
+    return f"{share:+.1%}" if abs(share) < 0.1 else f"{share:+,.0%}"
 
 
 def _pages_of_many(frame: pd.DataFrame) -> str:

@@ -136,6 +136,9 @@ def gaps(snapshot: SnapshotTables, ours: Any, by: str, *, is_shared: bool = Fals
         frame.insert(5, "ours", first.reindex(frame["key"]).array)
     what = f"{name} has too" if is_shared else f"no page of {name} has"
     noun, things = (by, f"{by}s that {what}") if by not in _OVERLAPS else ("page", f"pages with a {by} that {what}")
+    if by == "language" and without_ours and not is_shared:
+        unknown = f"unknown for {without_ours:,} of {count_of(without_ours + len(mine), 'page')}"
+        things = f"{by}s that no page of {name} is known to have ({unknown})"
     describe = partial(_FOUND[by], things=things, noun=noun)
     describe_many = partial(rank_sites, f"{things}:", lambda part: int(part["_found"].sum()))
     if by not in _OVERLAPS:

@@ -111,7 +111,8 @@ def _lastmods(snapshot: SnapshotTables) -> pd.DataFrame:
             reasons[rows[(batch.first <= seconds[rows]) & (seconds[rows] <= batch.last)]] = 2
         if score < _LEAST_SCORE:
             reasons[rows] = 1
-    late = is_future(pages["lastmod"], pages["lastmod_precision"], snapshot.at)  # which is a reason of its own
+    read_until = snapshot.read_until or snapshot.at
+    late = is_future(pages["lastmod"], pages["lastmod_precision"], read_until)  # which is a reason of its own
     reasons[pages["lastmod"].isna() | late] = 0
     left_out = pd.Categorical.from_codes(reasons - 1, [_UNTRUSTED, _BUILT])
     return pd.DataFrame(
@@ -181,7 +182,7 @@ def _dated_pages(
     pages["source"] = pd.Categorical.from_codes(codes, [*sources], ordered=True)
     pages["is_doubtful"] = lastmods["is_doubtful"] & (pages["source"] == LASTMOD)
     left_out = lastmods["left_out"].cat.add_categories([_UNDATED, _IN_FUTURE]).fillna(_UNDATED).where(codes < 0)
-    pages["left_out"] = left_out.mask(is_future(date, precision, snapshot.at), _IN_FUTURE)
+    pages["left_out"] = left_out.mask(is_future(date, precision, snapshot.read_until or snapshot.at), _IN_FUTURE)
     return pages
 
 
@@ -370,7 +371,9 @@ def _batch(pages: pd.DataFrame, freq: str, tz: str) -> str:
         return ""
     moment = counts.index[0]
     when = f"at {moment:%H:%M} {tz}" if freq == "day" else f"on {moment:%Y-%m-%d}"
-    return f", {'all' if counts.iloc[0] == len(pages) else f'{counts.iloc[0]:,} of them'} {when}"
+    # A page that was first seen appeared at some time after the reading before.
+    seen = "first seen " * bool((pages["source"] == SEEN).all())
+    return f", {'all' if counts.iloc[0] == len(pages) else f'{counts.iloc[0]:,} of them'} {seen}{when}"
 
 
 def _median(counts: pd.Series[int], freq: str) -> str:
@@ -595,7 +598,7 @@ def freshness(snapshot: SnapshotTables, by: str | None = None) -> Measure:
     )
     rule += _change_rule(counted) + _not_counted(pages["left_out"])
     describe_many = partial(
-        rank_sites, f"dated pages that changed within 30 days{on}:", _share_of_recent, write=percent
+        rank_sites, f"dated pages that changed within 30 days{on}:", _share_of_recent, write=lambda each: each[1]
     )
     changed = {*counted.loc[counted["source"] == LASTMOD, "site"]}
     describe = partial(_recent_shares, on=on, changed=changed)
@@ -620,9 +623,10 @@ def _age_counts(part: pd.DataFrame) -> tuple[int, int, int]:
     return int(pages[month].sum()), int(pages[year].sum()), int(pages[dated].sum())
 
 
-def _share_of_recent(part: pd.DataFrame) -> float:
+def _share_of_recent(part: pd.DataFrame) -> tuple[float, str]:
+    """The share, by which sites are ranked, and its words."""
     month, _, dated = _age_counts(part)
-    return month / dated
+    return month / dated, part_of(month, dated)
 
 
 def _recent_shares(part: pd.DataFrame, *, on: str, changed: Collection[str]) -> str:

@@ -356,9 +356,9 @@ def count_sites(what: str, label: Callable[[pd.DataFrame], str], frame: pd.DataF
 
 
 def most_widespread(
-    what: str, column: str, frame: pd.DataFrame, *, sites: int, number: str = "share", count: int = 1
+    what: str, column: str, frame: pd.DataFrame, *, sites: int, number: str = "share", of: str = "pages", count: int = 1
 ) -> str:
-    """The values of a column that most of the sites have, and where there is most of each.
+    """The values of a column that most of the sites have, and where there is most of each: a share `of` something.
 
     >>> rows = pd.DataFrame({"site": [*"abb"], "language": ["en", "en", "de"], "share": [0.86, 0.1, 0.2]})
     >>> most_widespread("languages:", "language", rows, sites=4)
@@ -368,7 +368,7 @@ def most_widespread(
     found = []
     for value in by.index[:count]:
         numbers = frame[frame[column] == value].set_index("site")[number].sort_values(ascending=False, kind="stable")
-        words = numbers.map(lambda each: f"{percent(each)} of the" if number == "share" else f"{each:,}") + " pages"
+        words = numbers.map(lambda each: f"{percent(each)} of the" if number == "share" else f"{each:,}") + f" {of}"
         up_to = "up to " if words.nunique() > 1 else ""
         found.append(f"{quote(value)} at {len(words):,} of {sites:,} sites, {up_to}{sites_by_label(words)[0]}")
     return f"{what} {'; '.join(found) or 'none at any site'}"

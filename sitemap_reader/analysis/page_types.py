@@ -11,11 +11,10 @@ from .chart_spec import shares_of_pages
 from .languages import language_level, page_places
 from .measure import (
     as_texts,
-    count_sites,
     find_in_words,
     in_site_order,
-    leading,
     measure,
+    most_widespread,
     page_frame,
     parts_in_words,
     rest_last,
@@ -114,16 +113,13 @@ def page_types(snapshot: SnapshotTables) -> Measure:
         "article. Nothing is guessed from words of titles; what has no such name is other."
     )
     describe = partial(parts_in_words, "page type", rest=OTHER)
-    finding = find_in_words(frame, snapshot.sites, describe, _TYPES_OF_MANY)
+    finding = find_in_words(frame, snapshot.sites, describe, _types_of_many)
     return measure(frame, rule=rule, finding=finding, spec=shares_of_pages("type", "page type", missing=OTHER))
 
 
-def _known_type(part: pd.DataFrame) -> str:
-    known = part[part["type"] != OTHER].set_index("type")["pages"]
-    return leading(known)[0] if len(known) else "unknown"
-
-
-_TYPES_OF_MANY = partial(count_sites, "most frequent page type:", _known_type)
+def _types_of_many(frame: pd.DataFrame) -> str:
+    known = frame[frame["type"] != OTHER]
+    return most_widespread("page types:", "type", known, sites=frame["site"].nunique(), count=3)
 
 
 def _types(snapshot: SnapshotTables) -> pd.Series[str]:

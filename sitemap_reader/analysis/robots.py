@@ -31,7 +31,7 @@ def robots_for(
 ) -> pd.DataFrame:
     """`texts` are those of robots.txt by origin."""
     if texts is None:
-        message = f"robots_for() needs robots.txt, which {snapshot.name} lacks"
+        message = f"robots_for() needs robots.txt, and there is none with {snapshot.name}"
         raise UsageError(message, remedy="read the site itself, by snapshot(): to_parquet() keeps its robots.txt")
     known = texts
 

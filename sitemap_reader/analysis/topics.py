@@ -225,7 +225,8 @@ class Weighting:
             return f"most frequent: {most_frequent(numbers, round(numbers.max() / part['share'].max()), write=quote)}"
 
         def widest(frame: pd.DataFrame) -> str:
-            return most_widespread(f"among the most frequent{by}:", name, frame, sites=frame["site"].nunique())
+            of = self._name or "pages"
+            return most_widespread(f"among the most frequent{by}:", name, frame, sites=len(groups.sites), of=of)
 
         return groups.find_in_words(
             frame, first_words, widest, f"no page with words has a {self._name}" if by else none
