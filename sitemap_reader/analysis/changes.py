@@ -221,7 +221,8 @@ def churn(snapshot: SnapshotTables, other: SnapshotTables | None, depth: int) ->
     for side, change in ((other, "new"), (snapshot, "removed")):
         if side.complete is False:
             rule += f" {side.name} was not read completely: pages missing there count as {change}."
-    finding = find_in_words(frame, snapshot.sites, _churn_finding, _changes_of_many)
+    sites = [*dict.fromkeys([*snapshot.sites, *frame["site"]])]
+    finding = find_in_words(frame, sites, _churn_finding, _changes_of_many)
     spec = ChartSpec(
         "heat",
         x="change",
@@ -407,7 +408,8 @@ def survival(snapshot: SnapshotTables) -> Measure:
     frame = pd.DataFrame(rows, columns=[*types]).astype(types)
     frame = in_site_order(frame, snapshot)
     none = "no page appeared after the first reading"
-    finding = find_in_words(frame, snapshot.sites, _survived, _SURVIVED_MONTH, none)
+    sites = [*dict.fromkeys([*snapshot.sites, *frame["site"]])]
+    finding = find_in_words(frame, sites, _survived, _SURVIVED_MONTH, none)
     rule = (
         "Of the pages that appeared after the first reading, the share that is still listed so many days later; a page "
         "that returns was not removed. Pages that were watched for a shorter time count as long as they were watched "

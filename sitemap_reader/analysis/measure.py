@@ -146,7 +146,9 @@ def measure(
     urls: Callable[[], pd.DataFrame] | None = None,
 ) -> Measure:
     """A Measure with the rows of `frame`; control characters in the texts are escaped. `urls` is for list_urls()."""
-    rows = frame.astype({"site": "str"}).reset_index(drop=True)  # also of an empty frame, or a category
+    rows = frame.reset_index(drop=True)
+    # What pandas makes of texts without any value, of no rows, and of categories.
+    rows = rows.astype({name: "str" for name in rows if name == "site" or (len(rows) and rows[name].dtype == object)})
     texts = {"rule": printable(rule), "_finding": printable(finding), "verdict": verdict and printable(verdict)}
     return _with({**texts, "_spec": spec, "_measured": rows, "_urls": urls}, rows)
 
