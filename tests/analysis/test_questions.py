@@ -375,7 +375,9 @@ def test_each_question_has_a_truth() -> None:
     assert [*ROWS] == [*TRUTHS]
 
 
-@pytest.mark.parametrize("question", ROWS)
+@pytest.mark.parametrize(
+    "question", [pytest.param(each, marks=[pytest.mark.slow] * ("report(" in ROWS[each][0])) for each in ROWS]
+)
 def test_the_call_says_what_the_page_has_and_the_files_state(
     question: str, names: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -429,6 +431,9 @@ LIBRARIES: dict[str, Callable[[pd.DataFrame], Any]] = {
 }
 
 
+KINDS = r"str|[iI]nt64|float64|bool(ean)?|category|datetime64\[us, [\w/]+\]"
+
+
 def test_other_libraries_take_what_a_measure_returns_without_a_hint(names: dict[str, Any]) -> None:
     """Whole columns have a type of their own: no objects, no periods, and times with a zone."""
     kinds: dict[str, list[str]] = {}
@@ -437,8 +442,7 @@ def test_other_libraries_take_what_a_measure_returns_without_a_hint(names: dict[
         if not isinstance(frame, pd.DataFrame):
             continue
         for name, kind in frame.dtypes.items():
-            kinds_of_column = "str" if name == "site" else r"str|[iI]nt64|float64|bool(ean)?|category|datetime64\[us, [\w/]+\]"
-            if not re.fullmatch(kinds_of_column, str(kind)):
+            if not re.fullmatch("str" if name == "site" else KINDS, str(kind)):
                 kinds.setdefault(call, []).append(f"{name}: {kind}")
         if "site" in frame:
             rows = [len(LIBRARIES[each](frame)) for each in ("polars", "polars from pandas", "DuckDB")]
