@@ -168,10 +168,10 @@ def test_growth_has_the_difference_and_its_share(tmp_path: Path) -> None:
     before = sized(2_000, 1)
     findings = [sized(count, 2).growth(before).finding for count in (2_000, 1_999, 1_900, 4_000)]
     assert findings == [
-        "2,000 pages at the beginning and at the end of 31 days",
-        "From 2,000 to 1,999 pages (-1, under 0.1%) in 31 days",
-        "From 2,000 to 1,900 pages (-100, -5.0%) in 31 days",
-        "From 2,000 to 4,000 pages (+2,000, +100%) in 31 days",
+        "2,000 pages at the beginning and at the end of 31 days: the same ones",
+        "From 2,000 to 1,999 pages (-1, under 0.1%) in 31 days: 0 new, 1 removed",
+        "From 2,000 to 1,900 pages (-100, -5.0%) in 31 days: 0 new, 100 removed",
+        "From 2,000 to 4,000 pages (+2,000, +100%) in 31 days: 2,000 new, 0 removed",
     ]
     assert before.growth().finding == "2,000 pages in one snapshot"
 
