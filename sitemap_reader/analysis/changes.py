@@ -151,6 +151,8 @@ def _totals(archive: Archive, labels: np.ndarray[Any, Any]) -> pd.DataFrame:
 def _grown(part: pd.DataFrame, *, totals: pd.DataFrame) -> str:
     first, last = part.iloc[0], part.iloc[-1]
     pages, days = count_of(last["pages"], "page"), count_of((last["at"] - first["at"]).days, "day")
+    if not part["pages"].any():
+        return "there is no page"
     if len(part) == 1:
         return f"{pages} in one snapshot"
     more = int(last["pages"] - first["pages"])

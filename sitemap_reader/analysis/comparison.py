@@ -245,7 +245,7 @@ def _topics(snapshot: SnapshotTables, sites: list[str], *, is_own: bool) -> tupl
     words, rule = (site_words(snapshot), "") if is_own else topical_words(snapshot)
     locs = snapshot.pages.stored["loc"]
     frames = [pd.DataFrame(columns=_COLUMNS)]
-    for site in sites:
+    for site in [site for site in sites if site in words]:
         counts = words[site].counts()
         first = locs.take(counts["first"].to_numpy()).to_pandas()
         share = counts["pages"] / len(words[site].rows)
