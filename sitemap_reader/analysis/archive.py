@@ -186,6 +186,8 @@ def _shared_paths(paths: pd.DataFrame, others: pd.DataFrame) -> pd.Series[int]:
 # --- the states of a Snapshot ------------------------------------------------------------------------------------
 
 NEW, REMOVED, RETURNED = "new", "removed", "returned"
+# What no measure over time needs, and takes most memory.
+_LEFT_OUT = ("images", "videos", "extras")
 
 
 @attrs.frozen(slots=False, eq=False)
@@ -213,13 +215,16 @@ class Archive:
 
     @cached_property
     def pages(self) -> SnapshotTables:
-        """Each page that a state listed, once, as in its last listing."""
+        """Each page that a state listed, once, as in its last listing, without images, videos and extras."""
         newest, last = self.states[-1], self.numbers.last_states()[self.rows]
-        parts = [
-            rename_sites(state.pages.stored, names).take(self.numbers.rows(number)[self.rows[last == number]])
-            for number, (state, names) in enumerate(zip(self.states, self.names, strict=True))
-        ]
+        parts = []
+        for number, (state, names) in enumerate(zip(self.states, self.names, strict=True)):
+            table = state.pages.stored
+            table = rename_sites(table.select([name for name in table.column_names if name not in _LEFT_OUT]), names)
+            parts.append(table.take(self.numbers.rows(number)[self.rows[last == number]]))
         urls = pa.concat_tables(parts, promote_options="default")
+        for name in _LEFT_OUT:
+            urls = urls.append_column(name, pa.nulls(len(urls), newest.pages.stored.schema.field(name).type))
         metadata = attrs.evolve(newest._metadata, moves=self.numbers.moves)
         tables = Tables(urls, newest.sitemaps.stored, newest.problems.stored)
         return type(newest)(newest.name, partial(loaded, tables), metadata, newest=newest)
@@ -255,12 +260,13 @@ class Archive:
         """The row of `pages` that has each page."""
         return np.argsort(self.rows)
 
-    def groups(self, snapshot: SnapshotTables, by: str | None) -> tuple[Groups, np.ndarray[Any, Any]]:
-        """What measures of a Snapshot count separately, and the label of each page."""
+    def groups(self, by: str | None) -> tuple[Groups, pd.Categorical]:
+        """What measures count separately, and the label of each page."""
         if by is None:
-            return groups_of(self.states[-1], None), np.array(self.numbers.sites)[self.numbers.site_of]
+            labels = pd.Categorical.from_codes(self.numbers.site_of, self.numbers.sites)
+            return groups_of(self.states[-1], None), labels
         groups = groups_of(self.pages, by)
-        return groups, groups.labels.to_numpy()[self.row_of]
+        return groups, pd.Categorical(groups.labels)[self.row_of]
 
     @property
     def at_of_events(self) -> pd.Series[Any]:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+from pyarrow import compute
 
 from ..client.summary import count_of
 from ..frontier.filters import make_window
@@ -31,6 +33,7 @@ from .measure import (
     page_frame,
     pages_with_newest,
     rank_sites,
+    texts_of,
 )
 from .periods import PERIODS, counts_by_period, freq_name, in_zone
 from .sections import section_of
@@ -56,7 +59,7 @@ def growth(snapshot: SnapshotTables, others: Any, by: str | None = None) -> Meas
         if not hasattr(each, "pages"):
             raise UsageError(f"growth() takes Snapshots, and not {each!r}: {_how_to_load(each)}")
     archive = _archive(snapshot, snapshots)
-    groups, labels = archive.groups(snapshot, by)
+    groups, labels = archive.groups(by)
     sizes = [
         _sizes(state, labels[pages], archive.names[number], by).assign(state=number)
         for number, (state, pages) in enumerate(zip(archive.states, archive.numbers.pages, strict=True))
@@ -121,31 +124,31 @@ def _readings(archive: Archive, groups: Groups) -> pd.DataFrame:
     return frame.assign(is_first=~frame["site"].duplicated())
 
 
-def _sizes(
-    snapshot: SnapshotTables, labels: np.ndarray[Any, Any], names: Mapping[str, str], by: str | None
-) -> pd.DataFrame:
+def _sizes(snapshot: SnapshotTables, labels: pd.Categorical, names: Mapping[str, str], by: str | None) -> pd.DataFrame:
     pages = pages_with_newest(snapshot).assign(site=labels)
     if by is None:  # also sitemaps that list only what others list, too
-        listed = snapshot.urls.to_pandas(["site", "sitemap"]).replace({"site": dict(names)})
+        listed = snapshot.urls.stored.select(["site", "sitemap"]).group_by(["site", "sitemap"]).aggregate([])
+        listed = listed.to_pandas().replace({"site": dict(names)})
     else:
         listed = pages.assign(sitemap=snapshot.pages["sitemap"])
-    groups = pages.groupby("site", sort=False)
+    groups = pages.groupby("site", sort=False, observed=True)
     frame = groups.agg(pages=("site", "size"), dated=("lastmod", "count"), newest=("newest", "max")).reset_index()
-    return frame.assign(sitemaps=frame["site"].map(listed.groupby("site")["sitemap"].nunique()))
+    sitemaps = listed.groupby("site", observed=True)["sitemap"].nunique()
+    return frame.assign(sitemaps=frame["site"].astype("str").map(sitemaps).astype("Int64"))
 
 
-def _steps(archive: Archive, labels: np.ndarray[Any, Any]) -> pd.DataFrame:
+def _steps(archive: Archive, labels: pd.Categorical) -> pd.DataFrame:
     """`state site new removed`: how many pages came and went since the state before."""
     events = archive.events.assign(site=labels[archive.events["page"]])
     events["change"] = events["change"].replace(RETURNED, NEW)
-    counts = events.groupby(["state", "site", "change"]).size().unstack(fill_value=0)
+    counts = events.groupby(["state", "site", "change"], observed=True).size().unstack(fill_value=0)
     return counts.reindex(columns=[NEW, REMOVED], fill_value=0).rename_axis(columns=None).reset_index()
 
 
-def _totals(archive: Archive, labels: np.ndarray[Any, Any]) -> pd.DataFrame:
+def _totals(archive: Archive, labels: pd.Categorical) -> pd.DataFrame:
     """`new removed` by site: pages that appeared after the first state, and those that are no longer listed."""
-    pages = pd.DataFrame({"new": archive.is_new, "removed": archive.is_removed})
-    return pages.groupby(labels).sum()
+    pages = pd.DataFrame({"site": labels, "new": archive.is_new, "removed": archive.is_removed})
+    return pages.groupby("site", observed=True).sum()
 
 
 def _grown(part: pd.DataFrame, *, totals: pd.DataFrame) -> str:
@@ -194,6 +197,7 @@ def _pages_of_many(frame: pd.DataFrame) -> str:
 # --- one state compared with another -----------------------------------------------------------------------------
 
 _CHANGES = ("new", "updated", "redated", "removed")
+_KINDS = (*_CHANGES, "unchanged")
 _RULE = (
     f"Pages compared with those of an earlier snapshot. {_PAGE_RULE} Updated: any field of the entry differs (lastmod, "
     "changefreq, priority, images, …). Redated: only the lastmod differs, and those of its sitemap cannot be trusted."
@@ -214,8 +218,8 @@ def churn(snapshot: SnapshotTables, other: SnapshotTables | None, depth: int) ->
         raise UsageError(f"{other.name} was read later than {snapshot.name}: {hint}")
     pages = _compare(snapshot, other, depth)
     frame = pages.groupby(["site", "section", "change"], sort=False, observed=True).size().unstack(fill_value=0)
-    counted = (*_CHANGES, "unchanged")
-    frame = frame.reindex(columns=[*counted], fill_value=0).rename_axis(columns=None).reset_index()
+    frame = frame.reindex(columns=[*_KINDS], fill_value=0).rename_axis(columns=None).reset_index()
+    frame = frame.astype({"site": "str", "section": "str"})
     frame["_changed"] = frame[[*_CHANGES]].sum(axis=1)
     frame = frame.sort_values(["_changed", "section"], ascending=[False, True]).drop(columns="_changed")
     frame = in_site_order(frame, snapshot)
@@ -231,7 +235,7 @@ def churn(snapshot: SnapshotTables, other: SnapshotTables | None, depth: int) ->
         y="section",
         x_title="pages by section",
         part="pages",
-        whole=counted,
+        whole=_KINDS,
         across={"change": "change"},
         melt=_CHANGES,
         max_rows=15,
@@ -251,14 +255,23 @@ def _compare(snapshot: SnapshotTables, other: SnapshotTables, depth: int) -> pd.
         _hashes(other, fields)[rows[0]] != _hashes(snapshot, fields)[rows[1]] for fields in (names, _DATE)
     )
     is_updated = is_restated | (is_redated & usable_lastmods(snapshot).to_numpy()[rows[1]])
-    change = np.where(before < 0, NEW, REMOVED).astype(object)
-    change[both] = np.select([is_updated, is_redated], ["updated", "redated"], "unchanged")
-    pages = pd.DataFrame({"site": pd.Categorical.from_codes(numbers.site_of, numbers.sites), "change": change})
-    sections = [section_of(each, depth).to_numpy() for each in (other, snapshot)]
-    pages["section"] = ""
-    for place, section in zip((before, after), sections, strict=True):  # of a page of both that of the later one
-        pages.loc[place >= 0, "section"] = section[place[place >= 0]]
-    return pages.assign(before=before, after=after)
+    change = np.where(before < 0, _KINDS.index(NEW), _KINDS.index(REMOVED))
+    updated, redated, unchanged = map(_KINDS.index, ("updated", "redated", "unchanged"))
+    change[both] = np.select([is_updated, is_redated], [updated, redated], unchanged)
+    # Of a page of both the section of the later one.
+    sections = [
+        texts_of(section_of(each, depth)).take(pa.array(rows, mask=rows < 0))
+        for each, rows in ((snapshot, after), (other, before))
+    ]
+    return pd.DataFrame(
+        {
+            "site": pd.Categorical.from_codes(numbers.site_of, numbers.sites),
+            "section": compute.coalesce(*sections).dictionary_encode().to_pandas(),
+            "change": pd.Categorical.from_codes(change, _KINDS),
+            "before": before,
+            "after": after,
+        }
+    )
 
 
 _DATE = ("lastmod", "lastmod_precision")
@@ -286,7 +299,8 @@ def _changed_urls(pages: pd.DataFrame, snapshot: SnapshotTables, other: Snapshot
         for name, each in (("before", other), ("after", snapshot))
     ]
     found = changed[["site", "section", "change"]].assign(**sides[1].combine_first(sides[0])[["loc", "page_key"]])
-    found = found.assign(lastmod_before=sides[0]["lastmod"], lastmod=sides[1]["lastmod"]).astype({"site": "str"})
+    texts = dict.fromkeys(["site", "section", "change"], "str")
+    found = found.assign(lastmod_before=sides[0]["lastmod"], lastmod=sides[1]["lastmod"]).astype(texts)
     return found.sort_values(["site", "section", "change", "loc"], ignore_index=True)
 
 
@@ -316,7 +330,7 @@ def _changes_of_many(frame: pd.DataFrame) -> str:
 def turnover(snapshot: SnapshotTables, freq: str, tz: str = "UTC", by: str | None = None) -> Measure:
     freq, zone = freq_name(freq), time_zone(tz)
     archive = _states_of(snapshot, "turnover()")
-    groups, labels = archive.groups(snapshot, by)
+    groups, labels = archive.groups(by)
     events = archive.events.assign(site=labels[archive.events["page"]], at=_local(archive, zone))
     counts = [
         counts_by_period(events.loc[events["change"] == change, ["site", "at"]], "at", PERIODS[freq])
