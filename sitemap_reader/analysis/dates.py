@@ -496,6 +496,7 @@ def _counts_and_sizes(pages: pd.DataFrame, noun: str) -> tuple[pd.Series[Any], p
 
 
 def weekday_hour(snapshot: SnapshotTables, tz: str = "UTC") -> Measure:
+    snapshot, removed = every_page(snapshot)
     zone, groups = time_zone(tz), groups_of(snapshot, None)
     too_coarse = ("year", "month")
     pages = _dated_pages(snapshot, groups, _last_changes(snapshot), too_coarse)
@@ -514,7 +515,7 @@ def weekday_hour(snapshot: SnapshotTables, tz: str = "UTC") -> Measure:
     rule = (
         f"Pages by weekday and hour ({tz}) of their {what}; one without a time has no hour, nor has one of a site "
         "whose times are nearly all midnight, or two full hours that follow each other, as midnight elsewhere in "
-        f"summer and winter.{_change_rule(counted)}"
+        f"summer and winter.{_change_rule(counted)}{removed}"
     )
     spec = ChartSpec(
         "heat",

@@ -195,7 +195,7 @@ def _row_hashes(frame: pd.DataFrame, columns: list[str]) -> list[int]:
 # --- what a measure counts separately ---
 
 GROUPS = ("section", "language", "host")
-_BETWEEN, UNKNOWN = "\x1f", "unknown"  # the former stands in neither part of a label
+_BETWEEN, UNKNOWN = "\x1f", "unknown"  # the former hardly stands in the second part of a label
 # So many groups of a site have a sentence.
 _LARGEST_GROUPS = 3
 
@@ -226,10 +226,13 @@ class Groups:
 
     def name(self, label: str) -> str:
         """The group in words, with its site if there are several."""
-        return " ".join(dict.fromkeys(label.split(_BETWEEN)[len(self.sites) == 1 and self.by is not None :]))
+        return " ".join(dict.fromkeys(self._parts(label)[len(self.sites) == 1 and self.by is not None :]))
 
     def site(self, label: str) -> str:
-        return label.partition(_BETWEEN)[0]
+        return self._parts(label)[0]
+
+    def _parts(self, label: str) -> list[str]:
+        return [label] if self.by is None else label.rsplit(_BETWEEN, 1)
 
     def sort(self, frame: pd.DataFrame) -> pd.DataFrame:
         """The rows in the order of their labels; stable within one."""
@@ -239,7 +242,7 @@ class Groups:
     def divide(self, frame: pd.DataFrame) -> pd.DataFrame:
         if self.by is None:
             return frame
-        labels = [label.split(_BETWEEN) for label in frame["site"]]
+        labels = [*map(self._parts, frame["site"])]
         sites, values = (pd.Series([label[part] for label in labels], frame.index, "str") for part in (0, 1))
         divided = frame.assign(site=sites)
         divided.insert(1, self.by, values)
@@ -280,7 +283,7 @@ def groups_of(snapshot: SnapshotTables, by: str | None) -> Groups:
     labels = pages["site"] + _BETWEEN + pages[by].fillna(UNKNOWN) if by else pages["site"]
     sizes = ({} if by else dict.fromkeys(snapshot.sites, 0)) | labels.value_counts().to_dict()
     rank = {site: number for number, site in enumerate(snapshot.sites)}
-    order = sorted(sizes, key=lambda label: (rank[label.partition(_BETWEEN)[0]], -sizes[label], label))
+    order = sorted(sizes, key=lambda label: (rank[label.rsplit(_BETWEEN, bool(by))[0]], -sizes[label], label))
     return Groups(snapshot.sites, by, labels, {label: sizes[label] for label in order})
 
 
@@ -494,7 +497,7 @@ def is_future(dates: pd.Series[Any], precisions: pd.Series[str], moment: datetim
 
 def texts_of(column: pd.Series[str]) -> Any:
     """A pyarrow.StringArray of a column of pandas."""
-    texts = pa.array(column, pa.string())
+    texts = pa.array(column, pa.string()).cast(pa.string())  # pyarrow 18 keeps large_string
     return texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
 
 

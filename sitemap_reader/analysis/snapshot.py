@@ -440,12 +440,11 @@ class Snapshot(SnapshotTables):
         """
         return self._measure("gaps", ours, by, is_shared=True)
 
-    def turnover(self, freq: Freq = "month", *, tz: str = "UTC", by: By | None = None) -> Measure:
+    def turnover(self, freq: Freq = "month", tz: str = "UTC", *, by: By | None = None) -> Measure:
         """Pages that came and went, by the period of the reading that found it: `site period new returned removed`.
 
         `new` are listed for the first time, `returned` again after a removal. Needs `earlier`, as an archive has.
-        list_urls() has a row for each of these. `tz` and `by` are as in
-        cadence().
+        list_urls() has a row for each of these. `tz` and `by` are as in cadence().
         """
         return self._measure("turnover", freq, tz, by)
 

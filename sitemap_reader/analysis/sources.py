@@ -68,7 +68,8 @@ _DAY = re.compile(r"[0-9]{4}(-[0-9]{1,2}){0,2}")
 
 _HEAD_BYTES = 16 * 1024
 _SITEMAP_SUFFIXES, _TEXT_SUFFIXES = (".xml", ".xml.gz"), (".txt", ".txt.gz")
-_TABLE_SUFFIXES, _CELLS = (".csv", ".tsv", ".csv.gz", ".tsv.gz"), re.compile(rb"[^\r\n]*[,;\t]")
+_TABLE_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+_CELLS = re.compile(rb"[^\r\n,;\t]*+[,;\t]")
 _URL_FIRST = re.compile(rb"\s*https?://", re.IGNORECASE)
 _BOM = b"\xef\xbb\xbf"
 _LINE_KEY = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{[^\n]*?"(?:loc|type)"\s*:')

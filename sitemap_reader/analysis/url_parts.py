@@ -71,8 +71,10 @@ def page_key(urls: str | pd.Series[str], base: str | None = None) -> str | pd.Se
     """
     if isinstance(urls, str):
         return "".join(_batch_keys(pa.array([urljoin(base, urls) if base else urls]), {}).to_pylist()[0].values())
+    from .measure import texts_of  # which needs pandas
+
     texts = urls.map(partial(urljoin, base), na_action="ignore") if base else urls
-    keys = page_keys(pa.chunked_array([pa.array(texts, pa.string())])).to_pandas().astype("str")
+    keys = page_keys(pa.chunked_array([texts_of(texts)])).to_pandas().astype("str")
     return keys.set_axis(urls.index).rename("page_key")
 
 
@@ -147,6 +149,8 @@ _PLACE = re.compile("host|domain|dir_[0-9]+|home")
 
 def _batch_places(locs: Any, home: str) -> Any:
     """Host, folders and home of each URL, in lines of one text."""
+    if _any(compute.match_substring(locs, "\n")):  # in a dump of another program
+        locs = compute.replace_substring(locs, "\n", " ")
     host, path, _ = _split_parts(locs) or _extract_parts(locs)
     names = compute.split_pattern(compute.ascii_trim(compute.fill_null(path, ""), "/"), "/", max_splits=1, reverse=True)
     has_folder = compute.equal(compute.list_value_length(names), 2)

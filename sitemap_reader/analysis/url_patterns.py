@@ -12,7 +12,6 @@ from urllib.parse import unquote
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 from pyarrow import compute
 
 from ..client.summary import count_of
@@ -127,7 +126,7 @@ def _patterns(snapshot: SnapshotTables) -> pd.Series[str]:
         pd.Series(texts, dtype="str")[first["folder"]].array + "/" + first["slug"] + first["extension"] + first["query"]
     )
     for names in (("{year}", "{n}", "{month}"), ("{month}", "{n}", "{day}")):
-        found = found.str.replace(f"{names[0]}/{names[1]}", f"{names[0]}/{names[2]}", regex=False)
+        found = found.str.replace("/".join(names[:2]), "/".join(names[::2]), regex=False)
     return found.map(unquote)[number]
 
 
@@ -190,7 +189,7 @@ def _split_words(
     some = texts[texts != ""]
     for _ in range(_MAX_WORDS):
         # extract() of pandas takes a Python object for each text.
-        found = compute.struct_field(compute.extract_regex(pa.array(some, pa.string()), pattern), "word")
+        found = compute.struct_field(compute.extract_regex(texts_of(some), pattern), "word")
         word = as_texts(found).set_axis(some.index).fillna("")
         label = word.str.replace("[0-9]+", "{n}", regex=True)
         is_number = label.str.strip("-_.") == "{n}"
@@ -199,7 +198,8 @@ def _split_words(
         kept = (np.bincount(number)[number] >= np.maximum(part, least[some.index])) & (word != "").to_numpy()
         if not kept.any():
             break
-        some, label = some[kept].str.replace(pattern, "", regex=True), label[kept]
+        some, label = some[kept], label[kept]
+        some = as_texts(compute.replace_substring_regex(texts_of(some), pattern, "")).set_axis(some.index)
         words[some.index] = label + words[some.index] if is_end else words[some.index] + label
         rest[some.index] = some
     return rest, words

@@ -425,8 +425,9 @@ def long_named(number: int, count: int) -> list[sr.UrlRecord]:
     return found
 
 
+OVER_TIME = ("turnover", "survival")  # of an archive
 CALLS: dict[str, Callable[[sr.Snapshot, sr.Snapshot], sr.Measure]] = {
-    **{name: lambda new, old, name=name: getattr(new, name)() for name in COLUMNS},  # type: ignore[misc]
+    **{name: lambda new, old, name=name: getattr(new, name)() for name in COLUMNS if name not in OVER_TIME},  # type: ignore[misc]
     "cadence by day": lambda new, old: new.cadence("day"),
     "new": lambda new, old: new.new("300d"),
     "trends": lambda new, old: new.trends("300d"),

@@ -82,8 +82,11 @@ def test_findings_are_true_of_their_frames(
     if len(made):
         published = made[made["source"] != "lastmod"]
         sums = (published if len(published) else made).groupby("period")["pages"].sum()
-        named(made.finding.partition(";")[0], sums.index.strftime("%Y-%m"), sums.to_numpy())
-        assert f"({sums.max()} of {total} page" in made.finding
+        if sums.max() == 1:
+            assert made.finding.startswith("No month has several dated pages, ")
+        elif (sums == sums.max()).sum() <= 3:
+            named(made.finding.partition(";")[0], sums.index.strftime("%Y-%m"), sums.to_numpy())
+            assert f"({sums.max()} of {total} page" in made.finding
     else:
         assert made.finding == "No page states when it was published"
 
