@@ -108,8 +108,8 @@ _NAMES: dict[str, Any] = {"labelExpr": _LABEL, "labelLimit": 320, "labelPadding"
 
 def _chart(rows: pd.DataFrame, spec: ChartSpec, finding: str, notes: Sequence[str], canvas: Canvas) -> Any:
     colors = canvas.colors
-    titles = {"x_title": spec.x_title and printable(spec.x_title)}  # which may name sites
-    spec = attrs.evolve(spec, sites=tuple(map(printable, spec.sites)), **titles)
+    x_title = spec.x_title and printable(spec.x_title)  # which may name sites
+    spec = attrs.evolve(spec, sites=tuple(map(printable, spec.sites)), x_title=x_title)
     drawn, own_notes = _draw(_printable(rows, spec), spec, canvas)
     small = [line for note in (*notes, *own_notes) for line in _wrap(note, _NOTE_CHARS)]
     title = alt.TitleParams(_wrap(finding, _TITLE_CHARS), subtitle=small)
