@@ -50,8 +50,6 @@ def frame_tables(frame: Any) -> tuple[Tables, list[str]]:
         names = [str(name) for name in frame.columns]
         places = _places(names, lambda place: frame.iloc[:_SAMPLE_ROWS, place].tolist())
         frame = frame.iloc[:, [*places.values()]].set_axis([*places], axis=1)
-    if hasattr(frame, "fetch_arrow_table"):  # of DuckDB, whose older versions have another __arrow_c_stream__
-        frame = frame.fetch_arrow_table()
     try:
         table = pa.table(frame)
     except (pa.ArrowException, TypeError, ValueError) as exc:
