@@ -433,7 +433,7 @@ def test_each_call_has_a_sentence_for_other_selections_or_says_what_it_needs(
 LIBRARIES: dict[str, Callable[[pd.DataFrame], Any]] = {
     "polars": pl.DataFrame,
     "polars from pandas": pl.from_pandas,
-    "DuckDB": lambda frame: duckdb.sql("FROM frame").fetchall(),
+    "DuckDB": lambda frame: duckdb.sql("FROM frame").df(),
     "Altair": lambda frame: alt.Chart(frame).mark_bar().encode(x=frame.columns[-1], y="site").to_dict(),
 }
 
