@@ -82,7 +82,7 @@ class Measure(pd.DataFrame):  # type: ignore[misc]
             raise UsageError("this frame has no list of URLs: new(), churn() and turnover() of a Snapshot have one")
         urls = self._urls()
         keys = [name for name in ("site", *GROUPS, "period") if name in self.columns and name in urls]
-        return urls.merge(pd.DataFrame(self)[keys].drop_duplicates(), on=keys)
+        return _with_texts(urls.merge(pd.DataFrame(self)[keys].drop_duplicates(), on=keys))
 
     def chart(
         self,
@@ -146,11 +146,15 @@ def measure(
     urls: Callable[[], pd.DataFrame] | None = None,
 ) -> Measure:
     """A Measure with the rows of `frame`; control characters in the texts are escaped. `urls` is for list_urls()."""
-    rows = frame.reset_index(drop=True)
-    # What pandas makes of texts without any value, of no rows, and of categories.
-    rows = rows.astype({name: "str" for name in rows if name == "site" or (len(rows) and rows[name].dtype == object)})
+    rows = _with_texts(frame.reset_index(drop=True))
     texts = {"rule": printable(rule), "_finding": printable(finding), "verdict": verdict and printable(verdict)}
     return _with({**texts, "_spec": spec, "_measured": rows, "_urls": urls}, rows)
+
+
+def _with_texts(frame: pd.DataFrame) -> pd.DataFrame:
+    """With texts where pandas has objects: of a column without any value, of no rows, of categories."""
+    names = [name for name in frame if name == "site" or (len(frame) and frame[name].dtype == object)]
+    return frame.astype(dict.fromkeys(names, "str"))
 
 
 def _with(metadata: dict[str, Any], rows: Any) -> Measure:
