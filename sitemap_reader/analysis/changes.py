@@ -33,11 +33,11 @@ from .measure import (
     page_frame,
     pages_with_newest,
     rank_sites,
-    texts_of,
 )
 from .periods import PERIODS, counts_by_period, freq_name, in_zone
 from .sections import section_of
 from .tables import Table, run_query
+from .url_parts import texts_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

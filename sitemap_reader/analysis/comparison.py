@@ -26,11 +26,10 @@ from .measure import (
     part_of,
     quote,
     rank_sites,
-    texts_of,
 )
 from .page_types import INDEX_NAMES, is_usual
 from .sections import section_of
-from .url_parts import decode
+from .url_parts import decode, texts_of
 from .words import site_words, topical_words
 
 if TYPE_CHECKING:

@@ -499,12 +499,6 @@ def is_future(dates: pd.Series[Any], precisions: pd.Series[str], moment: datetim
     return dates > is_in(precisions, [*TIMED]).map({True: moment + CLOCK_TOLERANCE, False: moment + DAY})
 
 
-def texts_of(column: pd.Series[str]) -> Any:
-    """A pyarrow.StringArray of a column of pandas."""
-    texts = pa.array(column, pa.string()).cast(pa.string())  # pyarrow 18 keeps large_string
-    return texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
-
-
 def as_texts(column: Any) -> pd.Series[str]:
     """An Arrow column as one of pandas, also where all are null."""
     texts: pd.Series[str] = column.to_pandas().astype("str")

@@ -30,9 +30,8 @@ from .measure import (
     most_widespread,
     name_some,
     quote,
-    texts_of,
 )
-from .url_parts import page_key
+from .url_parts import page_key, texts_of
 from .words import MAX_TEXT_WORDS, repeated_rule, site_words, topical_words, words_to_skip
 
 if TYPE_CHECKING:

@@ -71,8 +71,6 @@ def page_key(urls: str | pd.Series[str], base: str | None = None) -> str | pd.Se
     """
     if isinstance(urls, str):
         return "".join(_batch_keys(pa.array([urljoin(base, urls) if base else urls]), {}).to_pylist()[0].values())
-    from .measure import texts_of  # which needs pandas
-
     texts = urls.map(partial(urljoin, base), na_action="ignore") if base else urls
     keys = page_keys(pa.chunked_array([texts_of(texts)])).to_pandas().astype("str")
     return keys.set_axis(urls.index).rename("page_key")
@@ -108,6 +106,12 @@ def _key_parts(locs: Any, host: Any, path: Any, query: Any, moves: Mapping[str, 
     query = compute.if_else(compute.equal(query, ""), "", compute.binary_join_element_wise("?", query, ""))
     path = compute.binary_join_element_wise(path, query, "")
     return [compute.fill_null(host, ""), compute.coalesce(path, locs)]
+
+
+def texts_of(column: pd.Series[str]) -> Any:
+    """A pyarrow.StringArray of a column of pandas."""
+    texts = pa.array(column, pa.string()).cast(pa.string())  # pyarrow 18 keeps large_string
+    return texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
 
 
 def decode(texts: Any) -> Any:

@@ -29,11 +29,10 @@ from .measure import (
     rank_sites,
     rest_last,
     share_of_site,
-    texts_of,
 )
 from .page_types import FOLDER_TYPES, OTHER
 from .topics import check_top
-from .url_parts import decode
+from .url_parts import decode, texts_of
 
 if TYPE_CHECKING:
     from .measure import Measure
