@@ -11,7 +11,7 @@ import pandas as pd
 from ..client.summary import count_of
 from ..model.errors import UsageError
 from .chart_spec import ChartSpec
-from .languages import language_level, page_languages
+from .languages import base_languages, language_level, page_languages
 from .measure import (
     as_texts,
     find_in_words,
@@ -214,7 +214,7 @@ def keyed_pages(snapshot: SnapshotTables, by: str) -> pd.DataFrame:
     is_index = pages["slug"].astype("str").str.lower().isin(INDEX_NAMES)
     paths = pages["path"].astype("str").fillna("").str.strip("/")
     if by == "language":
-        key = page_languages(snapshot)["language"].str.replace("-.*", "", regex=True)
+        key = base_languages(page_languages(snapshot)["language"])
     elif by == "path":
         parts = ((level == 1, r"^[^/]*/?", ""), (level == 2, r"^([^/]*)/[^/]*", r"\1"), (is_index, "/?[^/]*$", ""))
         for rows, pattern, text in parts:

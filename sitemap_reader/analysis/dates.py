@@ -290,7 +290,8 @@ def _find_in_words(
 def _what(pages: pd.DataFrame, names: Mapping[str, str]) -> str:
     """The dates of the pages that are counted, as `names` has them: `lastmod or publication date`."""
     sources = {*pages.loc[pages["left_out"].isna(), "source"]}
-    return " or ".join(name for source, name in names.items() if source in sources) or next(iter(names.values()))
+    known = dict.fromkeys(name for source, name in names.items() if source in sources)  # several may have one
+    return " or ".join(known) or next(iter(names.values()))
 
 
 def _numbers(reasons: pd.Series[int]) -> str:
@@ -672,8 +673,7 @@ def calendar(snapshot: SnapshotTables, freq: str, tz: str = "UTC", by: str | Non
     undated = "no page states when it was published"
     finding = _find_in_words(frame, pages, snapshot, groups, describe, describe_many, undated, is_calendar=True)
     frame["period"] = in_zone(frame["period"], zone)
-    verbs = dict.fromkeys(_what(counted, _VERBS).split(" or "))
-    title = f"pages by {freq} {' or '.join(verbs)} ({tz})"
+    title = f"pages by {freq} {_what(counted, _VERBS)} ({tz})"
     spec = ChartSpec("columns", x="period", y="pages", x_title=title, period=freq, source="source", **groups.panels)
     by_source = counted["source"].value_counts()
     dated = ", ".join(f"{by_source[name]:,} by {name}" for name in _FOUND if by_source[name])

@@ -61,6 +61,11 @@ def page_languages(snapshot: SnapshotTables) -> pd.DataFrame:
     return pd.DataFrame({"site": site, "language": as_texts(language), "source": as_texts(source)})
 
 
+def base_languages(tags: pd.Series[str]) -> pd.Series[str]:
+    """The languages without their regions: `pt` of `pt-br`."""
+    return tags.str.replace("-.*", "", regex=True)
+
+
 def language_level(snapshot: SnapshotTables) -> pd.Series[int]:
     """Which segment of each page's path states its language: 1 in /de/shop/, 2 in /docs/de/; 0 if none does."""
     return pd.Series(place_languages(snapshot)["level"].to_numpy()[page_places(snapshot).codes])
@@ -243,7 +248,7 @@ def languages(snapshot: SnapshotTables) -> Measure:
     by = pages.groupby(["site", "language"], sort=False)
     frame = by.agg(pages=("site", "size"), source=("source", _sources)).reset_index()
     frame.insert(3, "share", share_of_site(frame))
-    frame.insert(2, "base", frame["language"].str.replace("-.*", "", regex=True))
+    frame.insert(2, "base", base_languages(frame["language"]))
     frame = rest_last(frame, "language", UNKNOWN)
     frame = in_site_order(frame, snapshot)
     stated = [f"{count_of(int(counts[name]), 'page')} by {name}" for name in SOURCES if counts.get(name)]

@@ -108,10 +108,12 @@ class Snapshot(SnapshotTables):
         pages = None
         if sections is not None or languages is not None:
             require_pandas()
+            from .languages import base_languages
+
             frame = self.pages.to_pandas(["section", "language"])
             is_kept = frame["section"].isin(sections) if sections is not None else frame["section"].notna()
             if languages is not None:
-                is_kept &= frame["language"].isin(languages) | frame["language"].str.split("-").str[0].isin(languages)
+                is_kept &= frame["language"].isin(languages) | base_languages(frame["language"]).isin(languages)
             pages = self.pages.stored.select([*PAGE_KEY]).filter(is_kept.to_numpy())
         subset = select_rows(self._with_sites, sites, include, exclude, pages)
         choices = [self.choice, selection_text(selected)]

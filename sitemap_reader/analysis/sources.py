@@ -33,7 +33,7 @@ from ..parser.content.sniff import SITEMAP_FORMATS, Format
 from ..parser.normalise.dates import parse_date, period_end
 from ..parser.parser import SitemapParser
 from ..serialize.arrow import require_pyarrow
-from ..serialize.byte_streams import MAGIC, damage, decompressed
+from ..serialize.byte_streams import compression_of, damage, decompressed
 from ..serialize.dumps import DUMP_SUFFIXES, SQLITE, DumpFile, in_batches, is_dump_name, is_warc_name, open_file
 from .notes import FILTERS, name_first
 from .parts import FileOptions, Part, combine, name_domains, read_harvest, read_sitemaps, read_sites, read_state
@@ -443,7 +443,7 @@ def _head(path: Path) -> bytes:
     with suppress(OSError), path.open("rb") as file:
         raw = file.read(_HEAD_BYTES)
         file.seek(0)
-        for compression in [name for name, magic in MAGIC.items() if raw.startswith(magic)]:
+        if compression := compression_of(raw):
             with suppress(UsageError, *damage()):
                 return bytes(decompressed(file, compression, str(path)).read1(_HEAD_BYTES))
         return raw

@@ -22,7 +22,7 @@ from ..model.records import ChangeFreq, Precision
 from ..parser.normalise.dates import TIMED, parse_date
 from ..parser.normalise.urls import clean_url
 from ..serialize.arrow import arrow_schema
-from ..serialize.byte_streams import MAGIC, damage, decompressed
+from ..serialize.byte_streams import MAGIC, compression_of, damage, decompressed
 from ..serialize.dumps import open_file
 from ..serialize.projection import all_fields
 from .notes import name_first
@@ -82,7 +82,7 @@ def csv_tables(path: Path, head: bytes) -> tuple[Tables, list[str]]:
     with open_file(path) as file:
         start = file.read(len(max(MAGIC.values(), key=len)))
         file.seek(0)
-        compression = next((each for each, magic in MAGIC.items() if start.startswith(magic)), None)
+        compression = compression_of(start)
         try:
             table = arrow_csv.read_csv(
                 file if compression is None else decompressed(file, compression, str(path)),

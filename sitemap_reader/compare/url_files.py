@@ -22,7 +22,7 @@ from ..parser.content.sniff import Format
 from ..parser.normalise.dates import parse_date
 from ..parser.normalise.urls import clean_url
 from ..parser.parser import SitemapParser
-from ..serialize.byte_streams import MAGIC, damage, decompressed
+from ..serialize.byte_streams import compression_of, damage, decompressed
 from ..serialize.dumps import PARQUET, SQLITE, Ahead, Dump, ReusableFile, numbered_objects, open_file
 from ..serialize.jsonl import stamp, to_dict
 
@@ -78,7 +78,7 @@ def url_objects(stream: BinaryIO, name: str) -> Numbered:
         stream.seek(-source.raw.read_bytes, os.SEEK_CUR)
         yield from numbered_objects(stream, name)
         return
-    compression = next((each for each, magic in MAGIC.items() if head.startswith(magic)), None)
+    compression = compression_of(head)
     if compression is not None:
         head = _decompressed_head(head, compression, name)
     text, header = _text(head), table_header(head)

@@ -144,6 +144,11 @@ SUFFIXES = {".gz": "gzip", ".zst": "zstd"}
 MAGIC = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
 
 
+def compression_of(head: bytes) -> str | None:
+    """The key of MAGIC with which the first bytes of a file begin; None without compression."""
+    return next((name for name, magic in MAGIC.items() if head.startswith(magic)), None)
+
+
 def split_compression(path: str | os.PathLike[str]) -> tuple[str, str | None]:
     """The name without the suffix of a compression, and the compression; None where it has no such suffix.
 

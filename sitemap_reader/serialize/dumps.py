@@ -23,7 +23,7 @@ from ..model.records import UrlRecord
 from ..model.url_batch import UrlBatch, joined
 from ..parser.compiled import new_columns
 from .arrow import require_pyarrow
-from .byte_streams import MAGIC, SUFFIXES, damage, decompressed
+from .byte_streams import MAGIC, SUFFIXES, compression_of, damage, decompressed
 from .jsonl import from_json, stamp
 from .schema import SOMETIMES
 from .writers import FORMATS
@@ -68,7 +68,7 @@ def numbered_objects(
     if head.startswith(PARQUET):
         yield from _parquet_objects(stream, name)
         return
-    compression = next((each for each, magic in MAGIC.items() if head.startswith(magic)), None)
+    compression = compression_of(head)
     yield from _json_objects(decompressed(source, compression, name) if compression else source, name, rule)
 
 
