@@ -132,12 +132,13 @@ class PageFetcher:
     async def _handle_events(self) -> None:
         if self._pacing is not None:
             self._pacing.learn(self._frontier.hosts.take_changed())
-        for event in self._frontier.take():
-            if isinstance(event, Listed):
-                self._frontier.request(event)
-            elif isinstance(event, Outcome) and event.format != Format.ROBOTS:
-                for url in self._waiting.pop(event.url or "", ()):
-                    await self._end(url, event)
+        while events := self._frontier.take():  # answers come while `put` waits
+            for event in events:
+                if isinstance(event, Listed):
+                    self._frontier.request(event)
+                elif isinstance(event, Outcome) and event.format != Format.ROBOTS:
+                    for url in self._waiting.pop(event.url or "", ()):
+                        await self._end(url, event)
 
     async def _request(self, request: DocumentRequest) -> None:
         host = self._frontier.hosts.for_url(request.url)

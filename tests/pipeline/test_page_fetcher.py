@@ -8,6 +8,7 @@ import itertools
 import time
 from collections import Counter
 from contextlib import asynccontextmanager
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -90,6 +91,32 @@ def test_each_url_is_requested_once_however_many_pages_lead_there() -> None:
     assert max(Counter(network.requests).values()) == 1
     assert responses["/end"].body == b"<p>text</p>"
     assert {response.final_status for response in responses.values()} == {200}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_response_is_lost_that_comes_while_another_waits_to_be_taken(seed: int) -> None:
+    random = Random(seed)  # noqa: S311 - an order of events
+
+    async def wait() -> None:
+        for _ in range(random.choice((0, 0, 30, 100))):
+            await asyncio.sleep(0)
+
+    class Slow(Site):
+        @asynccontextmanager
+        async def fetch(self, url, headers):
+            await wait()
+            async with super().fetch(url, headers) as response:
+                yield response
+
+    taken = []
+
+    async def put(response: PageResponse) -> None:
+        taken.append(response)
+        await wait()
+
+    urls = [f"{SITE}/{n}" for n in range(7)]
+    asyncio.run(PageFetcher(Slow(dict.fromkeys(urls, PAGE)), Plan(), lambda url: ALLOW_ALL).run(urls, put))
+    assert sorted(each.url for each in taken) == urls
 
 
 def test_the_end_of_redirects_is_requested_once_if_it_is_not_listed() -> None:
