@@ -116,7 +116,7 @@ def _codes(columns: Sequence[Any]) -> tuple[Ints, Any]:
 
 def _coded(texts: Any) -> tuple[Ints, Any]:
     texts = texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
-    coded = compute.fill_null(texts, "").dictionary_encode()
+    coded = (compute.fill_null(texts, "") if texts.null_count else texts).dictionary_encode()
     return coded.indices.to_numpy().astype(np.int64), coded.dictionary
 
 
@@ -237,17 +237,18 @@ class Archive:
         site, is not removed.
         """
         first = self.numbers.first_states()
-        present, parts = np.empty(0, np.int64), []
-        for number, listed in enumerate(map(np.unique, self.numbers.pages)):
-            missing = np.setdiff1d(present, listed, assume_unique=True)
+        present, parts = np.zeros(self.numbers.count, bool), []
+        for number, pages in enumerate(self.numbers.pages):
+            listed = np.zeros(self.numbers.count, bool)
+            listed[pages] = True
             is_read = np.array([site in self.read[number] for site in self.numbers.sites], bool)
             is_whole = self.states[number].complete is not False
-            gone = missing[is_read[self.numbers.site_of[missing]] & is_whole]
-            added = np.setdiff1d(listed, present, assume_unique=True)
-            added = added[self.began[added] < number]
-            change = np.concatenate([np.where(first[added] < number, RETURNED, NEW), np.full(len(gone), REMOVED)])
-            parts.append(pd.DataFrame({"state": number, "page": np.concatenate([added, gone]), "change": change}))
-            present = np.union1d(listed, np.setdiff1d(missing, gone, assume_unique=True))
+            gone = present & ~listed & is_read[self.numbers.site_of] & is_whole
+            added = np.flatnonzero(listed & ~present & (self.began < number))
+            change = np.concatenate([np.where(first[added] < number, RETURNED, NEW), np.full(gone.sum(), REMOVED)])
+            page = np.concatenate([added, np.flatnonzero(gone)])
+            parts.append(pd.DataFrame({"state": number, "page": page, "change": change}))
+            present = (present | listed) & ~gone
         return pd.concat(parts, ignore_index=True)
 
     @property
@@ -309,13 +310,12 @@ class Archive:
 def history_table(snapshot: SnapshotTables) -> Any:
     """The pyarrow.Table of Snapshot.history."""
     archive = archive_of(snapshot)
-    pages = archive.pages.pages.to_arrow()
     times = {
         FIRST_SEEN: archive.first_seen if snapshot.earlier else first_seen(archive.pages),
         "last_seen": archive.of_pages(archive.numbers.last_states()),
         "removed_at": archive.removed_at,
     }
-    table = pages.select(["site", "page_key", "loc", "section", "language"])
+    table = archive.pages.pages.to_arrow(["site", "page_key", "loc", "section", "language"])
     for name, column in times.items():
         table = table.append_column(name, pa.array(column, pa.timestamp("us", "UTC")))
     return table
@@ -332,11 +332,14 @@ def every_page(snapshot: SnapshotTables) -> tuple[SnapshotTables, str]:
 
 @once
 def archive_of(snapshot: SnapshotTables) -> Archive:
-    return make_archive([*snapshot.earlier, snapshot])
+    numbers = snapshot._numbers
+    if numbers is not None and "" in numbers.sites:  # the rows of a site without a name
+        numbers = attrs.evolve(numbers, sites=[*snapshot.sites]) if len(numbers.sites) == 1 else None
+    return make_archive([*snapshot.earlier, snapshot], numbers)
 
 
-def make_archive(states: Sequence[SnapshotTables]) -> Archive:
-    """`states`, oldest first, are those of one archive, or were read one by one."""
+def make_archive(states: Sequence[SnapshotTables], numbers: PageNumbers | None = None) -> Archive:
+    """`states`, oldest first, are those of one archive, or were read one by one; `numbers` those of their `urls`."""
     newest = states[-1]
     names = [site_names(state, newest) for state in states]
     tables = [rename_sites(state.pages.stored, each) for state, each in zip(states, names, strict=True)]
@@ -349,4 +352,6 @@ def make_archive(states: Sequence[SnapshotTables]) -> Archive:
     # A state that was filtered may have no page of a site that was read.
     whole = [state.whole or state for state in states]
     read = [{renamed.get(site, site) for site in each.sites} for each, renamed in zip(whole, names, strict=True)]
-    return Archive(states, names, number_pages(tables, moves), read)
+    if numbers is None or not all(state.pages.stored is state.urls.stored for state in states):
+        numbers = number_pages(tables, moves)
+    return Archive(states, names, numbers, read)

@@ -472,7 +472,7 @@ def news_dates(snapshot: SnapshotTables) -> tuple[pd.Series[Any], pd.Series[str]
 
 def first_seen(snapshot: SnapshotTables) -> pd.Series[Any]:
     """When each page was first seen; null for all pages of a Snapshot that does not know."""
-    if FIRST_SEEN in snapshot.pages.columns:
+    if FIRST_SEEN in snapshot.pages.stored.column_names:
         return snapshot.pages.to_pandas([FIRST_SEEN])[FIRST_SEEN]
     return no_date(len(snapshot.pages))
 

@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     from ..state.documents import StoredDocument
     from ..state.rows import Stated
     from ..state.state import StoredColumns, StoredRun
+    from .archive import PageNumbers
 
 
 @attrs.frozen
@@ -127,18 +128,18 @@ def combine(
     main = next(iter(hosts.values()), None)
     states = _with_newest_of_each_site(_with_last_names(states))
     tables = [join_tables([part.tables for part in state]) for state in states]
-    moves: dict[str, str] | None = None
+    numbers: PageNumbers | None = None
     if len(states) > 1:
-        tables, moves, more = _compare_states([state[0].metadata.at for state in states], tables)
+        tables, numbers, more = _compare_states([state[0].metadata.at for state in states], tables)
         notes = [*notes, *more]
     snapshots: list[Snapshot] = []
     for state, joined in zip(states, tables, strict=True):
         is_newest = state is states[-1]
         metadata = _join_metadata(state, notes if is_newest else (), is_partial=is_partial)
-        metadata = attrs.evolve(metadata, moves=moves)
+        metadata = attrs.evolve(metadata, moves=numbers.moves if numbers else None)
         title = name if is_newest else f"{name} ({stamp(metadata.at)})"
-        earlier = tuple(snapshots) if is_newest else ()
-        snapshots.append(Snapshot(title, partial(loaded, joined), metadata, site=site, main_host=main, earlier=earlier))
+        snapshots.append(Snapshot(title, partial(loaded, joined), metadata, site=site, main_host=main))
+    snapshots[-1].earlier, snapshots[-1]._numbers = (*snapshots[:-1],), numbers
     return snapshots[-1]
 
 
@@ -215,11 +216,10 @@ def _with_last_names(states: list[list[Part]]) -> list[list[Part]]:
 
 def _compare_states(
     moments: Sequence[datetime | None], states: Sequence[Tables]
-) -> tuple[list[Tables], dict[str, str], list[str]]:
+) -> tuple[list[Tables], PageNumbers, list[str]]:
     """The tables of each state, oldest first, with the time of the first one that lists a page as FIRST_SEEN.
 
-    It is null where that is the oldest state of the site. Also the hosts that the sites moved from, with those they
-    moved to, for SnapshotMetadata; and a note for each move.
+    It is null where that is the oldest state of the site. Also the numbers of the pages, and a note for each move.
     """
     import pyarrow as pa
 
@@ -239,7 +239,7 @@ def _compare_states(
         "same path are the same"
         for (old, new), number in zip(numbers.moves.items(), numbers.moved_in.values(), strict=True)
     ]
-    return found, numbers.moves, notes or [*_new_origins(states[0].urls, states[-1].urls)]
+    return found, numbers, notes or [*_new_origins(states[0].urls, states[-1].urls)]
 
 
 def _new_origins(first: Any, last: Any) -> Iterator[str]:

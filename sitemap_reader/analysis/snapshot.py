@@ -22,7 +22,7 @@ from ..parser.content.sniff import Format
 from ..serialize.arrow import require_pyarrow
 from .notes import SITE_SEPARATOR, name_first, selection_text
 from .tables import (
-    PAGE_KEY,
+    DerivedColumns,
     SnapshotTables,
     Table,
     Tables,
@@ -37,7 +37,7 @@ from .tables import (
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import pandas as pd
 
@@ -55,6 +55,9 @@ By = Literal["section", "language", "host"]
 KeyName = Literal["path", "slug", "topic", "language"]
 # How many notes the repr shows, and how many characters of each.
 _REPR_NOTES, _REPR_NOTE_CHARS = 3, 80
+
+
+_PAGE_COLUMNS = ("section", "language")  # besides those of `urls`
 
 
 class Snapshot(SnapshotTables):
@@ -96,7 +99,7 @@ class Snapshot(SnapshotTables):
         sites, sections, languages = map(_as_list, (site, section, language))
         selected = {"site": sites, "section": sections, "language": languages, "include": include, "exclude": exclude}
         for name, values, column in (("section", sections, "section"), ("language", languages, "language")):
-            known = {*self.pages.to_arrow()[column].unique().to_pylist()} if values else set()
+            known = {*self.pages.to_arrow(column)[column].unique().to_pylist()} if values else set()
             known |= {language.partition("-")[0] for language in known if language and name == "language"}
             if missing := [value for value in values or () if value not in known]:
                 names = name_first(sorted(filter(None, known)), ", ")
@@ -105,7 +108,7 @@ class Snapshot(SnapshotTables):
 
     def _filter(self, selected: dict[str, Any]) -> Snapshot:
         sites, sections, languages, include, exclude = selected.values()
-        pages = None
+        rows = None
         if sections is not None or languages is not None:
             require_pandas()
             from .languages import base_languages
@@ -114,8 +117,8 @@ class Snapshot(SnapshotTables):
             is_kept = frame["section"].isin(sections) if sections is not None else frame["section"].notna()
             if languages is not None:
                 is_kept &= frame["language"].isin(languages) | base_languages(frame["language"]).isin(languages)
-            pages = self.pages.stored.select([*PAGE_KEY]).filter(is_kept.to_numpy())
-        subset = select_rows(self._with_sites, sites, include, exclude, pages)
+            rows = self._rows_of(is_kept.to_numpy())
+        subset = select_rows(self._with_sites, sites, include, exclude, rows)
         choices = [self.choice, selection_text(selected)]
         choice = "; ".join(text for text in choices if text) or None
         name = name_first(sites, ", ") if sites else self.name
@@ -197,7 +200,8 @@ class Snapshot(SnapshotTables):
         sitemaps of their own for them. Two columns are added: `section`, as in sections(), and `language`, as in
         languages(), null if it is unknown. They are computed on first use, and need pandas.
         """
-        return super().pages._extend("pages", ("section", "language"), self._page_columns)
+        pages = super().pages
+        return Table("pages", pages.stored, *pages._derived, DerivedColumns(self._page_columns, _PAGE_COLUMNS))
 
     @cached_property
     def history(self) -> Table:
@@ -211,14 +215,13 @@ class Snapshot(SnapshotTables):
 
         return Table("history", history_table(self))
 
-    def _page_columns(self, _: Any) -> dict[str, Any]:
-        import pyarrow as pa
-
+    def _page_columns(self, names: Sequence[str]) -> dict[str, Any]:
         from .languages import page_languages
         from .sections import section_of
+        from .url_parts import texts_of
 
-        columns = {"section": section_of(self, 1), "language": page_languages(self)["language"]}
-        return {name: pa.array(column, pa.string()) for name, column in columns.items()}
+        makers = {"section": lambda: section_of(self, 1), "language": lambda: page_languages(self)["language"]}
+        return {name: texts_of(makers[name]()) for name in names}
 
     # --- measures ---
 

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import cached_property, partial, wraps
 from importlib.util import find_spec
+from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar, overload
 
 import attrs
@@ -30,7 +31,7 @@ from ..serialize.projection import all_fields, fields_of
 from ..serialize.writers import FORMATS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from pathlib import Path
     from typing import BinaryIO
 
@@ -51,6 +52,33 @@ _SHOWN_ROWS = 5
 FIRST_SEEN, READ_AT = "first_seen", "read_at"
 
 
+class DerivedColumns:
+    """Columns that are computed when they are first needed, and kept."""
+
+    def __init__(
+        self,
+        compute: Callable[[Sequence[str]], Mapping[str, Any]],
+        fixed: Collection[str],
+        find_names: Callable[[DerivedColumns], Collection[str]] | None = None,
+    ) -> None:
+        """`fixed` are the names of the columns, or, with `find_names`, those that all tables have."""
+        self._compute, self._fixed, self._find_names = compute, fixed, find_names
+        self._kept: dict[str, Any] = {}
+
+    @cached_property
+    def names(self) -> Collection[str]:
+        return self._fixed if self._find_names is None else self._find_names(self)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._fixed or name in self.names
+
+    def take(self, names: Sequence[str]) -> dict[str, Any]:
+        """Name -> column, an array of pyarrow."""
+        if missing := [name for name in names if name not in self._kept]:
+            self._kept |= self._compute(missing)
+        return {name: self._kept[name] for name in names}
+
+
 class Table:
     """An Arrow table that exports itself by the Arrow PyCapsule interface (`__arrow_c_stream__`).
 
@@ -61,20 +89,11 @@ class Table:
     `table["loc"]` is a pandas.Series, `table[["loc", "lastmod"]]` a pandas.DataFrame. Iteration yields rows, as dicts.
     """
 
-    def __init__(self, name: str, stored: Any, derive: Callable[[Any], dict[str, Any]] | None = None) -> None:
-        """`name` is that of sql(), `stored` a pyarrow.Table; `derive` computes columns to append, on first use."""
+    def __init__(self, name: str, stored: Any, *derived: DerivedColumns) -> None:
+        """`name` is that of sql(), `stored` a pyarrow.Table, to which the derived columns are appended on first use."""
         self.name = name
         self.stored = stored
-        self._derive = derive
-        self._base: Table | None = None
-        self._names: tuple[str, ...] = ()
-
-    @cached_property
-    def _all_columns(self) -> Any:
-        table = self.stored if self._base is None else self._base._all_columns
-        for name, column in (self._derive(table) if self._derive else {}).items():
-            table = table.append_column(name, column)
-        return table
+        self._derived = derived
 
     if not TYPE_CHECKING:  # type checkers know the attributes there are
 
@@ -82,14 +101,14 @@ class Table:
             raise AttributeError(f"a Table has no {name}: use .to_pandas()", name=name, obj=self)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self._all_columns.__arrow_c_stream__(requested_schema)
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def __len__(self) -> int:
         return int(self.stored.num_rows)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """Each row as a dict; to_pandas() is a hundred times as fast."""
-        for batch in self._all_columns.to_batches(max_chunksize=1024):
+        for batch in self.to_arrow().to_batches(max_chunksize=1024):
             yield from batch.to_pylist()
 
     def __dir__(self) -> list[str]:
@@ -98,7 +117,7 @@ class Table:
     @property
     def columns(self) -> list[str]:
         """The names of the columns; derived ones come last."""
-        return list(self._all_columns.column_names) if self._base is None else [*self._base.columns, *self._names]
+        return [*self.stored.column_names, *chain.from_iterable(each.names for each in self._derived)]
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -122,9 +141,24 @@ class Table:
     def __contains__(self, column: object) -> bool:
         return column in self.columns
 
-    def to_arrow(self) -> Any:
-        """The table as a pyarrow.Table."""
-        return self._all_columns
+    def to_arrow(self, columns: str | Sequence[str] | None = None) -> Any:
+        """A pyarrow.Table of all columns, or of some."""
+        if columns is None:
+            return self.to_arrow(self.columns)
+        names = [columns] if isinstance(columns, str) else [*columns]
+        found = {name: self.stored[name] for name in names if name in self.stored.column_names}
+        for derived in self._derived:
+            if not found.keys() >= {*names}:
+                found |= derived.take([name for name in names if name not in found and name in derived])
+        if missing := [name for name in names if name not in found]:
+            raise UsageError(f"there is no column {missing[0]!r}; there are {', '.join(self.columns)}")
+        import pyarrow as pa
+
+        fields = [
+            self.stored.schema.field(name) if name in self.stored.column_names else pa.field(name, found[name].type)
+            for name in names
+        ]
+        return pa.table([found[name] for name in names], schema=pa.schema(fields))
 
     def to_pandas(self, columns: str | Sequence[str] | None = None) -> pd.DataFrame:
         """A pandas.DataFrame of all columns, or of some; null is None, NaN, NaT or NA.
@@ -134,7 +168,7 @@ class Table:
         the names of other columns.
         """
         _require("pandas", "to_pandas()")
-        return _to_pandas(self._select(columns))
+        return _to_pandas(self.to_arrow(columns))
 
     def to_polars(self) -> pl.DataFrame:
         """A polars.DataFrame of all columns."""
@@ -152,25 +186,7 @@ class Table:
 
     def head(self, rows: int = _SHOWN_ROWS) -> pd.DataFrame:
         """The first rows, as a pandas.DataFrame."""
-        return _to_pandas(self._all_columns.slice(0, rows))
-
-    def _extend(self, name: str, more: Sequence[str], derive: Callable[[Any], dict[str, Any]]) -> Table:
-        """The table under another name in sql(), and with the columns `more`, which `derive` computes on first use."""
-        table = Table(name, self.stored, derive)
-        table._base, table._names = self, (*more,)
-        return table
-
-    def _select(self, names: str | Sequence[str] | None) -> Any:
-        if names is None:
-            return self._all_columns
-        columns = [names] if isinstance(names, str) else [*names]
-        if missing := [name for name in columns if name not in self.stored.column_names and name not in self.columns]:
-            raise UsageError(f"there is no column {missing[0]!r}; there are {', '.join(self.columns)}")
-        if frozenset(columns) <= frozenset(self.stored.column_names):
-            return self.stored.select(columns)
-        if self._base is not None and frozenset(columns).isdisjoint(self._names):
-            return self._base._select(columns)
-        return self._all_columns.select(columns)
+        return _to_pandas(self.to_arrow().slice(0, rows))
 
     def __repr__(self) -> str:
         return printable(f"<Table of {len(self):,} rows: {', '.join(self.columns)}>")
@@ -309,31 +325,30 @@ def select_rows(
     sites: list[str] | None,
     include: Pattern | Iterable[Pattern] | None,
     exclude: Pattern | Iterable[Pattern] | None,
-    pages: Any = None,
+    rows: Any = None,
 ) -> Tables:
     """The rows of these sites, with only the URLs that match; UsageError for a site that the tables lack.
 
-    `pages` has the only ones to be kept, as a pyarrow.Table with `site` and `loc`.
+    `rows` says of each URL whether it is kept, as an array of pyarrow.
     """
     import pyarrow as pa
     from pyarrow import compute
 
-    urls, sitemaps, problems = selected = tables.urls, tables.sitemaps, tables.problems
+    urls = tables.urls if rows is None else tables.urls.filter(rows)
+    sitemaps, problems = tables.sitemaps, tables.problems
     if sites is not None:
         names = pa.array(sorted(sites), pa.string())
-        urls, sitemaps, problems = (table.filter(compute.is_in(table["site"], names)) for table in selected)
+        urls, sitemaps, problems = (
+            table.filter(compute.is_in(table["site"], names)) for table in (urls, sitemaps, problems)
+        )
     known = tables.urls["site"].unique().to_pylist()
     if sites is not None and (missing := {*sites}.difference(known)):
         raise UsageError(f"there is no site {', '.join(sorted(missing))}; there are {', '.join(sorted(known))}")
-    if pages is not None:
-        urls = urls.filter(compute.is_in(page_ids(urls), page_ids(pages)))
     included, excluded = make_patterns("include", include), make_patterns("exclude", exclude)
     if included or excluded:
         locs = urls["loc"].to_pylist()
-        rows = [
-            row for row, loc in enumerate(locs) if (not included or included.find_in(loc)) and not excluded.find_in(loc)
-        ]
-        urls = urls.take(pa.array(rows, pa.int64()))
+        matches = [(not included or included.find_in(loc)) and not excluded.find_in(loc) for loc in locs]
+        urls = urls.filter(pa.array(matches, pa.bool_()))
     return Tables(urls, sitemaps, problems)
 
 
@@ -393,6 +408,7 @@ class SnapshotTables(Dump):
     _sites: tuple[str, ...] | None = attrs.field(default=None, kw_only=True)  # of a part, also those without a page
     whole: SnapshotTables | None = attrs.field(default=None, kw_only=True)  # of which this is a part, by filter()
     newest: SnapshotTables | None = attrs.field(default=None, kw_only=True)  # of the pages of an archive its last state
+    _numbers: Any = attrs.field(default=None, kw_only=True)  # PageNumbers of `urls` of `earlier` and of this one
     _kept: dict[Any, Any] = attrs.field(factory=dict, init=False)  # of once(), and measures
 
     def __dir__(self) -> list[str]:
@@ -495,18 +511,35 @@ class SnapshotTables(Dump):
         extension query_keys`. The last segment of the path is the page, and gives the `slug`; those before it are
         folders.
         """
-        return Table("urls", with_site(self._tables.urls, self._default_site), self._url_parts)
+        urls = with_site(self._tables.urls, self._default_site)
+        return Table("urls", urls, self._url_parts(urls))
 
     @cached_property
     def pages(self) -> Table:
         """One row per page, with the columns of `urls`; see Snapshot.pages."""
-        pages = _pages(self.urls.stored)
-        return self.urls if pages is None else Table("pages", pages, self._url_parts)
+        pages = None if self._lists_once else _pages(self.urls.stored)
+        return self.urls if pages is None else Table("pages", pages, self._url_parts(pages))
 
-    def _url_parts(self, table: Any) -> dict[str, Any]:
-        from .url_parts import url_part_columns
+    @property
+    def _lists_once(self) -> bool:
+        """Whether it is known that no page is listed twice: in an archive, and in a part of such a Snapshot."""
+        return self.newest is not None or (self.whole is not None and self.whole.pages.stored is self.whole.urls.stored)
 
-        return url_part_columns(table["loc"], self._metadata.moves)
+    def _rows_of(self, pages: Any) -> Any:
+        """Of each row of `urls` whether it lists one of these pages, a mask of `pages`, as an array of pyarrow."""
+        import pyarrow as pa
+        from pyarrow import compute
+
+        listed, mask = self.pages.stored, pa.array(pages)
+        if listed is self.urls.stored:
+            return mask
+        return compute.is_in(page_ids(self.urls.stored), page_ids(listed.select(PAGE_KEY).filter(mask)))
+
+    def _url_parts(self, table: Any) -> DerivedColumns:
+        from .url_parts import URL_PARTS, url_part_columns
+
+        compute = partial(url_part_columns, table["loc"], moves=self._metadata.moves)
+        return DerivedColumns(compute, URL_PARTS, _url_part_names)
 
     @cached_property
     def sitemaps(self) -> Table:
@@ -528,16 +561,21 @@ class SnapshotTables(Dump):
     _table_names: ClassVar[tuple[str, ...]] = ("urls", "pages", "sitemaps", "problems")
 
 
+def _url_part_names(parts: DerivedColumns) -> list[str]:
+    from .url_parts import url_part_names
+
+    return url_part_names(**parts.take(["depth"]))
+
+
 def main_host(urls: Any) -> str | None:
     """The most frequent host of the URLs without a site, of a sample of a pyarrow.Table; None if there is none."""
-    import pyarrow as pa
+    from pyarrow import compute
 
     from .url_parts import url_part_columns
 
-    locs = urls.select(["loc"]).filter(urls["site"].is_null())["loc"]
-    step = len(locs) // _HOST_SAMPLE_ROWS + 1
-    rows = pa.array(range(0, len(locs), step), pa.int64())
-    hosts = Counter(url_part_columns(locs.take(rows))["host"].drop_null().to_pylist())
+    rows = compute.indices_nonzero(urls["site"].is_null()).to_numpy()
+    sample = rows[:: len(rows) // _HOST_SAMPLE_ROWS + 1]
+    hosts = Counter(url_part_columns(urls["loc"].take(sample), ["host"])["host"].drop_null().to_pylist())
     return hosts.most_common(1)[0][0] if hosts else None
 
 
@@ -589,7 +627,10 @@ def page_ids(table: Any) -> Any:
 def _pages(urls: Any) -> Any:
     """None if no page is listed twice."""
     import pandas as pd
+    from pyarrow import compute
 
+    if compute.count_distinct(urls["loc"]).as_py() == len(urls):  # of most sites: a third of the time of pandas
+        return None
     listings = urls.select([*PAGE_KEY, "lastmod"]).to_pandas()
     if not listings.duplicated(PAGE_KEY).any():
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, overload
 from unicodedata import normalize
 from urllib.parse import unquote, urljoin
@@ -16,12 +16,14 @@ from pyarrow import compute
 from ..parser.normalise.urls import registrable_domain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     import pandas as pd
 
 # The most columns `dir_1` … `dir_n`; `depth` counts all segments of a path.
 MAX_DIRS = 9
+_DIR = "dir_"
+URL_PARTS = ("page_key", "host", "domain", "path", "depth", "dir_1", "slug", "extension", "query_keys")
 _BATCH_ROWS = 1 << 16
 _URL = r"^[^:/?#]+://(?:[^/?#]*@)?(?P<host>[^/?#]*)(?P<path>[^?#]*)(?:\?(?P<query>[^#]*))?"
 _PORT = re.compile(r":[0-9]*$")
@@ -31,8 +33,10 @@ _WWW, _DEFAULT_PORT = r"^www\.([^.]+\..+)$", ":(?:80|443)?$"
 _NAME = r"^(?P<slug>.+)\.(?P<extension>[0-9]?[A-Za-z][A-Za-z0-9]{0,4})$"
 
 
-def url_part_columns(locs: Any, moves: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Name -> column, for a pyarrow.ChunkedArray of URLs.
+def url_part_columns(
+    locs: Any, names: Sequence[str] | None = None, moves: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Name -> column of all parts, or of some, for a pyarrow.ChunkedArray of URLs.
 
     `page_key`: as page_keys() gives it. `host`: with the port if one is stated. `domain`: the registrable domain.
     `path`. `depth`: the number of segments of the path. `dir_1` to `dir_n`: the folders, that is all segments but the
@@ -40,10 +44,21 @@ def url_part_columns(locs: Any, moves: Mapping[str, str] | None = None) -> dict[
     `extension`: in lower case. `query_keys`: a list, in the order of the query. A missing part is null. Only the key is
     percent-decoded.
     """
-    table = pa.Table.from_batches(_in_batches(partial(_batch_parts, moves=moves or {}), locs))
-    columns = {name: table[name] for name in ("page_key", "host", "domain", "path", "depth")}
-    columns |= _folders(table["names"], table["depth"])
-    return columns | {name: table[name] for name in ("slug", "extension", "query_keys")}
+    if names is None:
+        names = url_part_names(url_part_columns(locs, ["depth"])["depth"])
+    levels = {name: int(name.removeprefix(_DIR)) for name in names if name.startswith(_DIR)}
+    parts = [*dict.fromkeys(["segments" if name in levels else name for name in names] + ["depth"] * bool(levels))]
+    table = pa.Table.from_batches(_in_batches(partial(_batch_parts, names=parts, moves=moves or {}), locs))
+    folders = {name: _folder(table["segments"], table["depth"], level) for name, level in levels.items()}
+    return {name: folders[name] if name in levels else table[name] for name in names}
+
+
+def url_part_names(depth: Any) -> list[str]:
+    """The names of all parts: URL_PARTS and the other folders, by the column `depth` of the URLs."""
+    deepest = (compute.max(depth).as_py() or 0) - 1
+    folders = [f"{_DIR}{level}" for level in range(2, min(deepest, MAX_DIRS) + 1)]
+    at = URL_PARTS.index("dir_1") + 1
+    return [*URL_PARTS[:at], *folders, *URL_PARTS[at:]]
 
 
 def _in_batches(work: Callable[[Any], Any], column: Any) -> list[Any]:
@@ -166,28 +181,81 @@ def _batch_places(locs: Any, home: str) -> Any:
     )
 
 
-def _batch_parts(locs: Any, moves: Mapping[str, str]) -> Any:
-    """A RecordBatch of the columns for one batch of locs, and `names`, the segments of the path."""
-    parts = _split_parts(locs) or _extract_parts(locs)
-    key = compute.binary_join_element_wise(*_key_parts(locs, *parts, moves), "")
-    host, path, query = (compute.if_else(compute.equal(part, ""), None, part) for part in parts)
-    trimmed = compute.ascii_trim(compute.fill_null(path, ""), "/")
-    names = compute.split_pattern(trimmed, "/")
-    is_root = compute.equal(trimmed, "")
-    depth = compute.if_else(is_root, 0, compute.list_value_length(names))
-    slug, extension = _page_name(names, is_root)
-    columns = {
-        "page_key": key,
-        "host": host,
-        "domain": _domains(host),
-        "path": path,
-        "depth": depth.cast(pa.int64()),
-        "slug": slug,
-        "extension": extension,
-        "query_keys": _query_keys(query),
-        "names": names,
-    }
-    return pa.record_batch(columns)
+def _batch_parts(locs: Any, names: Sequence[str], moves: Mapping[str, str]) -> Any:
+    parts = _UrlParts(locs, moves)
+    return pa.record_batch({name: getattr(parts, name) for name in names})
+
+
+class _UrlParts:
+    """The columns of url_part_columns() for one batch of locs, and `segments`, those of the path."""
+
+    def __init__(self, locs: Any, moves: Mapping[str, str]) -> None:
+        self._locs, self._moves = locs, moves
+        self._parts = _split_parts(locs) or _extract_parts(locs)
+        self.host, self.path, self._query = (
+            compute.if_else(compute.equal(each, ""), None, each) for each in self._parts
+        )
+
+    @property
+    def page_key(self) -> Any:
+        return compute.binary_join_element_wise(*_key_parts(self._locs, *self._parts, self._moves), "")
+
+    @property
+    def domain(self) -> Any:
+        coded = self.host.dictionary_encode()
+        domains = [host and registrable_domain(_PORT.sub("", host)) for host in coded.dictionary.to_pylist()]
+        return pa.array(domains, pa.string()).take(coded.indices)
+
+    @cached_property
+    def segments(self) -> Any:
+        return compute.split_pattern(compute.ascii_trim(compute.fill_null(self.path, ""), "/"), "/")
+
+    @cached_property
+    def _last(self) -> Any:
+        return self.segments.values.take(compute.subtract(self.segments.offsets[1:], 1))
+
+    @cached_property
+    def _is_root(self) -> Any:
+        return compute.and_(compute.equal(compute.list_value_length(self.segments), 1), compute.equal(self._last, ""))
+
+    @property
+    def depth(self) -> Any:
+        return compute.if_else(self._is_root, 0, compute.list_value_length(self.segments)).cast(pa.int64())
+
+    @cached_property
+    def _names(self) -> tuple[Any, Any]:
+        """The slug and the extension."""
+        name, none = compute.if_else(self._is_root, None, self._last), pa.nulls(len(self._last), pa.string())
+        has_dot = compute.match_substring(self._last, ".")
+        if not _any(has_dot):
+            return name, none
+        dotted = name.filter(has_dot)
+        found = compute.extract_regex(dotted, _NAME)
+        slug = compute.coalesce(compute.struct_field(found, "slug"), dotted)
+        extension = compute.ascii_lower(compute.struct_field(found, "extension"))
+        return compute.replace_with_mask(name, has_dot, slug), compute.replace_with_mask(none, has_dot, extension)
+
+    @property
+    def slug(self) -> Any:
+        return self._names[0]
+
+    @property
+    def extension(self) -> Any:
+        return self._names[1]
+
+    @property
+    def query_keys(self) -> Any:
+        if self._query.null_count == len(self._query):
+            return pa.nulls(len(self._query), pa.list_(pa.string()))
+        parts = compute.split_pattern(self._query, "&")
+        keys = compute.list_element(compute.split_pattern(parts.values, "=", max_splits=1), 0)
+        lists = pa.ListArray.from_arrays(parts.offsets, keys)
+        return compute.if_else(compute.is_null(self._query), pa.scalar(None, lists.type), lists)
+
+
+def _folder(segments: Any, depth: Any, level: int) -> Any:
+    padded = compute.list_slice(segments, level - 1, level, return_fixed_size_list=True)
+    return compute.if_else(compute.greater(depth, level), compute.list_element(padded, 0), None)
 
 
 def _split_parts(locs: Any) -> tuple[Any, Any, Any] | None:
@@ -223,43 +291,3 @@ def _all(column: Any) -> bool:
 
 def _any(column: Any) -> bool:
     return bool(compute.any(column, min_count=0).as_py())
-
-
-def _domains(hosts: Any) -> Any:
-    coded = hosts.dictionary_encode()
-    domains = [host and registrable_domain(_PORT.sub("", host)) for host in coded.dictionary.to_pylist()]
-    return pa.array(domains, pa.string()).take(coded.indices)
-
-
-def _page_name(names: Any, is_root: Any) -> tuple[Any, Any]:
-    last = names.values.take(compute.subtract(names.offsets[1:], 1))
-    name = compute.if_else(is_root, None, last)
-    none = pa.nulls(len(name), pa.string())
-    has_dot = compute.match_substring(last, ".")
-    if not _any(has_dot):
-        return name, none
-    dotted = name.filter(has_dot)
-    found = compute.extract_regex(dotted, _NAME)
-    slug = compute.coalesce(compute.struct_field(found, "slug"), dotted)
-    extension = compute.ascii_lower(compute.struct_field(found, "extension"))
-    return compute.replace_with_mask(name, has_dot, slug), compute.replace_with_mask(none, has_dot, extension)
-
-
-def _query_keys(queries: Any) -> Any:
-    if queries.null_count == len(queries):
-        return pa.nulls(len(queries), pa.list_(pa.string()))
-    parts = compute.split_pattern(queries, "&")
-    keys = compute.list_element(compute.split_pattern(parts.values, "=", max_splits=1), 0)
-    lists = pa.ListArray.from_arrays(parts.offsets, keys)
-    return compute.if_else(compute.is_null(queries), pa.scalar(None, lists.type), lists)
-
-
-def _folders(names: Any, depth: Any) -> dict[str, Any]:
-    """At least `dir_1`."""
-    deepest = (compute.max(depth).as_py() or 0) - 1
-    columns = {}
-    for level in range(min(max(deepest, 1), MAX_DIRS)):
-        is_folder = compute.greater(depth, level + 1)
-        padded = compute.list_slice(names, level, level + 1, return_fixed_size_list=True)
-        columns[f"dir_{level + 1}"] = compute.if_else(is_folder, compute.list_element(padded, 0), None)
-    return columns
