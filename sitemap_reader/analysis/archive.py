@@ -7,7 +7,7 @@ paths of a host are listed at another one from one state to the next, and few ar
 from __future__ import annotations
 
 from functools import cached_property, partial
-from itertools import chain, pairwise
+from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -18,7 +18,7 @@ from pyarrow import compute
 
 from ..client.summary import count_of
 from .measure import first_seen, groups_of
-from .tables import FIRST_SEEN, Tables, loaded, once
+from .tables import FIRST_SEEN, PAGE_KEY, Tables, loaded, once
 from .url_parts import page_key_parts
 
 if TYPE_CHECKING:
@@ -82,12 +82,9 @@ class PageNumbers:
 
 def number_pages(states: Sequence[Any], moves: Mapping[str, str] | None = None) -> PageNumbers:
     """`states` are pyarrow.Tables with `site` and `loc`; `moves` None: they are found."""
-    site, sites = _codes([table["site"] for table in states])
-    loc, locs = _codes([table["loc"] for table in states])
+    (site, sites), (loc, locs), slices = _code_rows(states)
     # The keys of different URLs only: states have most URLs in common.
     (host, hosts), (path, paths) = map(_coded, page_key_parts(pa.chunked_array([locs]), moves))
-    starts = np.cumsum([0, *(len(table) for table in states)])
-    slices = [slice(*ends) for ends in pairwise(starts)]
     found: dict[int, tuple[int, int]] = {}
     if moves is None and len(hosts) > 1:
         is_path = np.append(np.asarray(compute.not_equal(paths, "/")), True)
@@ -107,6 +104,13 @@ def number_pages(states: Sequence[Any], moves: Mapping[str, str] | None = None) 
     )
 
 
+def _code_rows(states: Sequence[Any]) -> tuple[tuple[Ints, Any], tuple[Ints, Any], list[slice]]:
+    """Of all rows the numbers of their sites and of their locs, with the names of these; and the rows of each state."""
+    ends = accumulate(map(len, states), initial=0)
+    site, loc = (_codes([table[name] for table in states]) for name in PAGE_KEY)
+    return site, loc, [slice(*each) for each in pairwise(ends)]
+
+
 def _codes(columns: Sequence[Any]) -> tuple[Ints, Any]:
     # All texts together may exceed 2 GiB.
     chunks = [chunk.cast(pa.large_string()) for column in columns for chunk in column.chunks]
@@ -124,12 +128,10 @@ def find_renames(states: Sequence[Any]) -> dict[str, str]:
     """Sites that go on under another name from one state to the next: old name -> the last one."""
     if len({frozenset(table["site"].unique().to_pylist()) for table in states}) == 1:
         return {}
-    site, sites = _codes([table["site"] for table in states])
-    loc, locs = _codes([table["loc"] for table in states])
+    (site, sites), (loc, locs), slices = _code_rows(states)
     path, names = _coded(page_key_parts(pa.chunked_array([locs]))[1])
     root = compute.index(names, "/").as_py()
     path = np.where(path == root, -1, path)[loc]
-    slices = [slice(*ends) for ends in pairwise(np.cumsum([0, *(len(table) for table in states)]))]
     found = _find_moves([(site[each], path[each]) for each in slices])
     return {sites[old].as_py(): sites[new].as_py() for old, (new, _) in found.items()}
 
@@ -251,12 +253,12 @@ class Archive:
             present = (present | listed) & ~gone
         return pd.concat(parts, ignore_index=True)
 
-    @property
+    @cached_property
     def moments(self) -> pd.Series[Any]:
         """When each state was read, by its number."""
         return pd.Series([pd.Timestamp(state.at).as_unit("us") for state in self.states])
 
-    @property
+    @cached_property
     def row_of(self) -> Ints:
         """The row of `pages` that has each page."""
         return np.argsort(self.rows)
@@ -269,16 +271,16 @@ class Archive:
         groups = groups_of(self.pages, by)
         return groups, pd.Categorical(groups.labels)[self.row_of]
 
-    @property
+    @cached_property
     def at_of_events(self) -> pd.Series[Any]:
         return self.events["state"].map(self.moments)
 
-    @property
+    @cached_property
     def is_new(self) -> np.ndarray[Any, Any]:
         """Of each page whether it appeared after the first state of its site."""
         return self.numbers.first_states() > self.began
 
-    @property
+    @cached_property
     def is_removed(self) -> np.ndarray[Any, Any]:
         """Of each page whether the last complete state lacks it."""
         return self._removed_in >= 0
