@@ -11,7 +11,7 @@ import pandas as pd
 from ..client.summary import count_of
 from ..model.errors import UsageError
 from .chart_spec import ChartSpec
-from .languages import base_languages, language_level, page_languages
+from .languages import base_languages, language_level
 from .measure import (
     as_texts,
     find_in_words,
@@ -27,9 +27,8 @@ from .measure import (
     quote,
     rank_sites,
 )
-from .page_types import INDEX_NAMES, is_usual
-from .sections import section_of
-from .url_parts import decode, texts_of
+from .page_types import are_usual
+from .url_parts import INDEX_NAMES, decode, texts_of
 from .words import site_words, topical_words
 
 if TYPE_CHECKING:
@@ -45,20 +44,17 @@ def overlap(snapshot: SnapshotTables, by: str) -> Measure:
         raise UsageError(keyword="by", value=by, allowed=f"one of {', '.join(_OVERLAPS)}")
     if len(snapshot.sites) < 2:
         raise UsageError('overlap() needs two sites or more: sr.snapshot(["a.example", "b.example"])')
-    pages = keyed_pages(snapshot, by).dropna().drop_duplicates(["site", "key"])
-    counts = pages["site"].value_counts().reindex(snapshot.sites, fill_value=0)
+    pages = keyed_pages(snapshot, by)[["site", "key"]].dropna().drop_duplicates()
     common = pages[pages["key"].duplicated(keep=False)]
-    keys = {site: frozenset(common.loc[common["site"] == site, "key"]) for site in snapshot.sites}
-    usual = frozenset(key for key in common["key"].unique() if is_usual(key))
-    rows = [
-        (site, other, counts[site], len(mine & theirs), len(mine & theirs & usual))
-        for (site, mine), (other, theirs) in permutations(keys.items(), 2)
-    ]
-    frame = pd.DataFrame(rows, columns=["site", "other", by + "s", "shared", "usual"])
+    numbers, keys = pd.factorize(common["key"])
+    common = common.assign(number=numbers, usual=are_usual(pd.Series(keys, dtype="str"))[numbers].array)
+    pairs = pd.DataFrame([*permutations(snapshot.sites, 2)], columns=["site", "other"])
+    frame = pairs.assign(**{by + "s": pairs["site"].map(pages["site"].value_counts()).fillna(0).astype("int64")})
+    shared = [_shared_counts(common, *each) for each in [("", []), *common.groupby("site")["number"]]]
+    frame = frame.merge(pd.concat(shared), how="left", on=["site", "other"])
+    frame = frame.fillna({"shared": 0, "usual": 0}).astype({"shared": "int64", "usual": "int64"})
     frame["share"] = frame["shared"] / frame[by + "s"].where(frame[by + "s"] > 0)
-    finding = f"No {by} is shared"
-    if frame["shared"].any():
-        finding = _largest_overlap(frame, keys, usual, by)
+    finding = _largest_overlap(frame, common, by) if frame["shared"].any() else f"No {by} is shared"
     rule = (
         f"How many different {by}s of a site another site has too, by {KEYS[by]}. Usual ones have a name as on "
         "most sites, such as /about; the largest overlap is that of the others, if any."
@@ -76,16 +72,23 @@ def overlap(snapshot: SnapshotTables, by: str) -> Measure:
     return measure(frame, rule=rule, finding=finding, spec=spec)
 
 
-def _largest_overlap(frame: pd.DataFrame, keys: dict[str, frozenset[str]], usual: frozenset[str], by: str) -> str:
+def _shared_counts(common: pd.DataFrame, site: str, keys: Any) -> pd.DataFrame:
+    """`site other shared usual`: how many of the keys of a site each site has."""
+    by = common[common["number"].isin(keys)].groupby("site")["usual"]
+    return by.agg(shared="size", usual="sum").rename_axis("other").reset_index().assign(site=site)
+
+
+def _largest_overlap(frame: pd.DataFrame, common: pd.DataFrame, by: str) -> str:
     unusual = (frame["shared"] - frame["usual"]) / frame[by + "s"]
     share = unusual if unusual.any() else frame["share"]
     tied = frame[share == share.max()]
     first = tied.iloc[0]
-    shared = keys[first["site"]] & keys[first["other"]]
-    others, common = sorted(shared - usual), sorted(shared & usual)
+    mine, theirs = (common[common["site"] == first[name]] for name in ("site", "other"))
+    shared = mine[mine["number"].isin(theirs["number"])].sort_values("key")
+    others, usual = ([*shared.loc[shared["usual"] == is_usual, "key"]] for is_usual in (False, True))
     names = [name_some(others)] if others else []
-    words = "usual ones" if others else "all of them usual ones" if len(common) > 1 else "a usual one"
-    names += [f"{words}: {name_some(common)}"] if common else []
+    words = "usual ones" if others else "all of them usual ones" if len(usual) > 1 else "a usual one"
+    names += [f"{words}: {name_some(usual)}"] if usual else []
     part = part_of(first["shared"], first[by + "s"], by)
     more = f"; {count_of(len(tied) - 1, 'other pair')} as much" if len(tied) > 1 else ""
     start = ": " if others else ", "
@@ -208,13 +211,13 @@ def _widest_key(frame: pd.DataFrame, *, things: str, count: int) -> str:
 
 
 def keyed_pages(snapshot: SnapshotTables, by: str) -> pd.DataFrame:
-    """`site loc key section` of all pages; the key, a path, a slug or a language, may be null."""
-    pages = page_frame(snapshot, "loc", "path", "slug", "depth").assign(section=section_of(snapshot, 1))
+    """`site loc key section language` of all pages; the key, a path, a slug or a base language, may be null."""
+    pages = page_frame(snapshot, "loc", "section", "language", "path", "slug", "depth")
     level = language_level(snapshot)  # of the segment that states the language, the first or the second one
     is_index = pages["slug"].astype("str").str.lower().isin(INDEX_NAMES)
     paths = pages["path"].astype("str").fillna("").str.strip("/")
     if by == "language":
-        key = base_languages(page_languages(snapshot)["language"])
+        key = base_languages(pages["language"])
     elif by == "path":
         parts = ((level == 1, r"^[^/]*/?", ""), (level == 2, r"^([^/]*)/[^/]*", r"\1"), (is_index, "/?[^/]*$", ""))
         for rows, pattern, text in parts:
@@ -225,7 +228,7 @@ def keyed_pages(snapshot: SnapshotTables, by: str) -> pd.DataFrame:
         slug[is_index] = paths[is_index].str.extract("([^/]*)/[^/]*$", expand=False)
         is_home = (level > 0) & (pages["depth"] - is_index == level)  # /de is the home page of a language
         key = as_texts(decode(texts_of(slug.where(~is_home & (slug != "")))))
-    return pages.assign(key=key)[["site", "loc", "key", "section"]]
+    return pages.assign(key=key)[["site", "loc", "key", "section", "language"]]
 
 
 def _pages_of(keyed: pd.DataFrame, sites: list[str]) -> tuple[pd.DataFrame, int]:

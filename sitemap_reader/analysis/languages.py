@@ -156,15 +156,6 @@ class Places:
         return pa.array(values, pa.string()).take(pa.array(self.codes))
 
 
-def row_numbers(frame: pd.DataFrame) -> Any:
-    """A number for each row, the same for equal rows, in order of appearance."""
-    number = np.zeros(len(frame), "int64")
-    for _, column in frame.items():
-        values, known = pd.factorize(column)
-        number = pd.factorize(number * (len(known) + 1) + values + 1)[0]
-    return number
-
-
 @once
 def page_places(snapshot: SnapshotTables) -> Places:
     if snapshot.whole is not None:  # codes are those of the whole site

@@ -22,7 +22,7 @@ from .notes import SITE_SEPARATOR
 from .tables import FIRST_SEEN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from datetime import datetime
 
     from .chart_spec import ChartSpec, Theme
@@ -82,7 +82,7 @@ class Measure(pd.DataFrame):  # type: ignore[misc]
             raise UsageError("this frame has no list of URLs: new(), churn() and turnover() of a Snapshot have one")
         urls = self._urls()
         keys = [name for name in ("site", *GROUPS, "period") if name in self.columns and name in urls]
-        return _with_texts(urls.merge(pd.DataFrame(self)[keys].drop_duplicates(), on=keys))
+        return _with_types(urls.merge(pd.DataFrame(self)[keys].drop_duplicates(), on=keys))
 
     def chart(
         self,
@@ -127,12 +127,10 @@ class Measure(pd.DataFrame):  # type: ignore[misc]
         return table if self._spec is None else f"{self.finding}\n{table}"
 
     def _repr_html_(self) -> str:
-        if self._spec is None:
-            return printable_lines(super()._repr_html_() or "")
-        texts = [f"<strong>{escape(self.finding)}</strong>", escape(self.rule)]
-        if self.verdict:
-            texts.append(escape(self.verdict))
         table = printable_lines(super()._repr_html_() or "")
+        if self._spec is None:
+            return table
+        texts = [f"<strong>{escape(self.finding)}</strong>", *map(escape, filter(None, (self.rule, self.verdict)))]
         return f"<p>{'<br>'.join(texts)}</p>\n{table}"
 
 
@@ -146,15 +144,23 @@ def measure(
     urls: Callable[[], pd.DataFrame] | None = None,
 ) -> Measure:
     """A Measure with the rows of `frame`; control characters in the texts are escaped. `urls` is for list_urls()."""
-    rows = _with_texts(frame.reset_index(drop=True))
+    rows = _with_types(frame.reset_index(drop=True))
     texts = {"rule": printable(rule), "_finding": printable(finding), "verdict": verdict and printable(verdict)}
     return _with({**texts, "_spec": spec, "_measured": rows, "_urls": urls}, rows)
 
 
-def _with_texts(frame: pd.DataFrame) -> pd.DataFrame:
-    """With texts where pandas has objects: of a column without any value, of no rows, of categories."""
-    names = [name for name in frame if name == "site" or (len(frame) and frame[name].dtype == object)]
-    return frame.astype(dict.fromkeys(names, "str"))
+# The columns of numbers that pandas may have as objects in a frame without rows.
+_COUNTS, _SHARES = (
+    "urls pages dated dense future at_fetch slugs titles new before",
+    "share new_share before_share change",
+)
+_TYPES = dict.fromkeys(_COUNTS.split(), "int64") | dict.fromkeys([*_SHARES.split(), "weight"], "float64")
+
+
+def _with_types(frame: pd.DataFrame) -> pd.DataFrame:
+    """With texts where pandas has objects, or categories of sites; without rows, with the types that rows have."""
+    names = [name for name in frame if name == "site" or frame[name].dtype == object]
+    return frame.astype({name: "str" if len(frame) else _TYPES.get(name, "str") for name in names})
 
 
 def _with(metadata: dict[str, Any], rows: Any) -> Measure:
@@ -184,11 +190,8 @@ def missing_columns(frame: pd.DataFrame, spec: ChartSpec, measured: pd.DataFrame
 
 
 def _kind(column: pd.Series[Any]) -> str:
-    types = pd.api.types
-    if types.is_bool_dtype(column):
-        return "bool"
-    kinds = {"number": types.is_numeric_dtype, "time": types.is_datetime64_any_dtype}
-    return next((kind for kind, is_kind in kinds.items() if is_kind(column)), "other")
+    """The letter of numpy, with one for all numbers."""
+    return "f" if column.dtype.kind in "iu" else str(column.dtype.kind)
 
 
 def _row_hashes(frame: pd.DataFrame, columns: list[str]) -> list[int]:
@@ -240,8 +243,7 @@ class Groups:
 
     def sort(self, frame: pd.DataFrame) -> pd.DataFrame:
         """The rows in the order of their labels; stable within one."""
-        rank = {label: number for number, label in enumerate(self.sizes)}
-        return frame.sort_values("site", key=lambda labels: labels.map(rank), kind="stable").reset_index(drop=True)
+        return _in_order(frame, self.sizes)
 
     def divide(self, frame: pd.DataFrame) -> pd.DataFrame:
         if self.by is None:
@@ -511,6 +513,12 @@ def is_in(column: pd.Series[str], values: Any) -> pd.Series[bool]:
     return pd.Series(found.to_numpy(zero_copy_only=False), index=column.index)
 
 
+def distinct_rows(frame: pd.DataFrame) -> tuple[Any, pd.DataFrame]:
+    """A number for each row, the same for equal rows, in order of appearance; and the first row of each number."""
+    numbers = frame.groupby([*frame], sort=False, dropna=False).ngroup().to_numpy()
+    return numbers, frame[~pd.Series(numbers).duplicated().array].reset_index(drop=True)
+
+
 def share_of_site(frame: pd.DataFrame) -> pd.Series[float]:
     return frame["pages"] / frame.groupby("site")["pages"].transform("sum")
 
@@ -529,5 +537,9 @@ def days_between(lastmods: pd.Series[Any], moment: datetime) -> pd.Series[float]
 
 def in_site_order(frame: pd.DataFrame, snapshot: SnapshotTables) -> pd.DataFrame:
     """Stable within a site."""
-    rank = {site: number for number, site in enumerate(snapshot.sites)}
-    return frame.sort_values("site", key=lambda sites: sites.map(rank), kind="stable").reset_index(drop=True)
+    return _in_order(frame, snapshot.sites)
+
+
+def _in_order(frame: pd.DataFrame, labels: Iterable[str]) -> pd.DataFrame:
+    rank = {label: number for number, label in enumerate(labels)}
+    return frame.sort_values("site", key=lambda column: column.map(rank), kind="stable", ignore_index=True)

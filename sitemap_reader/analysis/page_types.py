@@ -20,6 +20,7 @@ from .measure import (
     rest_last,
     share_of_site,
 )
+from .url_parts import INDEX_NAMES
 
 if TYPE_CHECKING:
     from .measure import Measure
@@ -43,61 +44,36 @@ _FOLDERS = {
     "job": "job jobs career careers karriere stellenangebote vacancies",
 }
 # Type -> the name of the page itself, in any folder.
-_NAMES = {
-    "feed": "feed feeds rss atom",
-    "search": "search suche recherche buscar busqueda ricerca zoeken",
-}
+_NAMES = {"feed": "feed feeds rss atom", "search": "search suche recherche buscar busqueda ricerca zoeken"}
 # What most sites have, and two sites share without having a subject in common.
-_USUAL = (
-    "about about-us about_us aboutus ueber-uns uber-uns a-propos quienes-somos chi-siamo over-ons contact contact- "
-    "us contact_us contactus kontakt contacto contatti contato privacy privacy-policy privacypolicy privacy_policy "
-    "datenschutz datenschutzerklaerung terms terms-of-service terms-of-use terms-and-conditions terms-conditions "
-    "tos agb imprint impressum legal legal-notice disclaimer cookies cookie-policy copyright accessibility security "
-    "sitemap team careers jobs press login signin sign-in signup sign-up register account my-account cart checkout "
-    "wishlist search faq faqs help support home start blog news events products services pricing shop store gallery "
-    "portfolio testimonials newsletter subscribe donate shipping returns refund-policy shipping-policy thank-you "
-    "404"
+_USUAL = """
+    about about-us about_us aboutus ueber-uns uber-uns a-propos quienes-somos chi-siamo over-ons contact contact-us
+    contact_us contactus kontakt contacto contatti contato privacy privacy-policy privacypolicy privacy_policy
+    datenschutz datenschutzerklaerung terms terms-of-service terms-of-use terms-and-conditions terms-conditions tos
+    agb imprint impressum legal legal-notice disclaimer cookies cookie-policy copyright accessibility security
+    sitemap team careers jobs press login signin sign-in signup sign-up register account my-account cart checkout
+    wishlist search faq faqs help support home start blog news events products services pricing shop store gallery
+    portfolio testimonials newsletter subscribe donate shipping returns refund-policy shipping-policy thank-you 404
+"""
+_USUAL_NAMES = frozenset(_USUAL.split())
+FOLDER_TYPES, _NAME_TYPES = (
+    {name: kind for kind, names in table.items() for name in names.split()} for table in (_FOLDERS, _NAMES)
 )
-USUAL_NAMES = frozenset(_USUAL.split())
-FOLDER_TYPES = {name: kind for kind, names in _FOLDERS.items() for name in names.split()}
 _OVERVIEWS = [name for name, kind in FOLDER_TYPES.items() if kind not in ("help", "page")]
-_NAME_TYPES = {name: kind for kind, names in _NAMES.items() for name in names.split()}
 _PAGINATION = "(?:page|seite|pagina)[-_]?[0-9]+"
 _PAGES_END = "(?i)/(?:page|seite|pagina)$"
 _PAGINATION_QUERY = "[?&](?:page|paged|pg|seite|pagina)=[0-9]"
 _SEARCH_QUERY = "[?&](?:q|s|query|search|keyword|keywords)="
-_FILES = [
-    "pdf",
-    "doc",
-    "docx",
-    "xls",
-    "xlsx",
-    "ppt",
-    "pptx",
-    "odt",
-    "csv",
-    "txt",
-    "zip",
-    "epub",
-    "mp3",
-    "mp4",
-    "jpg",
-    "jpeg",
-    "png",
-    "gif",
-    "webp",
-    "svg",
-]
+_FILES = "pdf doc docx xls xlsx ppt pptx odt csv txt zip epub mp3 mp4 jpg jpeg png gif webp svg"
 _YEAR = "(?:19|20)[0-9]{2}"
 _DATE_END = f"/{_YEAR}(?:/[0-9]{{1,2}}){{1,2}}$"  # a year alone may be anything
 OTHER = "other"
-INDEX_NAMES = ("index", "default")  # of the file that a server sends for a folder: /blog/index.html is /blog/
 
 
-def is_usual(key: str) -> bool:
-    """Whether a path or a slug ends with a name that most sites have; also the path of the home page."""
-    name = key.rpartition("/")[2].partition(".")[0].lower()
-    return key == "/" or name in USUAL_NAMES
+def are_usual(keys: pd.Series[str]) -> pd.Series[bool]:
+    """Whether each path or slug ends with a name that most sites have; also the path of the home page."""
+    names = keys.str.replace(r"(?s)^.*/|\..*$", "", regex=True).str.lower()
+    return (keys == "/") | names.isin(_USUAL_NAMES)
 
 
 def page_types(snapshot: SnapshotTables) -> Measure:
@@ -145,10 +121,10 @@ def _types(snapshot: SnapshotTables) -> pd.Series[str]:
         | pages["loc"].str.contains(_PAGINATION_QUERY),
         "search": (own == "search") | pages["loc"].str.contains(_SEARCH_QUERY),
         "feed": (own == "feed") | pages["extension"].isin(["rss", "atom"]),
-        "file": pages["extension"].isin(_FILES),
+        "file": pages["extension"].isin(_FILES.split()),
         "archive": slug.str.fullmatch(_YEAR) | (is_dated | is_year) & slug.str.fullmatch("[0-9]{1,2}"),
         "overview": types.isna() & slug.isin(_OVERVIEWS),
-        "about and legal": types.isna() & slug.isin(USUAL_NAMES),
+        "about and legal": types.isna() & slug.isin(_USUAL_NAMES),
         "article": types.isna() & is_dated,
     }
     for kind, is_kind in reversed(choices.items()):  # the first counts

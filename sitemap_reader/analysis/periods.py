@@ -60,7 +60,7 @@ def counts_by_period(dated: pd.DataFrame, date: str, period: Period) -> pd.DataF
     parts = [_filled(part.droplevel(levels), keys, values) for values, part in by_keys]
     none = {**dict.fromkeys(keys, ()), "period": pd.PeriodIndex([], freq="D"), "pages": ()}
     frame = pd.concat(parts) if parts else pd.DataFrame(none)
-    return frame.assign(period=frame["period"].dt.start_time.dt.as_unit("us"))
+    return frame.assign(period=frame["period"].dt.start_time.dt.as_unit("us")).astype({"pages": "int64"})
 
 
 def _filled(counts: pd.Series[int], keys: list[str], values: tuple[Any, ...]) -> pd.DataFrame:

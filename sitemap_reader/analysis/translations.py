@@ -17,9 +17,19 @@ from ..client.summary import count_of
 from ..model.errors import UsageError
 from .chart_spec import ChartSpec
 from .comparison import keyed_pages
-from .languages import are_returned, hreflang_links, page_languages, page_places, place_languages, row_numbers
-from .measure import UNKNOWN, find_in_words, in_site_order, leading, measure, name_some, part_of, quote, rank_sites
-from .tables import PAGE_KEY
+from .languages import are_returned, hreflang_links, page_places, place_languages
+from .measure import (
+    UNKNOWN,
+    distinct_rows,
+    find_in_words,
+    in_site_order,
+    leading,
+    measure,
+    name_some,
+    part_of,
+    quote,
+    rank_sites,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -37,24 +47,22 @@ _COLUMNS = ["site", "key", "languages", "missing", "loc"]
 
 def translations(snapshot: SnapshotTables, languages: Iterable[str] | None) -> Measure:
     names = _language_names(languages)
-    pages = keyed_pages(snapshot, "path")[["site", "loc", "key"]].assign(language=page_languages(snapshot)["language"])
+    pages = keyed_pages(snapshot, "path")
     pages["group"] = _groups(snapshot, pages)
     unknown, pages = int(pages["language"].isna().sum()), pages.dropna()
-    sites = [*pages.groupby("site", sort=False)]
-    found = [_of_site(part, names) for _, part in sites]
-    groups = pd.concat([pd.DataFrame(columns=_COLUMNS), *(groups for groups, _ in found)])
-    groups = groups.astype({name: "str" for name in _COLUMNS})
+    found = {site: _of_site(part, names) for site, part in pages.groupby("site", sort=False)}
+    groups = pd.concat([pd.DataFrame(columns=_COLUMNS, dtype="str"), *(groups for groups, _, _ in found.values())])
     several = int(pages[pages.duplicated(["group", "language"])]["group"].nunique())
     frame = in_site_order(groups[groups["missing"] != ""], snapshot)
     chosen = "" if names else " Compared are the languages that have a tenth of the pages of the largest one, or more."
     left_out = [f"{count_of(unknown, 'page')} of {UNKNOWN} language"] if unknown else []
-    texts = zip((name for name, _ in sites), (text for _, text in found), strict=True)
-    left_out += [f"{name}: {text}" if len(sites) > 1 else text for name, text in texts if text]
+    left_out += [f"{site}: {text}" if len(found) > 1 else text for site, (_, _, text) in found.items() if text]
     doubles = f", also {several:,} with several URLs in a language" if several else ""
     rule = f"{_RULE}Each of them counts once{doubles}.{chosen}"
     rule += f" Not compared: {'; '.join(left_out)}." if left_out else ""
+    describe = partial(_untranslated, {site: lacking for site, (_, lacking, _) in found.items()})
     many = partial(rank_sites, "pages without a translation:", lambda part: int((part["missing"] != "").sum()))
-    finding = find_in_words(groups, snapshot.sites, _untranslated, many, "no page is known in several languages")
+    finding = find_in_words(groups, snapshot.sites, describe, many, "no page is known in several languages")
     title = "pages by the languages that they lack"
     spec = ChartSpec("counts", x="missing", y="missing", x_title=title, max_rows=15, sites=snapshot.sites)
     return measure(frame, rule=rule, finding=finding, spec=spec)
@@ -70,8 +78,8 @@ def _language_names(languages: Iterable[str] | None) -> list[str] | None:
     return names
 
 
-def _of_site(pages: pd.DataFrame, names: list[str] | None) -> tuple[pd.DataFrame, str]:
-    """_COLUMNS of all groups of a site, `missing` is empty where none is; and which languages are not chosen."""
+def _of_site(pages: pd.DataFrame, names: list[str] | None) -> tuple[pd.DataFrame, pd.Series[int], str]:
+    """_COLUMNS of all groups of a site, how many lack each language, and which languages are not compared."""
     counts = pages["language"].value_counts()
     several = pages.groupby("group")["language"].transform("nunique") > 1
     joined = several.groupby(pages["language"]).mean()
@@ -80,29 +88,23 @@ def _of_site(pages: pd.DataFrame, names: list[str] | None) -> tuple[pd.DataFrame
     chosen = sorted(large - {*alone})
     few = "of which under a tenth have the path of a page in another language, or a returned link to one"
     text = f"pages in {name_some([*map(quote, alone)])}, {few}" if alone and len(counts) > 1 else ""
-    pages = pages[pages["language"].isin(chosen)]
-    if len(chosen) < 2:
-        return pages.head(0).reindex(columns=_COLUMNS), text
+    pages = pages[pages["language"].isin(chosen)] if len(chosen) > 1 else pages.head(0)
+    has = pages.groupby(["group", "language"], sort=False).size().unstack(fill_value=0).reindex(columns=chosen) > 0
+    number, kinds = distinct_rows(has)
     first = pages.drop_duplicates("group")
-    group = pd.Categorical(pages["group"], first["group"]).codes
-    has = np.zeros((len(first), len(chosen)), bool)
-    has[group, pd.Categorical(pages["language"], chosen).codes] = True
-    number = row_numbers(pd.DataFrame(has))
-    combinations = has[~pd.Series(number).duplicated()]
-    for column, is_in in (("languages", combinations), ("missing", ~combinations)):
-        texts = np.array([", ".join(np.array(chosen)[row]) for row in is_in], object)
-        first = first.assign(**{column: texts[number]})
-    return first.sort_values(["key", "loc"])[_COLUMNS], text
+    for column, is_in in (("languages", kinds), ("missing", ~kinds)):
+        texts = pd.Series([", ".join(is_in.columns[row]) for row in is_in.to_numpy()], dtype="str")
+        first = first.assign(**{column: texts[number].array})
+    return first.sort_values(["key", "loc"])[_COLUMNS], (~has).sum(), text
 
 
-def _untranslated(part: pd.DataFrame) -> str:
-    lacking = part.loc[part["missing"] != "", "missing"].value_counts()
-    if not len(lacking):
-        languages = part["languages"].iloc[0].split(", ")
-        return f"in {name_some([*map(quote, languages)])}: all of {count_of(len(part), 'page')}"
-    counts = pd.Series(lacking.index).str.get_dummies(", ").mul(lacking.array, axis=0).sum()
+def _untranslated(lacking: dict[str, pd.Series[int]], part: pd.DataFrame) -> str:
+    """`lacking`: how many pages of each site lack each language."""
+    counts = lacking[part["site"].iloc[0]]
+    if not counts.any():
+        return f"in {name_some([*map(quote, counts.index)])}: all of {count_of(len(part), 'page')}"
     names, each = leading(counts, quote)
-    share = part_of(int(lacking.sum()), len(part), "page")
+    share = part_of(int((part["missing"] != "").sum()), len(part), "page")
     return f"without a translation: {share}, most often into {names} ({counts.max():,}{each})"
 
 
@@ -110,20 +112,16 @@ def _groups(snapshot: SnapshotTables, pages: pd.DataFrame) -> Any:
     """A number for each page, the same for those that are one page in several languages."""
     places, label = page_places(snapshot), place_languages(snapshot)["label"]
     hosts = places.frame["host"].str.removeprefix("www.").where(label.isna(), places.frame["domain"])
-    host = places.of_pages(hosts).to_pandas()
-    number = row_numbers(pages[["site", "key"]].assign(host=host))
+    number, _ = distinct_rows(pages[["site", "key"]].assign(host=places.of_pages(hosts).to_pandas()))
     links, urls = hreflang_links(snapshot)
-    links = links[(links["loc"] != links["href"]) & are_returned(links)]
-    if not len(links):
-        return number
+    links = links[(links["loc"] != links["href"]) & are_returned(links)].astype({"site": "str"})
     at = compute.index_in(pa.array(pages["loc"], pa.string()), urls).fill_null(-1).to_numpy()
-    keys = pd.DataFrame({"site": pages["site"], "loc": at, "number": number})
-    ends = [
-        links[["site", name]].astype({"site": "str"}).set_axis(PAGE_KEY, axis=1).merge(keys, how="left", on=PAGE_KEY)
+    keys = pd.DataFrame({"site": pages["site"], "end": at, "number": number})
+    pairs = [
+        links[["site", name]].merge(keys, how="left", left_on=["site", name], right_on=["site", "end"])["number"]
         for name in ("loc", "href")
     ]
-    pairs = pd.concat([end["number"] for end in ends], axis=1).dropna().astype("int64").to_numpy()
-    return _joined(number, *pairs.T)
+    return _joined(number, *pd.concat(pairs, axis=1).dropna().astype("int64").to_numpy().T)
 
 
 def _joined(number: Any, first: Any, second: Any) -> Any:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 MAX_DIRS = 9
 _DIR = "dir_"
 URL_PARTS = ("page_key", "host", "domain", "path", "depth", "dir_1", "slug", "extension", "query_keys")
+INDEX_NAMES = ("index", "default")  # of the file that a server sends for a folder: /blog/index.html is /blog/
 _BATCH_ROWS = 1 << 16
 _URL = r"^[^:/?#]+://(?:[^/?#]*@)?(?P<host>[^/?#]*)(?P<path>[^?#]*)(?:\?(?P<query>[^#]*))?"
 _PORT = re.compile(r":[0-9]*$")

@@ -16,10 +16,11 @@ from pyarrow import compute
 
 from ..client.summary import count_of
 from .chart_spec import ChartSpec, shares_of_pages
-from .languages import language_level, page_places, place_languages, row_numbers
+from .languages import language_level, page_places, place_languages
 from .measure import (
     as_texts,
     count_sites,
+    distinct_rows,
     find_in_words,
     in_site_order,
     leading,
@@ -68,20 +69,21 @@ def patterns(snapshot: SnapshotTables, top: int) -> Measure:
     by = pages.groupby(["site", "pattern"], sort=False)
     frame = by.agg(pages=("site", "size"), example=("loc", "first")).reset_index()
     frame = frame.sort_values(["pages", "pattern"], ascending=[False, True])
-    found = frame.groupby("site")["pattern"].transform("size")
-    frame = frame.assign(pattern=frame["pattern"].where(frame.groupby("site").cumcount() < top, OTHER), _found=found)
+    found = frame["site"].value_counts()
+    frame["pattern"] = frame["pattern"].where(frame.groupby("site").cumcount() < top, OTHER)
     by = frame.groupby(["site", "pattern"], sort=False)
-    frame = by.agg(pages=("pages", "sum"), example=("example", "first"), _found=("_found", "first")).reset_index()
+    frame = by.agg(pages=("pages", "sum"), example=("example", "first")).reset_index()
     frame.insert(3, "share", share_of_site(frame))
     frame = in_site_order(rest_last(frame, "pattern", OTHER), snapshot)
-    finding = find_in_words(frame, snapshot.sites, _most_frequent, _MOST_FREQUENT)
+    finding = find_in_words(frame, snapshot.sites, partial(_most_frequent, found), _MOST_FREQUENT)
     spec = ChartSpec("rows", x="pages", y="pattern", x_title="pages by pattern", share="share", max_rows=15)
-    return measure(frame.drop(columns="_found"), rule=_RULE, finding=finding, spec=spec)
+    return measure(frame, rule=_RULE, finding=finding, spec=spec)
 
 
-def _most_frequent(part: pd.DataFrame) -> str:
+def _most_frequent(found: pd.Series[int], part: pd.DataFrame) -> str:
+    """`found`: the number of patterns of each site."""
     known = part[part["pattern"] != OTHER].set_index("pattern")["pages"]
-    count = int(part["_found"].iloc[0])
+    count = int(found[part["site"].iloc[0]])
     what = f"most frequent of {count:,} URL patterns" if count > 1 else "the only URL pattern"
     return f"{what}: {most_frequent(known, int(part['pages'].sum()))}"
 
@@ -108,33 +110,20 @@ def _patterns(snapshot: SnapshotTables) -> pd.Series[str]:
     least = np.maximum(_LEAST_PAGES, _LEAST_OF_SITE * pages.groupby("site")["site"].transform("size")).to_numpy()
     rest, end = _split_words(rest, folder, least, _LAST_WORD, is_end=True)
     rest, start = _split_words(rest, folder, least, _FIRST_WORD, is_end=False)
-    keys = (
-        pages["query_keys"].map(lambda names: "=&".join(dict.fromkeys(names)) + "=", na_action="ignore").astype("str")
-    )
-    parts = pd.DataFrame(
-        {
-            "folder": folder,
-            "slug": start.mask(is_whole, slug) + rest.mask(rest != "", "{slug}") + end,
-            "extension": ("." + pages["extension"].astype("str")).fillna(""),
-            "query": ("?" + keys).fillna(""),
-        }
-    )
-    number = row_numbers(parts)
-    first = parts[~pd.Series(number).duplicated().array].reset_index(drop=True)
-    found = (
-        pd.Series(texts, dtype="str")[first["folder"]].array + "/" + first["slug"] + first["extension"] + first["query"]
-    )
-    for names in (("{year}", "{n}", "{month}"), ("{month}", "{n}", "{day}")):
-        found = found.str.replace("/".join(names[:2]), "/".join(names[::2]), regex=False)
+    queries = pages["query_keys"].map(lambda names: f"?{'=&'.join(dict.fromkeys(names))}=", na_action="ignore")
+    slug = start.mask(is_whole, slug) + rest.mask(rest != "", "{slug}") + end
+    name = slug + ("." + pages["extension"].astype("str")).fillna("") + queries.astype("str").fillna("")
+    number, first = distinct_rows(pd.DataFrame({"folder": folder, "name": name}))
+    found = pd.Series(texts, dtype="str")[first["folder"]].array + "/" + first["name"]
+    found = found.str.replace("{year}/{n}", "{year}/{month}", regex=False)
+    found = found.str.replace("{month}/{n}", "{month}/{day}", regex=False)
     return found.map(unquote)[number]
 
 
 def _folder_patterns(snapshot: SnapshotTables, site: pd.Series[str]) -> tuple[Any, list[str]]:
     """For each page the number of the pattern of its folders, and these patterns."""
     places = page_places(snapshot)
-    rows = pd.DataFrame({"site": site, "place": places.codes})
-    number = row_numbers(rows)
-    rows = rows[~pd.Series(number).duplicated().array].reset_index(drop=True)
+    number, rows = distinct_rows(pd.DataFrame({"site": site, "place": places.codes}))
     folders = places.frame.filter(like="dir_").loc[rows["place"]].reset_index(drop=True)
     level = place_languages(snapshot)["level"].to_numpy()[rows["place"]]
     pages = np.bincount(number, minlength=len(rows))
@@ -149,24 +138,21 @@ def _folder_patterns(snapshot: SnapshotTables, site: pd.Series[str]) -> tuple[An
         kinds = _kinds_of(folder, group[at], pages[at])
         kept = _kept_folders(folder, group[at], pages[at], of_site[at]) & (kinds == "{slug}").to_numpy()
         label = folder.mask(~kept, kinds).mask(level[at] == depth, "{lang}")
-        inside = pd.DataFrame({"group": group[at], "label": label.array})
-        of_row = row_numbers(inside)
-        first = inside[~pd.Series(of_row).duplicated().array]
+        of_row, first = distinct_rows(pd.DataFrame({"group": group[at], "label": label.array}))
         group[at] = len(texts) + of_row
         texts += [f"{texts[above]}/{name}" for above, name in zip(first["group"], first["label"], strict=True)]
     return group[number], texts
 
 
 def _kept_folders(folder: pd.Series[str], group: Any, pages: Any, of_site: Any) -> Any:
-    values = pd.DataFrame({"group": group, "folder": folder.array})
-    number = row_numbers(values)
-    first = values[~pd.Series(number).duplicated().array].assign(pages=np.bincount(number, pages))
-    by = first.groupby("group")["pages"]
+    number, first = distinct_rows(pd.DataFrame({"group": group, "folder": folder.array}))
+    sizes = np.bincount(number, pages)
+    by = pd.Series(sizes).groupby(first["group"])
     most = np.maximum(_LEAST_OF_GROUP * by.transform("sum"), _TIMES_MEDIAN * by.transform("median"))
-    is_kept = (by.transform("size") <= _MAX_FOLDERS) | (first["pages"] >= most)
-    is_large = np.bincount(number, pages)[number] >= np.maximum(2, _LEAST_OF_SITE * of_site)
+    is_kept = ((by.transform("size") <= _MAX_FOLDERS) | (sizes >= most)).to_numpy()
+    is_large = sizes[number] >= np.maximum(2, _LEAST_OF_SITE * of_site)
     is_named = folder.str.lower().isin([*FOLDER_TYPES]).to_numpy()
-    return is_kept.to_numpy()[number] & is_large | is_named
+    return is_kept[number] & is_large | is_named
 
 
 def _kinds_of(names: pd.Series[str], group: Any, pages: Any) -> pd.Series[str]:
@@ -174,7 +160,7 @@ def _kinds_of(names: pd.Series[str], group: Any, pages: Any) -> pd.Series[str]:
     kinds = pd.Series("{slug}", index=names.index, dtype="str")
     for pattern, name in reversed(_KINDS.items()):
         kinds = kinds.mask(names.str.fullmatch(pattern), name)
-    is_id, is_number = ((kinds.isin(some)).to_numpy() for some in (["{id}"], ["{n}", "{year}"]))
+    is_id, is_number = (kinds.isin(some).to_numpy() for some in (["{id}"], ["{n}", "{year}"]))
     ids, numbers = (np.bincount(group, pages * some) for some in (is_id, is_number))
     return kinds.mask(is_number & (ids >= numbers)[group], "{id}")
 
@@ -192,7 +178,9 @@ def _split_words(
         word = as_texts(found).set_axis(some.index).fillna("")
         label = word.str.replace("[0-9]+", "{n}", regex=True)
         is_number = label.str.strip("-_.") == "{n}"
-        number = row_numbers(pd.DataFrame({"group": group[some.index], "words": words[some.index], "label": label}))
+        number, _ = distinct_rows(
+            pd.DataFrame({"group": group[some.index], "words": words[some.index], "label": label})
+        )
         part = total[some.index] * np.where(is_number, _LEAST_OF_NUMBERS, _LEAST_OF_WORDS)
         kept = (np.bincount(number)[number] >= np.maximum(part, least[some.index])) & (word != "").to_numpy()
         if not kept.any():

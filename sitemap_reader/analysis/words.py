@@ -22,9 +22,8 @@ from pyarrow import compute
 from ..model.errors import UsageError, install_hint
 from .languages import page_languages
 from .measure import name_some, page_frame, quote
-from .page_types import INDEX_NAMES
 from .tables import once
-from .url_parts import texts_of
+from .url_parts import INDEX_NAMES, texts_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
