@@ -29,7 +29,7 @@ from .notes import name_first
 from .tables import FIRST_SEEN, READ_AT, TableBuilder, Tables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
 _DATES = ("lastmod", FIRST_SEEN, READ_AT)
@@ -38,7 +38,6 @@ _TIME = pa.timestamp("us", "UTC")
 # Columns that the tables of a Snapshot have besides: they are computed again.
 _COMPUTED = re.compile(r"page_key|host|domain|path|depth|dir_[0-9]+|slug|extension|query_keys|section|language")
 _SAMPLE_ROWS = 100
-_URL = re.compile(r"\s*https?://", re.IGNORECASE)
 _TSV_ESCAPES = {r"\t": "\t", r"\n": "\n", r"\r": "\r", r"\\": "\\"}  # as in serialize/writers.py
 
 
@@ -48,7 +47,7 @@ def frame_tables(frame: Any) -> tuple[Tables, list[str]]:
         frame = frame.to_frame() if frame.ndim == 1 else frame
         frame = frame.reset_index() if any(frame.index.names) else frame
         names = [str(name) for name in frame.columns]
-        places = _places(names, lambda place: frame.iloc[:_SAMPLE_ROWS, place].tolist())
+        places = _places(names, (frame.iloc[:_SAMPLE_ROWS, place].tolist() for place in range(len(names))))
         frame = frame.iloc[:, [*places.values()]].set_axis([*places], axis=1)
     try:
         table = pa.table(frame)
@@ -57,7 +56,7 @@ def frame_tables(frame: Any) -> tuple[Tables, list[str]]:
         raise UsageError(what, remedy="give a table with a column of URLs") from exc
     if not hasattr(frame, "iloc"):
         names = table.column_names
-        places = _places(names, lambda place: table.column(place).slice(0, _SAMPLE_ROWS).to_pylist())
+        places = _places(names, (column.slice(0, _SAMPLE_ROWS).to_pylist() for column in table.columns))
         table = pa.table([table.column(place) for place in places.values()], names=[*places])
     urls, notes = _urls(table, {key: names[place] for key, place in places.items()})
     used = {*places.values()}
@@ -114,23 +113,13 @@ def _unescape(column: Any) -> Any:
     return pa.array([text and re.sub(r"\\[tnr\\]", lambda found: _TSV_ESCAPES[found[0]], text) for text in texts])
 
 
-def _places(names: Sequence[str], sample: Callable[[int], Sequence[Any]]) -> dict[str, int]:
+def _places(names: Sequence[str], values: Iterable[Sequence[Any]]) -> dict[str, int]:
     """Key of a URL's line -> the place of its column, with that of the URLs first."""
-    schema = arrow_schema(all_fields())
-    keys = (*schema.names, FIRST_SEEN, READ_AT)
-    places = table_columns(names, keys)
+    places = table_columns(names, (*arrow_schema(all_fields()).names, FIRST_SEEN, READ_AT), values)
     if "loc" not in places:
-        loc = next((place for place in range(len(names)) if _has_urls(sample(place))), None)
-        if loc is None:
-            shown = ", ".join(names) or "no column"
-            raise UsageError(f"there is no column of URLs in this table; it has {shown}", remedy="name it loc")
-        places = {"loc": loc, **{key: place for key, place in places.items() if place != loc}}
+        shown = ", ".join(names) or "no column"
+        raise UsageError(f"there is no column of URLs in this table; it has {shown}", remedy="name it loc")
     return places
-
-
-def _has_urls(values: Sequence[Any]) -> bool:
-    texts = [value for value in values if isinstance(value, str)]
-    return 2 * sum(bool(_URL.match(text)) for text in texts) > len(texts)
 
 
 def _urls(table: Any, names: dict[str, str]) -> tuple[Any, list[str]]:
@@ -201,8 +190,7 @@ def _dates(column: Any, name: str) -> tuple[Any, Any, list[object]]:
     """The moments, how precise each is, and texts that are no dates. Where none has a time, each is a day."""
     wrong: list[object] = []
     if types.is_timestamp(column.type) or types.is_date(column.type):
-        naive = column.cast(pa.timestamp("us", getattr(column.type, "tz", None)), safe=False)
-        moments = naive.cast(_TIME) if naive.type.tz else compute.assume_timezone(naive, "UTC")
+        moments = column.cast(_TIME, safe=False)  # a time without a zone is taken as one of UTC
         precisions = compute.if_else(moments.is_valid(), "second", None)
     else:
         texts = _text(column, name).to_pylist()

@@ -10,7 +10,7 @@ import io
 import os
 import re
 from contextlib import suppress
-from itertools import takewhile, zip_longest
+from itertools import chain, takewhile, zip_longest
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import attrs
@@ -27,7 +27,7 @@ from ..serialize.dumps import PARQUET, SQLITE, Ahead, Dump, ReusableFile, number
 from ..serialize.jsonl import stamp, to_dict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from ..model.records import Item
@@ -42,7 +42,7 @@ _HEAD_BYTES = 4096
 _CHUNK_BYTES = 64 * 1024
 _BOM, _BOMS_16 = b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")
 _DUMP = re.compile(rb"\s*(?:[{\[]|$)|PAR1|" + re.escape(SQLITE))
-_DOCUMENT = re.compile(r"\s*(?:<|https?://)", re.IGNORECASE)
+_DOCUMENT, _URL = (re.compile(rf"\s*(?:{start}https?://)", re.IGNORECASE) for start in ("<|", ""))
 _LISTS = (".txt", ".txt.gz")
 
 
@@ -181,26 +181,35 @@ def table_header(head: bytes) -> Header | None:
     for is_named in (True, False):
         for line, (row, below) in enumerate(zip_longest(lines, lines[1:], fillvalue=""), 1):
             delimiter, names = max(((each, _cells(row, each)) for each in _DELIMITERS), key=lambda found: len(found[1]))
-            places = table_columns(names)
-            if not is_named and len(cells := _cells(below, delimiter)) == len(names) > 1:
-                locs = [place for place, cell in enumerate(cells) if _DOCUMENT.match(cell)]
-                places |= {"loc": locs[0]} if locs else {}
+            cells = _cells(below, delimiter)
+            is_row = not is_named and len(cells) == len(names) > 1
+            places = table_columns(names, values=[[cell] for cell in cells] if is_row else ())
             if "loc" in places:
                 return Header(line, delimiter, _encoding(head), tuple(names), places)
     return None
 
 
-def table_columns(names: Sequence[str], keys: Sequence[str] = _OTHER_COLUMNS) -> dict[str, int]:
+def table_columns(
+    names: Sequence[str], keys: Sequence[str] = _OTHER_COLUMNS, values: Iterable[Sequence[Any]] = ()
+) -> dict[str, int]:
     """Key of a line of a dump -> the place of the column with that name; case, blanks and signs do not matter.
+
+    If no name is one of a column of URLs, it is the first of which most texts are URLs: `values` has some of each.
 
     >>> table_columns(["Top pages", "Clicks", "Last Mod"])
     {'loc': 0, 'lastmod': 2}
     """
     plain = [re.sub(r"[\W_]+", "", name).casefold() for name in names]
-    loc = next((plain.index(known) for known in _URL_COLUMNS if known in plain), None)
-    places = {} if loc is None else {"loc": loc}
+    named = (plain.index(known) for known in _URL_COLUMNS if known in plain)
+    loc = next(chain(named, (place for place, some in enumerate(values) if _are_urls(some))), None)
     wanted = {key: key.replace("_", "") for key in keys if key != "loc"}
-    return places | {key: plain.index(name) for key, name in wanted.items() if name in plain}
+    places = {key: plain.index(name) for key, name in wanted.items() if name in plain}
+    return places if loc is None else {"loc": loc, **{key: place for key, place in places.items() if place != loc}}
+
+
+def _are_urls(values: Sequence[Any]) -> bool:
+    texts = [value for value in values if isinstance(value, str)]
+    return 2 * sum(bool(_URL.match(text)) for text in texts) > len(texts)
 
 
 def _cells(line: str, delimiter: str) -> list[str]:
