@@ -20,7 +20,7 @@ from collections import Counter
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from functools import cache, partial
-from itertools import accumulate, chain, count, islice, product
+from itertools import accumulate, chain, compress, count, islice, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import unquote, urlsplit
@@ -98,6 +98,11 @@ class Part:
     def move(self, group: int, time: dict[str, Any]) -> Part:
         return attrs.evolve(self, group=group, metadata=attrs.evolve(self.metadata, **time))
 
+    def change(self, change: Callable[[Any], Any]) -> Part:
+        """With each of its tables changed."""
+        tables = self.tables.urls, self.tables.sitemaps, self.tables.problems
+        return attrs.evolve(self, tables=Tables(*map(change, tables)))
+
 
 def combine(
     parts: Sequence[Part],
@@ -123,7 +128,9 @@ def combine(
             of_group = [part.tables for part in state if part.group == group]
             hosts[group] = main_host(join_tables(of_group).urls) if of_group else None
     if len(hosts) > 1:
-        states = [[_name_site(part, site or hosts[part.group]) for part in state] for state in states]
+        states = [
+            [part.change(partial(with_site, site=site or hosts[part.group])) for part in state] for state in states
+        ]
     # The rows of a single group keep their nulls: it is named after a host, and not by the caller.
     main = next(iter(hosts.values()), None)
     states = _with_newest_of_each_site(_with_last_names(states))
@@ -141,11 +148,6 @@ def combine(
         snapshots.append(Snapshot(title, partial(loaded, joined), metadata, site=site, main_host=main))
     snapshots[-1].earlier, snapshots[-1]._numbers = (*snapshots[:-1],), numbers
     return snapshots[-1]
-
-
-def _name_site(part: Part, site: str | None) -> Part:
-    tables = part.tables.urls, part.tables.sitemaps, part.tables.problems
-    return attrs.evolve(part, tables=Tables(*(with_site(table, site) for table in tables)))
 
 
 def join_tables(tables: Sequence[Tables]) -> Tables:
@@ -207,11 +209,7 @@ def _with_last_names(states: list[list[Part]]) -> list[list[Part]]:
 
     names = find_renames([join_tables([part.tables for part in state]).urls for state in states])
 
-    def renamed(part: Part) -> Part:
-        tables = part.tables.urls, part.tables.sitemaps, part.tables.problems
-        return attrs.evolve(part, tables=Tables(*(rename_sites(table, names) for table in tables)))
-
-    return [[*map(renamed, state)] for state in states]
+    return [[part.change(partial(rename_sites, names=names)) for part in state] for state in states]
 
 
 def _compare_states(
@@ -257,10 +255,8 @@ def _main_origins(urls: Any) -> dict[str | None, str]:
 
     sample = urls.select(["site", "loc"]).take([*range(0, len(urls), len(urls) // _SAMPLE_ROWS + 1)])
     origins = compute.struct_field(compute.extract_regex(sample["loc"], "^(?P<origin>[^/]*//[^/?#]*)"), "origin")
-    counts: dict[str | None, Counter[str]] = {}
-    for site, origin in zip(sample["site"].to_pylist(), origins.to_pylist(), strict=True):
-        counts.setdefault(site, Counter())[origin or ""] += 1
-    return {site: origins.most_common(1)[0][0] for site, origins in counts.items()}
+    counts = Counter(zip(sample["site"].to_pylist(), origins.fill_null("").to_pylist(), strict=True))
+    return dict(key for key, _ in reversed(counts.most_common()))  # of a site, the last counts
 
 
 _SAMPLE_ROWS = 10_000
@@ -283,6 +279,7 @@ class _Site:
     notes: list[str] = attrs.field(factory=list)
     failure: ReadError | None = None
     run: CrawlRun | None = None
+    progress: Progress = attrs.field(factory=Progress)  # at the end of the run
     ending: ExitStack = attrs.field(factory=ExitStack)
 
     def add_item(self, item: Item) -> None:
@@ -290,26 +287,19 @@ class _Site:
 
     def end(self, run: CrawlRun) -> None:
         """Also where the run was stopped."""
-        self.run = None
+        self.run, self.progress = None, run.progress()
         builder, recorded = run.summary_builder, self.target.recorded
         began, ended = recorded or run.began, recorded or datetime.now(UTC)
         texts = run.crawl.frontier.policy.texts()
         known = {start: text for start, text in texts.items() if self.target.knows(f"{start}/robots.txt")}
-        self.metadata = SnapshotMetadata(
-            began, ended, complete=run.complete, choice=self.choice, robots=_bounded(known)
-        )
+        sums = accumulate(map(len, known.values()))
+        robots = dict(compress(known.items(), (sum <= _MAX_ROBOTS_CHARACTERS for sum in sums)))
+        self.metadata = SnapshotMetadata(began, ended, complete=run.complete, choice=self.choice, robots=robots)
         self.notes = [*omissions(run.summary(), builder.outcomes, builder.problems)]
 
 
 # Of all hosts together; beyond them a robots.txt is not known.
 _MAX_ROBOTS_CHARACTERS = 8_000_000
-
-
-def _bounded(texts: dict[str, str]) -> dict[str, str]:
-    sums = accumulate(map(len, texts.values()))
-    return {
-        start: text for (start, text), sum in zip(texts.items(), sums, strict=True) if sum <= _MAX_ROBOTS_CHARACTERS
-    }
 
 
 @attrs.frozen
@@ -376,7 +366,6 @@ class _SiteCrawls:
         self._at_once = 1 if given["record"] else at_once
         self._reader, self._query = reader_of(options), UrlQuery(**part_of(QueryOptions, options))
         self._query.plan_fields(datetime.now(UTC))
-        self._finished = Progress()
 
     def read(self) -> None:
         """An exception ends all requests; sites that were not read to their end still have a run."""
@@ -434,7 +423,6 @@ class _SiteCrawls:
             run.end()
         except ReadError as failure:
             site.failure = failure
-        _add_progress(self._finished, run.progress())
         site.end(run)
         site.notes += [STOPPED] * run.is_stopped
 
@@ -449,19 +437,12 @@ class _SiteCrawls:
 
     def _progress(self) -> Progress:
         """The sums over all sites so far; `delay` is the longest."""
-        total = attrs.evolve(self._finished)
-        for run in self._runs():
-            _add_progress(total, run.progress())
+        parts = [site.run.progress() if site.run else site.progress for site in self._sites]
+        delays = [part.delay for part in parts if part.delay]
+        total = Progress(delay=max(delays, key=lambda delay: delay.seconds_left, default=None))
+        for name in ("documents_done", "documents_known", "urls", "bytes_wire"):
+            setattr(total, name, sum(getattr(part, name) for part in parts))
         return total
-
-
-def _add_progress(total: Progress, part: Progress) -> None:
-    total.documents_done += part.documents_done
-    total.documents_known += part.documents_known
-    total.urls += part.urls
-    total.bytes_wire += part.bytes_wire
-    delays = [delay for delay in (total.delay, part.delay) if delay is not None]
-    total.delay = max(delays, key=lambda delay: delay.seconds_left, default=None)
 
 
 # --- sitemap files -------------------------------------------------------------------------------------------------
@@ -738,13 +719,14 @@ def name_domains(parts: Sequence[Part], name: str) -> tuple[list[Part], list[str
     domains: dict[str, Counter[str]] = {}
     for key, counts in hosts.items():
         domains.setdefault(registrable_domain(main[key]), Counter()).update(counts)
-    sites = {domain: _site_of(domain, counts) for domain, counts in domains.items()}
+    sites = {
+        domain: next(host for host, _ in counts.most_common() if registrable_domain(host) == domain)
+        for domain, counts in domains.items()
+    }
     names = {key: sites[registrable_domain(host)] for key, host in main.items()}
-    of_site: dict[str, set[str]] = {}
-    for key, host in main.items():
-        of_site.setdefault(names[key], set()).add(host.removeprefix("www."))
+    mains = Counter(site for site, _ in {(names[key], host.removeprefix("www.")): None for key, host in main.items()})
     notes = [f"{len(sites):,} domains in {name}: each is a site"] if len(sites) > 1 else []
-    several = [f"{site} has files of {len(each):,} hosts" for site, each in of_site.items() if len(each) > 1]
+    several = [f"{site} has files of {count:,} hosts" for site, count in mains.items() if count > 1]
     notes += [f'{name_first(several, ", ")}: by="host" counts each'] if several else []
     if len(sites) < 2:
         return [*parts], notes
@@ -752,25 +734,19 @@ def name_domains(parts: Sequence[Part], name: str) -> tuple[list[Part], list[str
     return [_name_files(part, number, names, largest) for number, part in enumerate(parts)], notes
 
 
-def _site_of(domain: str, hosts: Counter[str]) -> str:
-    return next(host for host, _ in hosts.most_common() if registrable_domain(host) == domain)
-
-
 def _name_files(part: Part, number: int, names: Mapping[tuple[int, str | None], str], default: str) -> Part:
     import pyarrow as pa
     from pyarrow import compute
 
-    def named(table: Any, column: str) -> Any:
-        files = table[column].combine_chunks().dictionary_encode()
+    def with_names(table: Any) -> Any:
+        files = table["sitemap" if "sitemap" in table.column_names else "url"].combine_chunks().dictionary_encode()
         roots = map(part.roots.get, files.dictionary.to_pylist())
         sites = pa.array([names.get((number, root), default) for root in roots], pa.string()).take(files.indices)
         place = table.schema.get_field_index("site")
         site = compute.coalesce(table["site"], sites, names.get((number, None), default))
         return table.set_column(place, table.schema.field("site"), site)
 
-    tables = part.tables
-    columns = named(tables.urls, "sitemap"), named(tables.sitemaps, "url"), named(tables.problems, "sitemap")
-    return attrs.evolve(part, tables=Tables(*columns))
+    return part.change(with_names)
 
 
 def _host_counts(urls: Any) -> list[tuple[str | None, str, int]]:
