@@ -20,4 +20,3 @@ from .words import MAX_TEXT_WORDS as MAX_TEXT_WORDS
 from .words import NUMBER as NUMBER
 from .words import find_languages as find_languages
 from .words import split_words as split_words
-from .words import words_of_text as words_of_text

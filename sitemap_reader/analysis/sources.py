@@ -70,8 +70,7 @@ _HEAD_BYTES = 16 * 1024
 _SITEMAP_SUFFIXES, _TEXT_SUFFIXES = (".xml", ".xml.gz"), (".txt", ".txt.gz")
 _TABLE_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 _CELLS = re.compile(rb"[^\r\n,;\t]*+[,;\t]")
-_URL_FIRST = re.compile(rb"\s*https?://", re.IGNORECASE)
-_BOM = b"\xef\xbb\xbf"
+_URL_FIRST = re.compile(rb"(?:\xef\xbb\xbf)?\s*https?://", re.IGNORECASE)
 _LINE_KEY = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{[^\n]*?"(?:loc|type)"\s*:')
 # Keywords of snapshot() that select URLs, which files do not take.
 _FOR_SITES = (*FILTERS, "undated", "trust_lastmod")
@@ -350,18 +349,11 @@ class Found:
 
     @property
     def notes(self) -> list[str]:
-        if not self.left_out:
-            return []
-        folders = [path for path in self.left_out if path.is_dir()]
-        files = [path.name for path in self.left_out if path not in folders]
-        notes = []
-        if files:
-            names = name_first(files, ", ")
-            notes.append(f"{count_of(len(files), 'file')} left out, neither sitemap nor dump: {names}")
-        if folders:
-            patterns = name_first([repr(str(path / "**")) for path in folders], ", ")
-            notes.append(f"{count_of(len(folders), 'folder')} left out, as the files lie deeper: load {patterns}")
-        return notes
+        files = [path.name for path in self.left_out if not path.is_dir()]
+        folders = [repr(str(path / "**")) for path in self.left_out if path.is_dir()]
+        of_files = f"{count_of(len(files), 'file')} left out, neither sitemap nor dump: {name_first(files, ', ')}"
+        of_folders = f"{count_of(len(folders), 'folder')} left out, as the files lie deeper: load "
+        return [of_files] * bool(files) + [of_folders + name_first(folders, ", ")] * bool(folders)
 
 
 # --- the kinds -------------------------------------------------------------------------------------------------------
@@ -376,7 +368,7 @@ def _read_stored(path: Path) -> Part:
 
 
 def _is_csv(path: Path, head: bytes) -> bool:
-    if _URL_FIRST.match(head.removeprefix(_BOM)):  # a list of URLs, or rows without a header, which is reported
+    if _URL_FIRST.match(head):  # a list of URLs, or rows without a header, which is reported
         return path.name.lower().endswith(_TABLE_SUFFIXES) and bool(_CELLS.match(head))
     return table_header(head) is not None
 
@@ -396,7 +388,7 @@ def _is_sitemap(path: Path, head: bytes) -> bool:
     parser = SitemapParser(name=str(path))
     parser.feed(head)
     parser.close(cut=True)
-    if parser.format == Format.TEXT and not _URL_FIRST.match(head.removeprefix(_BOM)):
+    if parser.format == Format.TEXT and not _URL_FIRST.match(head):
         return path.name.lower().endswith(_TEXT_SUFFIXES)  # other texts have URLs, too
     return parser.format in SITEMAP_FORMATS or path.name.lower().endswith(_SITEMAP_SUFFIXES)
 

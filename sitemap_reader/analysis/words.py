@@ -1,7 +1,7 @@
 """The words of slugs and titles of pages, without stop words and ids. Measures of words count them.
 
-Texts of ASCII are split as bytes by numpy; the others one by one, once per distinct text. A stop word of one language
-is a product in another (hat, car, polo, bra): a word is a stop word or not by the language of the page that has it.
+A stop word of one language is a product in another (hat, car, polo, bra): a word is a stop word or not by the language
+of the page that has it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 from unicodedata import category, normalize
-from urllib.parse import unquote
 
 import attrs
 import numpy as np
@@ -23,7 +22,7 @@ from ..model.errors import UsageError, install_hint
 from .languages import page_languages
 from .measure import name_some, page_frame, quote
 from .tables import once
-from .url_parts import INDEX_NAMES, texts_of
+from .url_parts import INDEX_NAMES, decode, texts_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -251,14 +250,8 @@ def _matches(texts: Any, pattern: str) -> Array:
 
 # --- splitting ---------------------------------------------------------------------------------------------------
 
-_APOSTROPHES = "'’"
-# What is split as bytes, with the same words as by words_of_text(): ASCII, nothing encoded, no apostrophe.
-_PLAIN = "^[ -$&(-~]*$"
-_BATCH_TEXTS = 1 << 18
-# Byte -> that of the letter in lower case, or of the digit; 0 for what separates words.
-_LOWER = np.zeros(256, np.uint8)
-for _char in "abcdefghijklmnopqrstuvwxyz0123456789":
-    _LOWER[[ord(_char), ord(_char.upper())]] = ord(_char)
+# What separates words: all but letters, digits, combining marks, and the apostrophes inside of a word.
+_SEPARATORS, _APOSTROPHES = r"[^\p{L}\p{N}\p{M}'’]+", "'’"
 
 
 def split_words(texts: Any, *, is_encoded: bool) -> Words:
@@ -266,76 +259,24 @@ def split_words(texts: Any, *, is_encoded: bool) -> Words:
 
     Words are in lower case and NFC, of letters, digits and combining marks, with apostrophes inside. NUMBER stands for
     each number.
+
+    >>> split_words(pa.array(["Caf%C3%A9-o'clock-2"]), is_encoded=True).vocabulary.to_pylist()
+    ['café', "o'clock", '0']
     """
-    batches = [_split_batch(texts.slice(at, _BATCH_TEXTS), is_encoded) for at in range(0, len(texts), _BATCH_TEXTS)]
-    numbers = [found + at * _BATCH_TEXTS for at, (found, _) in enumerate(batches)]
-    coded = pa.chunked_array([words for _, words in batches], pa.string()).dictionary_encode().combine_chunks()
-    coded = coded if isinstance(coded, pa.DictionaryArray) else pa.array([], pa.string()).dictionary_encode()
-    return Words(np.concatenate([np.zeros(0, np.int64), *numbers]), coded.indices.to_numpy(), coded.dictionary)
-
-
-def _split_batch(texts: Any, is_encoded: bool) -> tuple[Array, Any]:
-    """(number of the text, word), the latter a pyarrow.StringArray."""
-    is_plain = compute.fill_null(compute.match_substring_regex(texts, _PLAIN), True)
-    numbers, words = _split_plain(compute.if_else(is_plain, compute.fill_null(texts, ""), ""))
-    rows = np.flatnonzero(~is_plain.to_numpy(zero_copy_only=False))
-    if len(rows):
-        coded = texts.take(pa.array(rows)).dictionary_encode()
-        others = [words_of_text(text, is_encoded=is_encoded) for text in coded.dictionary.to_pylist()]
-        lists = [[NUMBER if word.isdigit() else word for word in some] for some in others]
-        taken = pa.array(lists, pa.list_(pa.string())).take(coded.indices)
-        numbers = np.concatenate([numbers, rows[compute.list_parent_indices(taken).to_numpy()]])
-        words = pa.concat_arrays([words, compute.list_flatten(taken)])
-        order = np.argsort(numbers, kind="stable")
-        numbers, words = numbers[order], words.take(pa.array(order))
-    place = np.arange(len(numbers)) - np.searchsorted(numbers, numbers)
-    is_early = place < MAX_TEXT_WORDS
-    return (numbers, words) if is_early.all() else (numbers[is_early], words.filter(pa.array(is_early)))
-
-
-def _split_plain(texts: Any) -> tuple[Array, Any]:
-    _, offsets, data = texts.buffers()
-    starts = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1]
-    chars = _LOWER[np.frombuffer(data or b"", np.uint8)[starts[0] : starts[-1]]]
-    starts = starts - starts[0]
-    is_of_word = chars > 0
-    is_first = is_of_word.copy()
-    is_first[1:] &= ~is_of_word[:-1]
-    edges = starts[starts < len(chars)]
-    is_first[edges] = is_of_word[edges]
-    numbers = np.searchsorted(starts, np.flatnonzero(is_first), "right") - 1
-    chars = chars[is_of_word]
-    begins = np.flatnonzero(is_first[is_of_word]).astype(np.int32)
-    buffers = [None, pa.py_buffer(np.append(begins, np.int32(len(chars)))), pa.py_buffer(chars)]
-    words = pa.StringArray.from_buffers(len(begins), buffers[1], buffers[2])
-    return numbers, compute.if_else(compute.ascii_is_decimal(words), NUMBER, words)
-
-
-def words_of_text(text: str, *, is_encoded: bool = False) -> list[str]:
-    """The words of one text.
-
-    >>> words_of_text("Caf%C3%A9-o'clock-2", is_encoded=True)
-    ['café', "o'clock", '2']
-    """
-    text = lower(unquote(text, errors="replace") if is_encoded else text)
-    return [word for part in text.translate(_BLANKED).split() if (word := part.strip(_APOSTROPHES))]
+    plain = compute.utf8_normalize(compute.utf8_lower(decode(texts) if is_encoded else texts), "NFC")
+    lists = compute.split_pattern_regex(plain, _SEPARATORS)
+    words = compute.utf8_trim(compute.list_flatten(lists), _APOSTROPHES)
+    is_word = compute.not_equal(words, "")
+    numbers = compute.list_parent_indices(lists).filter(is_word).to_numpy()
+    words = compute.if_else(compute.utf8_is_digit(words), NUMBER, words).filter(is_word)
+    is_early = np.arange(len(numbers)) - np.searchsorted(numbers, numbers) < MAX_TEXT_WORDS
+    coded = words.filter(pa.array(is_early)).dictionary_encode()
+    return Words(numbers[is_early], coded.indices.to_numpy(), coded.dictionary)
 
 
 def lower(text: str) -> str:
     """Lower case in NFC, so that composed and decomposed letters are equal."""
     return normalize("NFC", text.lower())
-
-
-class _Blanked(dict[int, str]):
-    """For str.translate(): the characters of words are themselves, all others blanks."""
-
-    def __missing__(self, code: int) -> str:
-        char = chr(code)
-        is_of_word = char.isalnum() or char in _APOSTROPHES or category(char)[0] == "M"
-        return self.setdefault(code, char if is_of_word else " ")
-
-
-_BLANKED = _Blanked()
 
 
 # --- stop words --------------------------------------------------------------------------------------------------
@@ -461,20 +402,19 @@ def _all_lists() -> dict[str, frozenset[str]]:
         import stopwordsiso
     except ImportError as exc:
         raise UsageError(f"stop words need the package stopwordsiso: {install_hint('analysis')}") from exc
-    return {
-        language: frozenset(form for word in stopwordsiso.stopwords(language) for form in _forms(word))
-        for language in stopwordsiso.langs()
-    }
+    found = {}
+    for language in stopwordsiso.langs():
+        words = split_words(pa.array(sorted(stopwordsiso.stopwords(language))), is_encoded=False).vocabulary.to_pylist()
+        found[language] = frozenset(chain(words, *map(_ascii_forms, words)))
+    return found
 
 
-def _forms(word: str) -> Iterator[str]:
-    """The words of a stop word, as in titles, and in the two ways of ASCII that slugs have (für: fur, fuer)."""
-    for each in words_of_text(word):
-        yield each
-        for table in _ASCII:
-            plain = "".join(char for char in normalize("NFD", each.translate(table)) if category(char) != "Mn")
-            if plain.isascii():
-                yield plain
+def _ascii_forms(word: str) -> Iterator[str]:
+    """In the two ways that slugs have (für: fur, fuer)."""
+    for table in _ASCII:
+        plain = "".join(char for char in normalize("NFD", word.translate(table)) if category(char) != "Mn")
+        if plain.isascii():
+            yield plain
 
 
 _LETTERS = {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ı": "i"}
