@@ -8,7 +8,7 @@ Tables are joined without a copy of their columns.
   Interrupted, each Part has what was read by then. A site that cannot be read is a note.
 - A sitemap file has no URL: its path stands in its place, relative URLs in it cannot be resolved, and the children of
   an index are the files that lie at their places, or have their names. A file that cannot be read is a note.
-- The values of a state are unpacked by Arrow, many URLs at once. Shards of a harvest that are not done are a note.
+- Shards of a harvest that are not done are a note.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import re
 from collections import Counter
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime
-from functools import cache, partial
+from functools import partial
 from itertools import accumulate, chain, compress, count, islice, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -51,7 +51,7 @@ from ..scale.folder import tables as fields_of_tables
 from ..serialize.arrow import arrow_schema, require_pyarrow
 from ..serialize.jsonl import stamp
 from ..serialize.projection import all_fields, fields_of
-from ..state.rows import CODED, SCALE, unpack_stated
+from ..state.rows import unpack_stated
 from ..state.state import State, site_name
 from .notes import MAX_NAMED, filter_text, name_first, omissions
 from .snapshot import Snapshot
@@ -78,7 +78,6 @@ if TYPE_CHECKING:
     from ..parser.normalise.scope import ScopeMode
     from ..pipeline.document_parser import Batch
     from ..state.documents import StoredDocument
-    from ..state.rows import Stated
     from ..state.state import StoredColumns, StoredRun
     from .archive import PageNumbers
 
@@ -816,62 +815,24 @@ def _sitemap_row(document: StoredDocument, site: str) -> dict[str, Any]:
 def _batch(columns: StoredColumns, site: str, schema: Any) -> Any:
     import pyarrow as pa
 
-    stated = columns.stated
-    is_packed = {*map(type, stated)} == {int}
-    values = {
+    numbers, precisions, changefreqs, priorities = zip(*map(unpack_stated, columns.stated), strict=True)
+    units = [1 if precision == SUBSECOND else 1_000_000 for precision in precisions]  # in microseconds
+    values: dict[str, Any] = {
         "loc": columns.locs,
         FIRST_SEEN: columns.first_seen,
-        **(_unpack(stated) if is_packed else _unpack_singly(stated)),
+        "lastmod": [each and each * unit for each, unit in zip(numbers, units, strict=True)],
+        "lastmod_precision": [*map(precision_of, precisions)],
+        "changefreq": [*map(changefreq_of, changefreqs)],
+        "priority": priorities,
     }
     constants = {"site": site_label(site), "sitemap": columns.sitemap}
 
     def array(name: str, kind: Any) -> Any:
-        if name not in values:
-            return pa.repeat(pa.scalar(constants.get(name), kind), len(stated))
-        column = values[name]
-        return column.cast(kind) if isinstance(column, pa.Array) else pa.array(column, kind)
+        if name in values:
+            return pa.array(values[name], kind)
+        return pa.repeat(pa.scalar(constants.get(name), kind), len(numbers))
 
     return pa.record_batch([array(field.name, field.type) for field in schema], schema=schema)
-
-
-def _unpack(stated: Sequence[Stated]) -> dict[str, Any]:
-    """The columns of stated values that are integers."""
-    import pyarrow as pa
-    from pyarrow import compute
-
-    packed = pa.array(stated, pa.int64())
-    unit, *others = _codes().take(compute.bit_wise_and(packed, SCALE - 1)).columns
-    # An arithmetic shift rounds down, also below zero.
-    lastmod = compute.multiply(compute.shift_right(packed, SCALE.bit_length() - 1), unit)
-    return dict(zip(_STATED, (lastmod, *others), strict=True))
-
-
-def _unpack_singly(stated: Sequence[Stated]) -> dict[str, Any]:
-    """The columns of stated values of which some are text."""
-    numbers, precisions, changefreqs, priorities = zip(*map(unpack_stated, stated), strict=True)
-    dates = zip(numbers, precisions, strict=True)
-    lastmods = [each * 1_000_000 if each is not None and code != SUBSECOND else each for each, code in dates]
-    names = [*map(precision_of, precisions)], [*map(changefreq_of, changefreqs)]
-    return dict(zip(_STATED, (lastmods, *names, priorities), strict=True))
-
-
-_STATED = ("lastmod", "lastmod_precision", "changefreq", "priority")
-
-
-@cache
-def _codes() -> Any:
-    """Row n has the microseconds in a unit of the lastmod, precision, changefreq and priority of code n."""
-    import pyarrow as pa
-
-    precisions, changefreqs, priorities = zip(*CODED, strict=True)
-    units = [None if code is None else 1_000 if code == SUBSECOND else 1_000_000 for code in precisions]
-    columns = {
-        "unit": pa.array(units, pa.int64()),
-        "lastmod_precision": pa.array([*map(precision_of, precisions)], pa.string()),
-        "changefreq": pa.array([*map(changefreq_of, changefreqs)], pa.string()),
-        "priority": pa.array(priorities, pa.float64()),
-    }
-    return pa.record_batch(columns)
 
 
 # --- harvests -------------------------------------------------------------------------------------------------------

@@ -238,13 +238,12 @@ def _documents(snapshot: SnapshotTables) -> pd.DataFrame:
     outcomes = outcomes.rename(columns={"url": "sitemap"}).drop_duplicates(["site", "sitemap"])
     urls = snapshot.urls.to_pandas(["site", "sitemap", "lastmod", "lastmod_precision"])
     urls["newest"] = urls["lastmod"].where(is_newest(urls, snapshot.at))
-    listed = urls.groupby(["site", "sitemap"], sort=False).agg(urls=("site", "size"), newest=("newest", "max"))
-    frame = outcomes.merge(listed.reset_index(), how="outer", on=["site", "sitemap"], sort=False)
+    by = urls.groupby(["site", "sitemap"], sort=False)
+    listed = by.agg(urls=("site", "size"), newest=("newest", "max")).reset_index()
+    keys = pd.concat([each[["site", "sitemap"]] for each in (outcomes, listed)]).drop_duplicates()
+    frame = keys.merge(outcomes, how="left", on=["site", "sitemap"]).merge(listed, how="left", on=["site", "sitemap"])
     types = {"urls": "int64", "entries": "Int64", "complete": "boolean"}
-    order = {key: number for number, key in enumerate(zip(outcomes["site"], outcomes["sitemap"], strict=True))}
-    rank = [order.get(key, len(order)) for key in zip(frame["site"], frame["sitemap"], strict=True)]
-    frame = frame.assign(_rank=rank).sort_values("_rank", kind="stable").drop(columns="_rank")
-    return frame.fillna({"urls": 0, "site": snapshot.name}).astype(types).reset_index(drop=True)
+    return frame.fillna({"urls": 0, "site": snapshot.name}).astype(types)
 
 
 def _nest(part: pd.DataFrame) -> Iterator[tuple[int, int, str | None]]:
