@@ -33,10 +33,9 @@ def robots_for(
     if texts is None:
         message = f"robots_for() needs robots.txt, and there is none with {snapshot.name}"
         raise UsageError(message, remedy="read the site itself, by snapshot(): to_parquet() keeps its robots.txt")
-    known = texts
 
     def rules_of(url: str) -> Rules | None:
-        text = known.get(origin(url))
+        text = texts.get(origin(url))
         return None if text is None else parse_rules(text, "") if text else ALLOW_ALL
 
     names = agent_names(agents)
@@ -44,7 +43,6 @@ def robots_for(
     pages = page_frame(snapshot, "loc")
     pages["section"] = section_of(snapshot, depth, by_language=False)
     locs = pages["loc"].astype(str)
-    frames = []
     states = pd.DataFrame({name: "unknown" for name in names}, index=pages.index)
     judge = _Judge()
     for start, index in locs.groupby(locs.map(_origin)).groups.items():
@@ -52,15 +50,13 @@ def robots_for(
             judged = locs[index].map(partial(judge.state, group))
             for name in group.agents:
                 states.loc[index, name] = judged
+    frames = []
     for name in names:
-        counts = pd.get_dummies(states[name]).reindex(columns=[*_STATES], fill_value=0).astype("int64")
-        by = pages[["site", "section"]].assign(agent=name, pages=1, **{each: counts[each] for each in _STATES})
-        frames.append(by.groupby(["site", "agent", "section"], sort=False).sum().reset_index())
-    columns = ["site", "agent", "section", "pages", *_STATES]
-    frame = pd.concat(frames)[columns] if len(pages) else pd.DataFrame(columns=columns)
-    order = {name: number for number, name in enumerate(names)}
-    frame = frame.sort_values(["pages", "section"], ascending=[False, True])
-    return in_site_order(frame.sort_values("agent", key=lambda agent: agent.map(order), kind="stable"), snapshot)
+        sizes = pages.groupby(["site", "section", states[name]]).size().unstack(fill_value=0)
+        counts = sizes.reindex(columns=pd.Index(_STATES), fill_value=0)
+        frame = counts.assign(agent=name, pages=counts.sum(axis=1)).reset_index()
+        frames.append(frame.sort_values(["pages", "section"], ascending=[False, True]))
+    return in_site_order(pd.concat(frames)[["site", "agent", "section", "pages", *_STATES]], snapshot)
 
 
 def _origin(loc: str) -> str:
