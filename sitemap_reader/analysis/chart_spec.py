@@ -159,8 +159,8 @@ def shares_of_pages(name: str, what: str, **options: Any) -> ChartSpec:
 def cell_percent(share: float) -> str:
     """A share as a whole percentage; 0% and 100% only if they are exact.
 
-    >>> [cell_percent(share) for share in (0, 0.001, 0.254, 0.999, 1)]
-    ['0%', '<1%', '25%', '99%', '100%']
+    >>> [cell_percent(share) for share in (0, 0.005, 0.006, 0.254, 0.994, 0.995, 1)]
+    ['0%', '<1%', '1%', '25%', '99%', '99%', '100%']
     """
     if 0 < share <= 0.005:
         return "<1%"

@@ -217,13 +217,6 @@ def test_lists_of_pages_are_drawn_as_their_lengths_by_section(tmp_path: Path) ->
     assert "nothing to draw" in topics.chart().to_svg()
 
 
-@pytest.mark.parametrize(("share", "text"), [
-    (0.0, "0%"), (0.004, "<1%"), (0.005, "<1%"), (0.006, "1%"), (0.994, "99%"), (0.995, "99%"), (1.0, "100%"),
-])
-def test_a_square_is_0_or_100_percent_only_if_it_is(share: float, text: str) -> None:
-    assert cell_percent(share) == text
-
-
 # --- order ---
 
 

@@ -115,14 +115,6 @@ def test_chart_shows_the_finding_and_the_counts(name: str, size: str, snapshots:
         assert host in written
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name, size in CASES if size == "one"])
-def test_png_is_made_without_a_browser(name: str, snapshots: Snapshots) -> None:
-    png = MEASURES[name](*snapshots["one"]).chart().to_png(1.0)
-    assert png.startswith(b"\x89PNG\r\n\x1a\n")
-    assert len(png) > 5_000
-
-
 # Of each measure the columns that its bars and lines show; and of squares those of row, column and number.
 SHOWN = {
     "cadence": ("site", "period", "pages"),
@@ -180,13 +172,6 @@ def test_squares_show_the_numbers_of_the_frame(name: str, snapshots: Snapshots) 
     assert shown == expected
     picture = text_of(made.chart().to_svg())
     assert all(text in picture for *_, text in expected)
-
-
-@pytest.mark.parametrize("name", ["cadence", "weekday_hour", "freshness"])
-def test_charts_of_dates_have_the_verdict_on_dates(name: str, snapshots: Snapshots) -> None:
-    made = MEASURES[name](*snapshots["one"])
-    assert made.verdict.startswith("Lastmods can be trusted (1.00)")
-    assert made.verdict in text_of(made.chart().to_svg())
 
 
 def test_chart_of_many_rows_draws_some_and_counts_the_rest(tmp_path: Path) -> None:

@@ -196,7 +196,7 @@ def test_measure_of_no_urls_is_an_empty_frame_that_says_so(name: str, kind: str,
     if name == "tree" and kind == "a report alone":
         pytest.skip("it shows the sitemap")
     assert len(made) == 0
-    assert list(made.columns) == COLUMNS[name].split()
+    assert [*map(str, made.dtypes)] == [*map(str, measured(name, of(one=listed("one.example"))).dtypes)]
     assert made.finding.startswith(("There is no ", "No page "))
     assert "nothing to draw" in made.chart().to_svg()
     assert made._repr_html_()
@@ -229,6 +229,9 @@ WRONG: dict[str, tuple[Callable[[sr.Snapshot], object], str]] = {
     "freq": (lambda it: it.cadence("fortnight"), "freq is one of day, week, month, quarter, year or the "),
     "no freq": (lambda it: it.cadence(None), "freq is one of "),  # type: ignore[arg-type]
     "freqs": (lambda it: it.cadence(["month"]), "freq is one of "),  # type: ignore[arg-type]
+    "no freq either": (lambda it: it.cadence(""), "freq is one of "),  # type: ignore[arg-type]
+    "group": (lambda it: it.cadence(by="folder"), "by is one of section, language, host or None, not 'folder'"),  # type: ignore[arg-type]
+    "groups": (lambda it: it.cadence(by=["section"]), "by is one of section, language, host or None, not ["),  # type: ignore[arg-type]
     "tz": (lambda it: it.weekday_hour("Mars/X"), 'tz is a time zone such as "Europe/Oslo" or "UTC", not \'Mars/X\''),
     "tz that is a folder": (lambda it: it.weekday_hour("Europe"), "tz is a time zone such as"),
     "tz outside": (lambda it: it.weekday_hour("../etc/passwd"), "tz is a time zone such as"),

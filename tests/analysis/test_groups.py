@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -81,11 +80,3 @@ def test_groups_are_drawn_as_panels_or_rows(name: str, tmp_path: Path) -> None:
     assert ("2 more sections in the table." in svg) == (name != "freshness")
     one = made[made["section"] == "/1/"].chart().to_svg()
     assert "/2/" not in one
-
-
-def test_another_group_is_an_error(tmp_path: Path) -> None:
-    site = snapshot_of(tmp_path, *some("p/", 2))
-    wrong: Any
-    for wrong in ("folder", ["section"], 1):
-        with pytest.raises(sr.UsageError, match="by is one of section, language, host or None, not "):
-            site.cadence(by=wrong)
