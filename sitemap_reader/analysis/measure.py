@@ -181,12 +181,8 @@ def _like(metadata: dict[str, Any], rows: Any, *args: Any, **options: Any) -> An
 
 def missing_columns(frame: pd.DataFrame, spec: ChartSpec, measured: pd.DataFrame) -> list[str]:
     """The columns that the chart needs and the frame lacks, or has with values of another kind."""
-    return [
-        name
-        for name in spec.columns
-        if [name] != [column for column in frame.columns if column is name or column == name]
-        or _kind(frame[name]) != _kind(measured[name])
-    ]
+    counts = Counter(frame.columns)
+    return [name for name in spec.columns if counts[name] != 1 or _kind(frame[name]) != _kind(measured[name])]
 
 
 def _kind(column: pd.Series[Any]) -> str:
@@ -476,11 +472,7 @@ def first_seen(snapshot: SnapshotTables) -> pd.Series[Any]:
     """When each page was first seen; null for all pages of a Snapshot that does not know."""
     if FIRST_SEEN in snapshot.pages.stored.column_names:
         return snapshot.pages.to_pandas([FIRST_SEEN])[FIRST_SEEN]
-    return no_date(len(snapshot.pages))
-
-
-def no_date(rows: int) -> pd.Series[Any]:
-    return pd.Series(pd.NaT, index=range(rows), dtype="datetime64[us, UTC]")
+    return pd.Series(pd.NaT, index=range(len(snapshot.pages)), dtype="datetime64[us, UTC]")
 
 
 NEWEST_RULE = "The newest lastmod is the latest one that states a day and is not in the future."

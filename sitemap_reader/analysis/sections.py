@@ -216,12 +216,9 @@ _TREE_RULE = (
 
 def tree(snapshot: SnapshotTables) -> Measure:
     documents = _documents(snapshot)
-    places = [
-        (row, depth, parent) for _, part in documents.groupby("site", sort=False) for row, depth, parent in _nest(part)
-    ]
-    order = pd.DataFrame(places, columns=["row", "depth", "parent"])
-    frame = documents.loc[order["row"]].reset_index(drop=True)
-    frame = frame.assign(depth=order["depth"].astype("int64"), parent=order["parent"].astype("str"))
+    places = [place for _, part in documents.groupby("site", sort=False) for place in _nest(part)]
+    order = pd.DataFrame(places, columns=["row", "depth", "parent"]).astype({"depth": "int64", "parent": "str"})
+    frame = documents.loc[order["row"]].reset_index(drop=True).join(order)
     frame = in_site_order(frame[_TREE_COLUMNS], snapshot)
     describe = partial(_tree_finding, is_whole=snapshot.complete is not False)
     sites = snapshot.sites or (snapshot.name,)

@@ -120,17 +120,18 @@ def test_a_region_is_no_language_of_its_own(tmp_path: Path) -> None:
 
 
 def test_an_overlap_names_what_is_shared_and_what_all_sites_have(tmp_path: Path) -> None:
-    usual = ["", "about", "privacy-policy/"]
+    usual = ["", "contact-us", "privacy-policy/"]
     some = snapshot_of(tmp_path, one=pages(*usual, "x", "y", "z"), two=pages(*usual, "q", host="b.example"))
     overlap = some.overlap()
     assert rows(overlap, "shared", "usual") == [(3, 3), (3, 3)]
     assert overlap.finding == (
-        "Largest overlap: one has 75% (3 of 4 paths) of two, all of them usual ones: /, /about and /privacy-policy"
+        "Largest overlap: one has 75% (3 of 4 paths) of two, all of them usual ones: /, /contact-us and /privacy-policy"
     )
     more = pages(*usual, "x", "y", "w", "v", "u", "t", "s", host="c.example")
     some = snapshot_of(tmp_path, one=pages(*usual, "x", "y", "z"), two=pages(*usual, host="b.example"), three=more)
     assert some.overlap().finding == (
-        "Largest overlap: three has 83% (5 of 6 paths) of one: /x and /y; usual ones: /, /about and /privacy-policy"
+        "Largest overlap: three has 83% (5 of 6 paths) of one: /x and /y; "
+        "usual ones: /, /contact-us and /privacy-policy"
     )
 
 
