@@ -18,7 +18,7 @@ from ..model.problems import percent
 from ..parser.normalise.dates import DAY
 from .archive import NEW, REMOVED, RETURNED, archive_of, make_archive
 from .chart_spec import ChartSpec
-from .dates import NEWS, SEEN, time_zone, usable_lastmods
+from .dates import NEWS, SEEN, usable_lastmods
 from .measure import (
     GROUPS,
     NEWEST_RULE,
@@ -34,7 +34,7 @@ from .measure import (
     pages_with_newest,
     rank_sites,
 )
-from .periods import PERIODS, counts_by_period, freq_name, in_zone
+from .periods import PERIODS, counts_by_period, freq_name, in_zone, time_zone
 from .sections import section_of
 from .tables import Table, run_query
 from .url_parts import texts_of
@@ -327,7 +327,7 @@ def _changes_of_many(frame: pd.DataFrame) -> str:
 # --- all states --------------------------------------------------------------------------------------------------
 
 
-def turnover(snapshot: SnapshotTables, freq: str, tz: str = "UTC", by: str | None = None) -> Measure:
+def turnover(snapshot: SnapshotTables, freq: str, *, tz: str = "UTC", by: str | None = None) -> Measure:
     freq, zone = freq_name(freq), time_zone(tz)
     archive = _states_of(snapshot, "turnover()")
     groups, labels = archive.groups(by)

@@ -15,9 +15,10 @@ from __future__ import annotations
 from functools import partial
 from itertools import groupby
 from math import sqrt
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+import attrs
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -30,12 +31,12 @@ from ..frontier.lastmod_trust import (
     History,
     LastmodEvidence,
     judge_history,
+    score_in_words,
     total,
     trust_class,
     trust_in_words,
 )
 from ..model.columns import SUBSECOND
-from ..model.errors import UsageError
 from ..model.problems import percent
 from ..model.url_batch import PRECISION_CODES
 from ..parser.normalise.dates import DAY, TIMED
@@ -62,11 +63,12 @@ from .measure import (
     share_of_site,
     sites_by_label,
 )
-from .periods import MAX_PERIODS, PERIODS, counts_by_period, freq_name, in_zone, period_count, period_end
+from .periods import MAX_PERIODS, PERIODS, counts_by_period, freq_name, in_zone, period_count, period_end, time_zone
 from .tables import once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
+    from zoneinfo import ZoneInfo
 
     from .measure import Groups, Measure
     from .tables import SnapshotTables
@@ -186,12 +188,110 @@ def _dated_pages(
     return pages
 
 
-def _counted_pages(pages: pd.DataFrame, too_coarse: Collection[str], zone: ZoneInfo) -> tuple[pd.DataFrame, str]:
-    """All pages, with `local`, the date in the time zone; it is null of those not counted, which the sentence explains.
+@attrs.frozen
+class _DatedPages:
+    """The pages of which a measure of dates is, and how it says so.
 
-    A stated day, month or year is that in every time zone.
+    `pages` are those of _dated_pages(), with `local`: the date in the time zone, null where it does not count. `rest`
+    has sentences of a rule: which pages count although they are no longer listed, and why others do not count.
     """
-    is_dated = pages["left_out"].isna()
+
+    snapshot: SnapshotTables
+    groups: Groups
+    pages: pd.DataFrame
+    zone: ZoneInfo
+    rest: str
+
+    @property
+    def counted(self) -> pd.DataFrame:
+        return self.pages[self.pages["left_out"].isna()]
+
+    def what(self, names: Mapping[str, str]) -> str:
+        """The dates that count, as `names` has them: `lastmod or publication date`."""
+        sources = {*self.counted["source"]}
+        known = dict.fromkeys(name for source, name in names.items() if source in sources)  # several may have one
+        return " or ".join(known) or next(iter(names.values()))
+
+    def measure(self, frame: pd.DataFrame, *, rule: str, has_verdict: bool = True, **parts: Any) -> Measure:
+        """The Measure of a frame, with the keywords of measure()."""
+        news = self.counted.loc[self.counted["source"] == NEWS, "site"].unique()
+        published = {self.groups.site(label) for label in news}
+        trust = verdict(site_histories(self.snapshot), published) if has_verdict else None
+        return measure(self.groups.divide(frame), rule=rule + self.rest, verdict=trust, **parts)
+
+    def find_in_words(
+        self,
+        frame: pd.DataFrame,
+        describe: Callable[[pd.DataFrame], str],
+        describe_many: Callable[[pd.DataFrame], str],
+        undated: str = "no page has a lastmod",
+        *,
+        is_calendar: bool = False,
+    ) -> str:
+        """As Groups.find_in_words(); each sentence begins with what its dates are, if not lastmods to be trusted.
+
+        `undated` is that of a group of which no page has a date. A calendar names its dates, and concludes from the
+        best.
+        """
+        sources = {"is_lastmod": self.pages["source"] == LASTMOD, "is_news": self.pages["source"] == NEWS}
+        is_counted = self.pages["left_out"].isna()
+        shares = self.pages.assign(**sources)[is_counted].groupby("site")[["is_doubtful", *sources]].mean()
+        voices = {label: self._voice(label, *part, is_calendar=is_calendar) for label, *part in shares.itertuples()}
+        left_out = self.pages[~is_counted & ~self.pages["site"].isin(shares.index)]
+        reasons = left_out.groupby(["site", "left_out"], observed=True).size()
+
+        def conclude(part: pd.DataFrame) -> str:
+            return ", ".join(filter(None, [voices[part["site"].iloc[0]], describe(part)]))
+
+        def conclude_many(frame: pd.DataFrame) -> str:
+            stated = pd.Series({label: voice for label, voice in voices.items() if voice}, dtype=object)
+            return "; ".join([describe_many(frame), *sites_by_label(stated)])
+
+        def without(label: str) -> str:
+            if label and not self.groups.sizes[label]:
+                return "there is no page"
+            return self._no_conclusion(label, reasons[label] if label else pd.Series({_UNDATED: 0}), undated)
+
+        return self.groups.find_in_words(frame[is_in(frame["site"], shares.index)], conclude, conclude_many, without)
+
+    def _voice(self, label: str, doubtful: float, lastmod: float, news: float, *, is_calendar: bool) -> str:
+        kinds = []
+        if lastmod == 1 if is_calendar else lastmod >= _EVIDENCE_SHARE:
+            degree = "partly doubtful" if doubtful < TRUSTED_SCORE * lastmod else "doubtful"
+            is_doubtful = doubtful >= _EVIDENCE_SHARE
+            kinds = [f"{degree} lastmods{self._score(label, 'are doubtful')}" if is_doubtful else "lastmod"]
+        if news >= _EVIDENCE_SHARE and not is_calendar:
+            kinds.append(_NEWS_DATE)
+        return f"by {' and '.join(kinds)}" if kinds not in ([], ["lastmod"]) else ""
+
+    def _no_conclusion(self, label: str, counts: pd.Series[int], undated: str) -> str:
+        if _UNTRUSTED in counts:
+            return f"no conclusion: lastmods cannot be trusted{self._score(label, 'cannot be trusted')}"
+        if _BUILT in counts:
+            score = self._score(label, "are doubtful")
+            return f"no conclusion: lastmods are doubtful{score}, and all are of builds or imports"
+        if [*counts.index] == [_UNDATED]:
+            return undated
+        return "no date counts" + ("" if len(self.groups.sites) > MAX_SITES else f": {_numbers(counts)}")
+
+    def _score(self, label: str, judgement: str) -> str:
+        """The score of the site, if that is what is said of it, and few sites are."""
+        trust = judge_history(site_histories(self.snapshot)[self.groups.site(label)])
+        is_of_site = self.groups.by is None and len(self.groups.sites) <= MAX_SITES
+        return score_in_words(trust) if is_of_site and trust_class(trust) == judgement else ""
+
+
+def _date_pages(
+    snapshot: SnapshotTables,
+    by: str | None,
+    sources: Callable[[SnapshotTables], dict[str, Dates]],
+    *,
+    tz: str = "UTC",
+    too_coarse: Collection[str] = (),
+) -> _DatedPages:
+    """The pages by their dates in a time zone; a stated day, month or year is that in every zone."""
+    zone, groups = time_zone(tz), groups_of(snapshot, by)
+    pages = _dated_pages(snapshot, groups, sources(snapshot), too_coarse)
     reasons = {
         f"whose date states only the {' or '.join(too_coarse)}": is_in(pages["precision"], [*too_coarse]),
         # In another zone that may be year 0, which datetime lacks.
@@ -199,99 +299,20 @@ def _counted_pages(pages: pd.DataFrame, too_coarse: Collection[str], zone: ZoneI
     }
     left_out = pages["left_out"].cat.add_categories([*reasons])
     for reason, is_so in reasons.items():
-        left_out = left_out.mask(is_dated & left_out.isna() & is_so, reason)
+        left_out = left_out.mask(left_out.isna() & is_so, reason)
     utc = pages["date"].where(left_out.isna())
-    local = (
-        utc.dt.tz_convert(zone)
-        .dt.tz_localize(None)
-        .where(is_in(pages["precision"], [*TIMED]), utc.dt.tz_localize(None))
-    )
-    return pages.assign(left_out=left_out, local=local), _not_counted(left_out)
-
-
-def _not_counted(left_out: pd.Series[Any]) -> str:
+    is_timed = is_in(pages["precision"], [*TIMED])
+    local = utc.dt.tz_convert(zone).dt.tz_localize(None).where(is_timed, utc.dt.tz_localize(None))
     numbers = _numbers(left_out.value_counts(sort=False))
-    return f" Not counted: {numbers}." if numbers else ""
+    rest = f" Not counted: {numbers}." if numbers else ""
+    return _DatedPages(snapshot, groups, pages.assign(left_out=left_out, local=local), zone, rest)
 
 
-def time_zone(tz: str) -> ZoneInfo:
-    try:
-        return ZoneInfo(tz)
-    except (ZoneInfoNotFoundError, ValueError, TypeError, OSError):
-        raise UsageError(keyword="tz", value=tz, allowed='a time zone such as "Europe/Oslo" or "UTC"') from None
-
-
-# --- in words ---
-
-
-def _find_in_words(
-    frame: pd.DataFrame,
-    pages: pd.DataFrame,
-    snapshot: SnapshotTables,
-    groups: Groups,
-    describe: Callable[[pd.DataFrame], str],
-    describe_many: Callable[[pd.DataFrame], str],
-    undated: str,
-    *,
-    is_calendar: bool = False,
-) -> str:
-    """As Groups.find_in_words(); each sentence begins with what its dates are, if not lastmods that can be trusted.
-
-    `undated` is that of a group of which no page has a date. A calendar names its dates, and concludes from the best.
-    """
-    of_many = len(groups.sites) > MAX_SITES
-    is_numbered = not of_many and groups.by is None  # with the score, which is that of the site
-    trusts = {site: judge_history(history) for site, history in site_histories(snapshot).items()}
-    is_counted = pages["left_out"].isna()
-    sources = {"is_lastmod": pages["source"] == LASTMOD, "is_news": pages["source"] == NEWS}
-    shares = pages.assign(**sources)[is_counted].groupby("site")[["is_doubtful", *sources]].mean()
-    reasons = pages[~is_counted & ~pages["site"].isin(shares.index)].groupby(["site", "left_out"], observed=True).size()
-
-    def score(label: str, verdict: str) -> str:
-        trust = trusts[groups.site(label)]
-        words = trust_in_words(trust)
-        return words.removeprefix(verdict) if is_numbered and words.startswith(verdict) else ""
-
-    def voice(label: str) -> str:
-        doubtful, lastmod, news = shares.loc[label]
-        kinds = []
-        if lastmod == 1 if is_calendar else lastmod >= _EVIDENCE_SHARE:
-            degree = "partly doubtful" if doubtful < TRUSTED_SCORE * lastmod else "doubtful"
-            kinds = [f"{degree} lastmods{score(label, 'are doubtful')}" if doubtful >= _EVIDENCE_SHARE else "lastmod"]
-        if news >= _EVIDENCE_SHARE and not is_calendar:
-            kinds.append(_NEWS_DATE)
-        return f"by {' and '.join(kinds)}" if kinds not in ([], ["lastmod"]) else ""
-
-    def without(label: str) -> str:
-        if label and not groups.sizes[label]:
-            return "there is no page"
-        counts = reasons[label] if label else pd.Series({_UNDATED: 0})
-        if _UNTRUSTED in counts:
-            return f"no conclusion: lastmods cannot be trusted{score(label, 'cannot be trusted')}"
-        if _BUILT in counts:
-            return (
-                f"no conclusion: lastmods are doubtful{score(label, 'are doubtful')}, and all are of builds or imports"
-            )
-        if [*counts.index] == [_UNDATED]:
-            return undated
-        return "no date counts" + ("" if of_many else f": {_numbers(counts)}")
-
-    def conclude(part: pd.DataFrame) -> str:
-        label = part["site"].iloc[0]
-        return ", ".join(filter(None, [voice(label), describe(part)]))
-
-    def conclude_many(frame: pd.DataFrame) -> str:
-        voices = pd.Series({label: voice(label) for label in shares.index}, dtype=object)
-        return "; ".join([describe_many(frame), *sites_by_label(voices[voices != ""])])
-
-    return groups.find_in_words(frame[is_in(frame["site"], shares.index)], conclude, conclude_many, without)
-
-
-def _what(pages: pd.DataFrame, names: Mapping[str, str]) -> str:
-    """The dates of the pages that are counted, as `names` has them: `lastmod or publication date`."""
-    sources = {*pages.loc[pages["left_out"].isna(), "source"]}
-    known = dict.fromkeys(name for source, name in names.items() if source in sources)  # several may have one
-    return " or ".join(known) or next(iter(names.values()))
+def _date_every_page(snapshot: SnapshotTables, by: str | None, sources: Any, **options: Any) -> _DatedPages:
+    """Also of the pages of an archive that are no longer listed."""
+    every, removed = every_page(snapshot)
+    dated = _date_pages(every, by, sources, **options)
+    return attrs.evolve(dated, rest=removed + dated.rest)
 
 
 def _numbers(reasons: pd.Series[int]) -> str:
@@ -304,33 +325,24 @@ def _numbers(reasons: pd.Series[int]) -> str:
 _CHANGES = {LASTMOD: "lastmod", NEWS: _NEWS_DATE}
 
 
-def cadence(snapshot: SnapshotTables, freq: str, tz: str = "UTC", by: str | None = None) -> Measure:
-    snapshot, removed = every_page(snapshot)
-    freq, zone, groups = freq_name(freq), time_zone(tz), groups_of(snapshot, by)
+def cadence(snapshot: SnapshotTables, freq: str, *, tz: str = "UTC", by: str | None = None) -> Measure:
+    freq = freq_name(freq)
     period = PERIODS[freq]
-    pages = _dated_pages(snapshot, groups, _last_changes(snapshot), period.too_coarse)
-    pages, not_counted = _counted_pages(pages, period.too_coarse, zone)
-    counted = pages[pages["left_out"].isna()]
-    frame = groups.sort(counts_by_period(counted[["site", "local"]], "local", period))
-    what = _what(counted, _CHANGES)
-    rule = f"{groups.pages} by the {freq} of their {what} ({tz}).{_change_rule(counted)}{removed}{not_counted}"
+    dated = _date_every_page(snapshot, by, _last_changes, tz=tz, too_coarse=period.too_coarse)
+    counted, what = dated.counted, dated.what(_CHANGES)
+    frame = dated.groups.sort(counts_by_period(counted[["site", "local"]], "local", period))
 
     def describe(part: pd.DataFrame) -> str:
-        busiest = _busiest(part, counted, int(part["pages"].sum()), "dated page", freq=freq, tz=tz)
-        return busiest + _median(part.set_index("period")["pages"], freq)
+        return _busiest(part, counted, freq=freq, tz=tz) + _median(part.set_index("period")["pages"], freq)
 
-    describe_many = partial(_busiest_of_many, freq=freq)
-    finding = _find_in_words(frame, pages, snapshot, groups, describe, describe_many, _NO_LASTMOD)
+    finding = dated.find_in_words(frame, describe, partial(_busiest_of_many, freq=freq))
+    rule = f"{dated.groups.pages} by the {freq} of their {what} ({tz}).{_change_rule(counted)}"
     if any(_has_gaps(part["period"], freq) for _, part in frame.groupby("site", sort=False)):
         rule += f" The dates span more than {MAX_PERIODS:,} {freq}s: those without a page have no row."
-    frame["period"] = in_zone(frame["period"], zone)
+    frame["period"] = in_zone(frame["period"], dated.zone)
     title = f"pages by {freq} of {what} ({tz})"
-    spec = ChartSpec("columns", x="period", y="pages", x_title=title, period=freq, **groups.panels)
-    trust = _verdict_of(snapshot, groups, counted)
-    return measure(groups.divide(frame), rule=rule, finding=finding, spec=spec, verdict=trust)
-
-
-_NO_LASTMOD = "no page has a lastmod"
+    spec = ChartSpec("columns", x="period", y="pages", x_title=title, period=freq, **dated.groups.panels)
+    return dated.measure(frame, rule=rule, finding=finding, spec=spec)
 
 
 def _change_rule(counted: pd.DataFrame) -> str:
@@ -344,22 +356,21 @@ def _has_gaps(starts: pd.Series[Any], freq: str) -> bool:
     return period_count(starts, freq) > len(starts)
 
 
-def _busiest(part: pd.DataFrame, counted: pd.DataFrame, whole: int, noun: str = "page", *, freq: str, tz: str) -> str:
-    counts = part.groupby("period", sort=False)["pages"].sum()
+def _busiest(part: pd.DataFrame, counted: pd.DataFrame, *, freq: str, tz: str) -> str:
+    counts, name = part.groupby("period", sort=False)["pages"].sum(), PERIODS[freq].name
+    most = counts[counts == counts.max()]
     if counts.max() == 1:
-        names = name_some([*map(PERIODS[freq].name, counts.index[counts == 1])])
-        return f"no {freq} has several dated pages, {names} {'has 1' if counts.sum() == 1 else 'have 1 each'}"
-    batch = ""
-    tied = counts[counts == counts.max()]
-    if len(tied) > _MAX_TIED:
-        first, last = map(PERIODS[freq].name, (tied.index.min(), tied.index.max()))
-        share = part_of(int(tied.iloc[0]), whole, noun, each=" each")
-        return f"busiest: {len(tied):,} {freq}s between {first} and {last} with {share}"
-    if not _is_tied(counts):
-        start = counts.idxmax()
-        pages = counted[counted["site"] == part["site"].iloc[0]]
-        batch = _batch(pages[(pages["local"] >= start) & (pages["local"] < period_end(start, freq))], freq, tz)
-    return f"busiest {freq}{'s' * _is_tied(counts)}: {most_frequent(counts, whole, noun, PERIODS[freq].name)}{batch}"
+        names = name_some([*map(name, most.index)])
+        return f"no {freq} has several dated pages, {names} {'has 1' if len(most) == 1 else 'have 1 each'}"
+    if len(most) > _MAX_TIED:
+        share = part_of(int(most.iloc[0]), int(counts.sum()), "dated page", each=" each")
+        first, last = name(most.index.min()), name(most.index.max())
+        return f"busiest: {len(most):,} {freq}s between {first} and {last} with {share}"
+    found = f"busiest {freq}{'s' * (len(most) > 1)}: {most_frequent(counts, int(counts.sum()), 'dated page', name)}"
+    pages = counted[counted["site"] == part["site"].iloc[0]]
+    start, end = most.index[0], period_end(most.index[0], freq)
+    of_period = (pages["local"] >= start) & (pages["local"] < end)
+    return found if len(most) > 1 else found + _batch(pages[of_period], freq, tz)
 
 
 def _batch(pages: pd.DataFrame, freq: str, tz: str) -> str:
@@ -390,18 +401,14 @@ _LEAST_PERIODS = 3
 _MAX_TIED = 3  # periods that a finding names one by one
 
 
-def _is_tied(counts: pd.Series[int]) -> bool:
-    """Whether several have the greatest count."""
-    return bool((counts == counts.max()).sum() > 1)
-
-
 def _busiest_of_many(frame: pd.DataFrame, *, freq: str) -> str:
     def name(part: pd.DataFrame) -> str:
         published = part[part["source"] != LASTMOD] if "source" in part else part
         counts = (published if len(published) else part).groupby("period", sort=False)["pages"].sum()
         if counts.max() == 1:
             return "none with several pages"
-        return f"several {freq}s alike" if _is_tied(counts) else PERIODS[freq].name(counts.idxmax())
+        most = counts.index[counts == counts.max()]
+        return PERIODS[freq].name(most[0]) if len(most) == 1 else f"several {freq}s alike"
 
     return count_sites(f"busiest {freq}:", name, frame)
 
@@ -496,27 +503,23 @@ def _counts_and_sizes(pages: pd.DataFrame, noun: str) -> tuple[pd.Series[Any], p
     return sizes.groupby(level=0).sum().reindex(_VALUES[noun], fill_value=0), sizes
 
 
-def weekday_hour(snapshot: SnapshotTables, tz: str = "UTC") -> Measure:
-    snapshot, removed = every_page(snapshot)
-    zone, groups = time_zone(tz), groups_of(snapshot, None)
-    too_coarse = ("year", "month")
-    pages = _dated_pages(snapshot, groups, _last_changes(snapshot), too_coarse)
-    pages, not_counted = _counted_pages(pages, too_coarse, zone)
-    counted = pages[pages["left_out"].isna()]
-    local = counted["local"]
-    weekday = pd.Categorical.from_codes(local.dt.day_of_week.astype("int8"), _WEEKDAYS, ordered=True)
-    hour = local.dt.hour.where(is_in(counted["precision"], [*TIMED]) & ~_is_midnight(counted)).astype("Int64")
-    by_day = pd.DataFrame({"site": counted["site"], "weekday": weekday, "hour": hour, "day": local.dt.normalize()})
+def weekday_hour(snapshot: SnapshotTables, *, tz: str = "UTC") -> Measure:
+    dated = _date_every_page(snapshot, None, _last_changes, tz=tz, too_coarse=("year", "month"))
+    counted = dated.counted
+    moments = {"": counted["local"], "utc_": counted["date"].dt.tz_localize(None)}
+    has_hour = is_in(counted["precision"], [*TIMED]) & ~_is_midnight(counted)
+    weekday = pd.Categorical.from_codes(counted["local"].dt.day_of_week.astype("int8"), _WEEKDAYS, ordered=True)
+    by_day = pd.DataFrame({"site": counted["site"], "weekday": weekday})
+    for clock, times in moments.items():
+        by_day[f"{clock}hour"] = times.dt.hour.where(has_hour).astype("Int64")
+        by_day[f"{clock}day"] = times.dt.normalize()
     by_day = by_day.groupby([*by_day], dropna=False, observed=True).size().rename("pages").reset_index()
     frame = by_day.groupby(["site", "weekday", "hour"], dropna=False, observed=True)["pages"].sum().reset_index()
-    frame = groups.sort(frame)
-    describe = partial(_rhythms, tz=tz)
-    finding = _find_in_words(by_day, pages, snapshot, groups, describe, _CLEAR_WEEKDAYS, _NO_LASTMOD)
-    what = _what(counted, _CHANGES)
+    finding = dated.find_in_words(by_day, partial(_rhythms, tz=tz), _CLEAR_WEEKDAYS)
     rule = (
-        f"Pages by weekday and hour ({tz}) of their {what}; one without a time has no hour, nor has one of a site "
-        "whose times are nearly all midnight, or two full hours that follow each other, as midnight elsewhere in "
-        f"summer and winter.{_change_rule(counted)}{removed}"
+        f"Pages by weekday and hour ({tz}) of their {dated.what(_CHANGES)}; one without a time has no hour, nor has "
+        "one of a site whose times are nearly all midnight, or two full hours that follow each other, as midnight "
+        f"elsewhere in summer and winter.{_change_rule(counted)}"
     )
     spec = ChartSpec(
         "heat",
@@ -526,10 +529,9 @@ def weekday_hour(snapshot: SnapshotTables, tz: str = "UTC") -> Measure:
         part="pages",
         across={"weekday": "weekday", "hour": f"hour ({tz})"},
         cells="share of the site's pages with a day",
-        sites=snapshot.sites,
+        **dated.groups.panels,
     )
-    trust = _verdict_of(snapshot, groups, counted)
-    return measure(frame, rule=rule + not_counted, finding=finding, spec=spec, verdict=trust)
+    return dated.measure(dated.groups.sort(frame), rule=rule, finding=finding, spec=spec)
 
 
 def _is_midnight(pages: pd.DataFrame) -> pd.Series[bool]:
@@ -566,8 +568,22 @@ _CLEAR_WEEKDAYS = partial(count_sites, "weekdays with clearly more pages than ot
 def _rhythms(pages: pd.DataFrame, *, tz: str) -> str:
     if pages["hour"].isna().all():
         return f"{_rhythm(pages, 'weekday')}; no date states a time"
-    hours = pages.assign(hour=pages["hour"].map(_HOURS.get))
-    return f"{_rhythm(pages, 'weekday')}; in {tz}, {_rhythm(hours, 'hour')}"
+    local = pages.assign(hour=pages["hour"].map(_HOURS.get))
+    hours = _hour_of_utc(pages, local, tz) or f"in {tz}, {_rhythm(local, 'hour')}"
+    return f"{_rhythm(pages, 'weekday')}; {hours}"
+
+
+def _hour_of_utc(pages: pd.DataFrame, local: pd.DataFrame, tz: str) -> str:
+    """Which hour is the most frequent one in UTC, if it is two hours in a zone with summer time; else nothing."""
+    in_utc = pages.assign(hour=pages["utc_hour"].map(_HOURS.get), day=pages["utc_day"])
+    counts, sizes = _counts_and_sizes(in_utc, "hour")
+    most, *_ = _uneven_values(counts, sizes)
+    if len(most) != 1 or counts.max() <= _counts_and_sizes(local, "hour")[0].max():
+        return ""
+    names = " or ".join(sorted(local.loc[in_utc["hour"] == most[0], "hour"].unique()))
+    return (
+        f"most frequent hour: {most[0]} UTC ({names} {tz}) with {part_of(int(counts.max()), int(counts.sum()), 'time')}"
+    )
 
 
 _AGES = {"0-7 days": 7, "8-30 days": 30, "31-90 days": 90, "91-365 days": 365}
@@ -577,8 +593,9 @@ _AGE_CLASSES = (*_AGES, _OLDER, _UNDATED_AGE, _UNTRUSTED_AGE, _FUTURE)
 
 
 def freshness(snapshot: SnapshotTables, by: str | None = None) -> Measure:
-    groups = groups_of(snapshot, by)
-    pages = _dated_pages(snapshot, groups, _last_changes(snapshot))
+    """Of the pages that are listed now: how old a removed page would be says nothing about the site."""
+    dated = _date_pages(snapshot, by, _last_changes)
+    pages, counted, what = dated.pages, dated.counted, dated.what(_CHANGES)
     # As in stats and --since: a day counts if any part of it is within.
     days_old = days_between(pages["date"], snapshot.at) - (pages["precision"] == "day")
     age = pd.Series(_OLDER, index=pages.index)
@@ -587,28 +604,22 @@ def freshness(snapshot: SnapshotTables, by: str | None = None) -> Measure:
     age = age.mask(pages["left_out"].notna(), _UNTRUSTED_AGE)
     age = age.mask(pages["left_out"] == _UNDATED, _UNDATED_AGE).mask(pages["left_out"] == _IN_FUTURE, _FUTURE)
     counts = pages.assign(age=age).groupby(["site", "age"], sort=False).size().rename("pages")
-    rows = pd.MultiIndex.from_product([[*groups.sizes], _AGE_CLASSES], names=["site", "age"])
+    rows = pd.MultiIndex.from_product([[*dated.groups.sizes], _AGE_CLASSES], names=["site", "age"])
     frame = counts.reindex(rows, fill_value=0).reset_index()
     frame["share"] = share_of_site(frame)
     frame = frame[(frame["pages"] > 0) | ~frame["age"].isin([_UNTRUSTED_AGE, _FUTURE])]
-    counted = pages[pages["left_out"].isna()]
-    what = _what(counted, _CHANGES)
     on = "" if snapshot.read_at else f" of {snapshot.at:%Y-%m-%d} (as the time of reading is unknown: give at=)"
     rule = (
-        f"{groups.pages} by the age of their {what} on {snapshot.at:%Y-%m-%d}, each in the first class that fits. The "
-        "age of a day counts from its end, that of a month or a year from its start."
+        f"{dated.groups.pages} by the age of their {what} on {snapshot.at:%Y-%m-%d}, each in the first class that "
+        "fits. The age of a day counts from its end, that of a month or a year from its start."
+        f"{_change_rule(counted)}"
     )
-    rule += _change_rule(counted) + _not_counted(pages["left_out"])
-    describe_many = partial(
-        rank_sites, f"dated pages that changed within 30 days{on}:", _share_of_recent, write=lambda each: each[1]
-    )
-    changed = {*counted.loc[counted["source"] == LASTMOD, "site"]}
-    describe = partial(_recent_shares, on=on, changed=changed)
-    finding = _find_in_words(frame, pages, snapshot, groups, describe, describe_many, _NO_LASTMOD)
+    describe = partial(_recent_shares, on=on, changed={*counted.loc[counted["source"] == LASTMOD, "site"]})
+    recent = f"dated pages that changed within 30 days{on}:"
+    finding = dated.find_in_words(frame, describe, partial(rank_sites, recent, _share_of_recent, write=itemgetter(1)))
     frame["age"] = pd.Categorical(frame["age"], _AGE_CLASSES, ordered=True).remove_unused_categories()
-    spec = shares_of_pages("age", f"age of the {what}", **groups.panels)
-    trust = _verdict_of(snapshot, groups, counted)
-    return measure(groups.divide(frame), rule=rule, finding=finding, spec=spec, verdict=trust)
+    spec = shares_of_pages("age", f"age of the {what}", **dated.groups.panels)
+    return dated.measure(frame, rule=rule, finding=finding, spec=spec)
 
 
 _NOT_DATED = {
@@ -657,13 +668,11 @@ _FOUND = {
 }
 
 
-def calendar(snapshot: SnapshotTables, freq: str, tz: str = "UTC", by: str | None = None) -> Measure:
-    snapshot, removed = every_page(snapshot)
-    freq, zone, groups = freq_name(freq), time_zone(tz), groups_of(snapshot, by)
+def calendar(snapshot: SnapshotTables, freq: str, *, tz: str = "UTC", by: str | None = None) -> Measure:
+    freq = freq_name(freq)
     period = PERIODS[freq]
-    pages = _dated_pages(snapshot, groups, _publications(snapshot), period.too_coarse)
-    pages, not_counted = _counted_pages(pages, period.too_coarse, zone)
-    counted = pages[pages["left_out"].isna()]
+    dated = _date_every_page(snapshot, by, _publications, tz=tz, too_coarse=period.too_coarse)
+    counted, groups = dated.counted, dated.groups
     frame = counts_by_period(counted[["site", "source", "local"]], "local", period)
     frame = frame[["site", "period", "source", "pages"]]
     frame["source"] = pd.Categorical(frame["source"], [*_FOUND], ordered=True)
@@ -671,21 +680,19 @@ def calendar(snapshot: SnapshotTables, freq: str, tz: str = "UTC", by: str | Non
     describe = partial(_publication, counted=counted, groups=groups, freq=freq, tz=tz)
     describe_many = partial(_busiest_of_many, freq=freq)
     undated = "no page states when it was published"
-    finding = _find_in_words(frame, pages, snapshot, groups, describe, describe_many, undated, is_calendar=True)
-    frame["period"] = in_zone(frame["period"], zone)
-    title = f"pages by {freq} {_what(counted, _VERBS)} ({tz})"
+    finding = dated.find_in_words(frame, describe, describe_many, undated, is_calendar=True)
+    frame["period"] = in_zone(frame["period"], dated.zone)
+    title = f"pages by {freq} {dated.what(_VERBS)} ({tz})"
     spec = ChartSpec("columns", x="period", y="pages", x_title=title, period=freq, source="source", **groups.panels)
     by_source = counted["source"].value_counts()
-    dated = ", ".join(f"{by_source[name]:,} by {name}" for name in _FOUND if by_source[name])
+    sources = ", ".join(f"{by_source[name]:,} by {name}" for name in _FOUND if by_source[name])
     rule = (
         f"{groups.pages} by the {freq} ({tz}) of the first of these dates that is known: the publication date of news; "
         "the date in the URL, at sites where these are hardly ever later than the page; when the page was first seen "
         "in the archive or state, that is after the reading before; the lastmod, which is the last change and not the "
-        f"first, and not if it is later than the first page seen as new. Dated: {dated or 'no page'}."
-        f"{removed}{not_counted}"
+        f"first, and not if it is later than the first page seen as new. Dated: {sources or 'no page'}."
     )
-    trust = _verdict_of(snapshot, groups, counted) if by_source[LASTMOD] else None
-    return measure(groups.divide(frame), rule=rule, finding=finding, spec=spec, verdict=trust)
+    return dated.measure(frame, rule=rule, finding=finding, spec=spec, has_verdict=bool(by_source[LASTMOD]))
 
 
 def page_dates(snapshot: SnapshotTables) -> pd.DataFrame:
@@ -696,14 +703,17 @@ def page_dates(snapshot: SnapshotTables) -> pd.DataFrame:
 
 def _publication(part: pd.DataFrame, *, counted: pd.DataFrame, groups: Groups, freq: str, tz: str) -> str:
     label = part["site"].iloc[0]
-    by_source = counted.loc[counted["site"] == label, "source"].value_counts()
-    by_source, rest = by_source[by_source > 0], ""
-    if len(by_source) > 1 and LASTMOD in by_source:  # which says when a page changed last
+    counted, all_pages = counted[counted["site"] == label], groups.sizes[label]
+    by_source, undated, rest = counted["source"].value_counts(), all_pages - len(counted), ""
+    if 0 < by_source[LASTMOD] < len(counted):  # which says when a page changed last
         rest = f"; of {count_of(int(by_source[LASTMOD]), 'other page')} only the last change is known"
         counted, part = counted[counted["source"] != LASTMOD], part[part["source"] != LASTMOD]
-    found = " and ".join(f"{by_source[name]:,} {words}" for name, words in _FOUND.items() if name in {*part["source"]})
-    busiest = _busiest(part, counted, groups.sizes[label], freq=freq, tz=tz)
-    return f"{busiest}; dated: {found}{rest}"
+    if undated:
+        rest += f"; not dated: {undated:,} of {count_of(all_pages, 'page')}"
+    readings = count_of(counted.loc[counted["source"] == SEEN, "date"].nunique(), "reading")
+    names = _FOUND | {SEEN: f"first seen in {readings}"}  # far apart, these say little about days
+    found = " and ".join(f"{by_source[name]:,} {words}" for name, words in names.items() if name in {*part["source"]})
+    return f"{_busiest(part, counted, freq=freq, tz=tz)}; dated: {found}{rest}"
 
 
 # --- how far lastmods can be trusted ---
@@ -715,10 +725,8 @@ _TRUST_RULE = (
     "The score is 1 if none of this is found, 0 if they carry no information, and empty if there are none; coverage is "
     "the share of URLs that have one."
 )
-_TRUST_COUNTS = ("dated", "dense", "future", "at_fetch")  # of History
-_TRUST_COLUMNS = ["urls", "dated", "coverage", "dense", "batch", "future", "at_fetch", "score", "trust", "reasons"]
-
-
+_FAULTS = ["dense", "batch", "future", "at_fetch"]
+_TRUST_COLUMNS = ["site", "sitemap", "urls", "dated", "coverage", *_FAULTS, "score", "trust", "reasons"]
 _SITEMAP_KEY = ("site", "sitemap")
 
 
@@ -786,11 +794,6 @@ def site_histories(snapshot: SnapshotTables) -> dict[str, History]:
     return {site: total(some) for site, some in parts.items()}
 
 
-def _verdict_of(snapshot: SnapshotTables, groups: Groups, counted: pd.DataFrame) -> str:
-    news = counted.loc[counted["source"] == NEWS, "site"].unique()
-    return verdict(site_histories(snapshot), {groups.site(label) for label in news})
-
-
 def verdict(sites: Mapping[str, History], published: Collection[str] = ()) -> str:
     """Of many: `Lastmods can be trusted at a.example and b.example; are missing at 5 sites`.
 
@@ -824,23 +827,14 @@ def _verdict(history: History, *, is_published: bool) -> str:
 
 
 def lastmod_trust(snapshot: SnapshotTables) -> Measure:
-    histories = sitemap_histories(snapshot)
     rows = []
-    for (site, sitemap), history in histories.items():
+    for (site, sitemap), history in sitemap_histories(snapshot).items():
         trust = judge_history(history)
-        counts = {name: getattr(history, name) for name in _TRUST_COUNTS}
-        row = {"site": site, "sitemap": sitemap, "urls": history.entries, "coverage": trust.coverage, **counts}
         batch = history.batches[0].date if history.batches else None
-        rows.append(
-            {
-                **row,
-                "batch": batch,
-                "score": trust.score,
-                "trust": trust_class(trust),
-                "reasons": "; ".join(trust.reasons),
-            }
-        )
-    frame = pd.DataFrame(rows, columns=["site", "sitemap", *_TRUST_COLUMNS]).astype({"score": float, "coverage": float})
+        faults = (history.dense, batch, history.future, history.at_fetch)
+        judged = (trust.score, trust_class(trust), "; ".join(trust.reasons))
+        rows.append((site, sitemap, history.entries, history.dated, trust.coverage, *faults, *judged))
+    frame = pd.DataFrame(rows, columns=_TRUST_COLUMNS).astype({"score": float, "coverage": float})
     worst_first = frame.sort_values(["score", "urls"], ascending=[True, False], kind="stable")
     frame = in_site_order(worst_first, snapshot)
     frame["trust"] = pd.Categorical(frame["trust"], TRUST_CLASSES, ordered=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import attrs
 import pandas as pd
@@ -11,7 +12,6 @@ from ..model.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from zoneinfo import ZoneInfo
 
 # A range of more periods than this has no rows for those without a page.
 MAX_PERIODS = 5_000
@@ -45,6 +45,13 @@ def freq_name(freq: str) -> str:
         if str(freq).lower() in (name, name[0]):
             return name
     raise UsageError(keyword="freq", value=freq, allowed=f"one of {', '.join(PERIODS)} or the first letter of one")
+
+
+def time_zone(tz: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(tz)
+    except (ZoneInfoNotFoundError, ValueError, TypeError, OSError):
+        raise UsageError(keyword="tz", value=tz, allowed='a time zone such as "Europe/Oslo" or "UTC"') from None
 
 
 def counts_by_period(dated: pd.DataFrame, date: str, period: Period) -> pd.DataFrame:

@@ -104,7 +104,7 @@ def render_report(snapshot: SnapshotTables, ours: str | None = None) -> str:
 
 
 def _questions(site: SnapshotTables, ours: str, sections: Measure) -> list[Question]:
-    rhythm = [measures.calendar(site, "month"), measures.weekday_hour(site, "UTC"), measures.freshness(site)]
+    rhythm = [measures.calendar(site, "month"), measures.weekday_hour(site), measures.freshness(site)]
     questions = [
         Question("growth", "Growth", [measures.growth(site, site.earlier)] if site.earlier else []),
         Question("sections", "Sections", [sections]),

@@ -247,21 +247,21 @@ class Snapshot(SnapshotTables):
         copy: Measure = keep(self, key, compute).copy()
         return copy
 
-    def cadence(self, freq: Freq = "month", tz: str = "UTC", *, by: By | None = None) -> Measure:
+    def cadence(self, freq: Freq = "month", *, tz: str = "UTC", by: By | None = None) -> Measure:
         """Pages by the period of their lastmod: `site period pages`, one row per period from the first to the last.
 
         `freq` is "day", "week" (from Monday), "month", "quarter" or "year", or the first letter of it. With
         `by` "section", "language" or "host" each of these is counted for itself, and has a column after `site`.
         `period` is its start in the time zone `tz`, such as "Europe/Oslo".
         """
-        return self._measure("cadence", freq, tz, by)
+        return self._measure("cadence", freq, tz=tz, by=by)
 
-    def weekday_hour(self, tz: str = "UTC") -> Measure:
+    def weekday_hour(self, *, tz: str = "UTC") -> Measure:
         """Pages by weekday and hour of their lastmod: `site weekday hour pages`. `tz` is a zone such as "Europe/Oslo".
 
         A lastmod without a time has a weekday, and no hour.
         """
-        return self._measure("weekday_hour", tz)
+        return self._measure("weekday_hour", tz=tz)
 
     def freshness(self, *, by: By | None = None) -> Measure:
         """Pages by the age of their lastmod: `site age pages share`, from "0-7 days" to "older", then "undated".
@@ -278,13 +278,13 @@ class Snapshot(SnapshotTables):
         """
         return self._measure("lastmod_trust")
 
-    def calendar(self, freq: Freq = "month", tz: str = "UTC", *, by: By | None = None) -> Measure:
+    def calendar(self, freq: Freq = "month", *, tz: str = "UTC", by: By | None = None) -> Measure:
         """Pages by the period of their publication: `site period source pages`, a row per period from first to last.
 
         `source` is "news" (publication date), "url" (a date in the URL), "first seen" (in an archive or a state) or
         "lastmod", which counts only as far as it can be trusted. `freq`, `tz` and `by` are those of cadence().
         """
-        return self._measure("calendar", freq, tz, by)
+        return self._measure("calendar", freq, tz=tz, by=by)
 
     def new(self, since: Moment, depth: int = 1, *, by_language: bool = False) -> Measure:
         """Pages that are new since a date, by section: `site section new pages unknown source`.
@@ -445,13 +445,13 @@ class Snapshot(SnapshotTables):
         """
         return self._measure("gaps", ours, by, is_shared=True)
 
-    def turnover(self, freq: Freq = "month", tz: str = "UTC", *, by: By | None = None) -> Measure:
+    def turnover(self, freq: Freq = "month", *, tz: str = "UTC", by: By | None = None) -> Measure:
         """Pages that came and went, by the period of the reading that found it: `site period new returned removed`.
 
         `new` are listed for the first time, `returned` again after a removal. Needs `earlier`, as an archive has.
         list_urls() has a row for each of these. `tz` and `by` are as in cadence().
         """
-        return self._measure("turnover", freq, tz, by)
+        return self._measure("turnover", freq, tz=tz, by=by)
 
     def survival(self) -> Measure:
         """How long pages stay listed: `site days pages removed share`, of the pages that appeared in an archive.

@@ -516,7 +516,12 @@ def trust_in_words(trust: LastmodTrust) -> str:
     >>> trust_in_words(LastmodTrust(0.498)), trust_in_words(LastmodTrust(0.5))
     ('cannot be trusted (0.49)', 'are doubtful (0.50)')
     """
-    return trust_class(trust) + ("" if trust.score is None else f" ({_rounded_down(trust.score)})")
+    return trust_class(trust) + score_in_words(trust)
+
+
+def score_in_words(trust: LastmodTrust) -> str:
+    """`" (0.49)"`, with two digits; nothing without a score."""
+    return "" if trust.score is None else f" ({_rounded_down(trust.score)})"
 
 
 def trust_class(trust: LastmodTrust) -> str:

@@ -232,10 +232,10 @@ WRONG: dict[str, tuple[Callable[[sr.Snapshot], object], str]] = {
     "no freq either": (lambda it: it.cadence(""), "freq is one of "),  # type: ignore[arg-type]
     "group": (lambda it: it.cadence(by="folder"), "by is one of section, language, host or None, not 'folder'"),  # type: ignore[arg-type]
     "groups": (lambda it: it.cadence(by=["section"]), "by is one of section, language, host or None, not ["),  # type: ignore[arg-type]
-    "tz": (lambda it: it.weekday_hour("Mars/X"), 'tz is a time zone such as "Europe/Oslo" or "UTC", not \'Mars/X\''),
-    "tz that is a folder": (lambda it: it.weekday_hour("Europe"), "tz is a time zone such as"),
-    "tz outside": (lambda it: it.weekday_hour("../etc/passwd"), "tz is a time zone such as"),
-    "no tz": (lambda it: it.weekday_hour(None), "tz is a time zone such as"),  # type: ignore[arg-type]
+    "tz": (lambda it: it.weekday_hour(tz="Mars/X"), 'tz is a time zone such as "Europe/Oslo" or "UTC", not \'Mars/X\''),
+    "tz that is a folder": (lambda it: it.weekday_hour(tz="Europe"), "tz is a time zone such as"),
+    "tz outside": (lambda it: it.weekday_hour(tz="../etc/passwd"), "tz is a time zone such as"),
+    "no tz": (lambda it: it.weekday_hour(tz=None), "tz is a time zone such as"),  # type: ignore[arg-type]
     "depth 0": (lambda it: it.sections(0), "depth is a number from 1 to 9, not 0"),
     "depth 10": (lambda it: it.media_coverage(10), "depth is a number from 1 to 9, not 10"),
     "depth in text": (lambda it: it.sections("1"), "depth is a number from 1 to 9, not '1'"),  # type: ignore[arg-type]

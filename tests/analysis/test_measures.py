@@ -112,7 +112,7 @@ def test_dates_at_the_ends_of_the_calendar_are_counted(load: Load) -> None:
         assert len(frame) < 30_000
     assert snapshot.freshness()["pages"].sum() == 3
     for tz in ("UTC", "America/New_York", "Pacific/Kiritimati"):
-        hours = snapshot.weekday_hour(tz)
+        hours = snapshot.weekday_hour(tz=tz)
         assert hours["pages"].sum() == 1
         assert "1 page whose date is in the future, 1 page whose date is in the year 1" in hours.rule
     assert snapshot.sections()["newest"].tolist() == [pd.Timestamp(ends[2])]
@@ -130,7 +130,7 @@ def test_hours_are_in_the_zone_and_dates_keep_their_day(load: Load) -> None:
     for tz in ("UTC", "Europe/Oslo", "America/New_York"):
         local = [when.astimezone(ZoneInfo(tz)) for when in moments]
         expected = Counter((each.strftime("%a"), each.hour) for each in local)
-        frame = load(*records).weekday_hour(tz)
+        frame = load(*records).weekday_hour(tz=tz)
         timed = frame[frame["hour"].notna()]
         assert {(weekday, hour): pages for weekday, hour, pages in rows(timed, "weekday", "hour", "pages")} == expected
         assert rows(frame[frame["hour"].isna()], "weekday", "pages") == [("Sun", 1)]
@@ -165,10 +165,24 @@ MIDNIGHTS = {
 def test_days_that_are_written_as_midnight_state_no_hour(case: str, load: Load) -> None:
     tz, hours, is_midnight = MIDNIGHTS[case]
     records = [page(n, day(1, 6, hour) + timedelta(days=9 * n)) for n, hour in enumerate(hours)]
-    made = load(*records).weekday_hour(tz)
+    made = load(*records).weekday_hour(tz=tz)
     assert made["pages"].sum() == len(hours)
     assert made["hour"].isna().all() == is_midnight
     assert made.finding.endswith("; no date states a time") == is_midnight
+
+
+def test_an_hour_of_utc_is_found_in_a_zone_with_summer_time(load: Load) -> None:
+    """A page each third day at 09:00 UTC, and one at another hour; in Berlin that is 10:00 or 11:00."""
+    days = [day(1, 1) + timedelta(days=3 * n) for n in range(48)]
+    records = [page(f"{n}-{hour}", when.replace(hour=hour)) for n, when in enumerate(days) for hour in (9, n % 24)]
+    peak = "09:00 UTC (10:00 or 11:00 Europe/Berlin) with 51% (48 of 94 times)"
+    assert load(*records).weekday_hour(tz="Europe/Berlin").finding.endswith(f"; most frequent hour: {peak}")
+    local = [page(n, when.replace(hour=9, tzinfo=ZoneInfo("Europe/Berlin"))) for n, when in enumerate(days)]
+    local = [*local, *(page(f"x{n}", when.replace(hour=n % 24)) for n, when in enumerate(days))]
+    found = load(*local).weekday_hour(tz="Europe/Berlin").finding
+    assert "in Europe/Berlin, most frequent hour: 09:00 with 5" in found
+    tokyo = "in Asia/Tokyo, most frequent hour: 18:00 with 51% (48 of 94 times)"
+    assert load(*records).weekday_hour(tz="Asia/Tokyo").finding.endswith(tokyo)
 
 
 def test_no_weekday_stands_out_by_chance(load: Load) -> None:
@@ -282,7 +296,7 @@ def test_periods_are_those_of_a_time_zone(name: str, load: Load) -> None:
         starts = [datetime(2026, month, 1, tzinfo=ZoneInfo(tz)) for month in (4, 5)]
         assert made["period"].tolist() == starts
         assert (made["period"] < site.sections()["newest"].max()).all()  # in UTC
-    assert len(getattr(site, name)("Q", "Asia/Tokyo")) == 1
+    assert len(getattr(site, name)("Q", tz="Asia/Tokyo")) == 1
 
 
 # --- freshness ---

@@ -47,8 +47,8 @@ def test_the_calendar_takes_the_first_date_that_is_known(tmp_path: Path) -> None
     ]
     assert "Dated: 1 by news, 1 by first seen, 1 by lastmod. Not counted: 2 pages without a date." in made.rule
     assert made.finding == (
-        "No month has several dated pages, 2026-02 and 2026-03 have 1 each; dated: 1 published as news and 1 first seen"
-        "; of 1 other page only the last change is known"
+        "No month has several dated pages, 2026-02 and 2026-03 have 1 each; dated: 1 published as news and 1 first "
+        "seen in 1 reading; of 1 other page only the last change is known; not dated: 2 of 5 pages"
     )
     assert rows(some.calendar(), "source", "pages")[0] == ("news", 1)
     assert some.calendar()["pages"].sum() == 4  # without a history, a later lastmod counts
@@ -89,15 +89,15 @@ def test_a_calendar_leaves_out_coarse_and_future_dates(tmp_path: Path) -> None:
 
 
 BATCHES = {
-    "one day": ([day(3, 4, hour) for hour in range(4)], "month", "100% (4 of 4 pages), all on 2026-03-04"),
+    "one day": ([day(3, 4, hour) for hour in range(4)], "month", "100% (4 of 4 dated pages), all on 2026-03-04"),
     "half on one day": (
         [day(3, 4, 1), day(3, 4, 2), day(3, 5), day(3, 6), day(1)],
         "month",
-        "80% (4 of 5 pages), 2 of them on 2026-03-04",
+        "80% (4 of 5 dated pages), 2 of them on 2026-03-04",
     ),
-    "fewer": ([day(3, 4), day(3, 4, 1), day(3, 5), day(3, 6), day(3, 7)], "month", "100% (5 of 5 pages)"),
-    "one time": ([day(3, 4, 5)] * 3 + [day(3, 4, 6)], "day", "100% (4 of 4 pages), 3 of them at 05:00 UTC"),
-    "a week": ([day(3, 4), day(3, 5), day(3, 6)], "week", "100% (3 of 3 pages)"),
+    "fewer": ([day(3, 4), day(3, 4, 1), day(3, 5), day(3, 6), day(3, 7)], "month", "100% (5 of 5 dated pages)"),
+    "one time": ([day(3, 4, 5)] * 3 + [day(3, 4, 6)], "day", "100% (4 of 4 dated pages), 3 of them at 05:00 UTC"),
+    "a week": ([day(3, 4), day(3, 5), day(3, 6)], "week", "100% (3 of 3 dated pages)"),
 }
 
 
@@ -112,7 +112,7 @@ def test_the_largest_period_is_named_with_its_batch(case: str, tmp_path: Path) -
 
 def test_one_page_is_no_busiest_period(tmp_path: Path) -> None:
     one = [page("dated", published=day(3, 4)), *(page(str(number)) for number in range(30))]
-    expected = "No month has several dated pages, 2026-03 has 1; dated: 1 published as news"
+    expected = "No month has several dated pages, 2026-03 has 1; dated: 1 published as news; not dated: 30 of 31 pages"
     assert snapshot_of(tmp_path, *one).calendar().finding == expected
     two = [page(str(number), published=day(2, 4)) for number in range(2)]
     some = snapshot_of(tmp_path, name="many", a=one, b=two, c=two, d=two).calendar()
@@ -122,7 +122,10 @@ def test_one_page_is_no_busiest_period(tmp_path: Path) -> None:
 def test_the_time_of_a_reading_is_no_time_of_publication(tmp_path: Path) -> None:
     listed = [page(name) for name in "abcd"]
     made = seen(snapshot_of(tmp_path, *listed), a=day(3, 4, 5), b=day(3, 4, 5)).calendar("day")
-    assert made.finding == "Busiest day: 2026-03-04 with 50% (2 of 4 pages); dated: 2 first seen"
+    assert made.finding == (
+        "Busiest day: 2026-03-04 with 100% (2 of 2 dated pages); dated: 2 first seen in 1 reading; "
+        "not dated: 2 of 4 pages"
+    )
 
 
 # --- new ---
@@ -185,7 +188,7 @@ def test_a_calendar_draws_last_changes_as_outlines(tmp_path: Path) -> None:
     changed = [page(f"c{number}", day(4, 1 + 3 * number)) for number in range(5)]
     made = snapshot_of(tmp_path, *news, *changed).calendar()
     assert made.finding == (
-        "Busiest month: 2026-05 with 38% (3 of 8 pages); dated: 3 published as news; "
+        "Busiest month: 2026-05 with 100% (3 of 3 dated pages); dated: 3 published as news; "
         "of 5 other pages only the last change is known"
     )
     bars = made.chart().altair.to_dict()["layer"][0]
@@ -196,7 +199,7 @@ def test_a_calendar_draws_last_changes_as_outlines(tmp_path: Path) -> None:
     assert ">5<" in svg
     only = snapshot_of(tmp_path, *changed, name="only").calendar()
     assert only.finding == (
-        "Busiest month: 2026-04 with 100% (5 of 5 pages); dated: 5 by the last change, not by publication"
+        "Busiest month: 2026-04 with 100% (5 of 5 dated pages); dated: 5 by the last change, not by publication"
     )
     assert "pages by month last changed (UTC)" in only.chart().to_svg()
 
@@ -245,7 +248,7 @@ def test_a_date_in_the_url_counts_behind_that_of_news(tmp_path: Path) -> None:
     assert counts == [(day(1), "news", 1), (day(2), "url", 1), (day(3), "url", 1)]
     assert made.finding == (
         "No month has several dated pages, 2026-01, 2026-02 and 2026-03 have 1 each; "
-        "dated: 1 published as news and 2 with a date in the URL"
+        "dated: 1 published as news and 2 with a date in the URL; not dated: 1 of 4 pages"
     )
     months = snapshot_of(tmp_path, page("2026/04/c"), page("2026/04/02/d"), name="months")
     assert months.calendar()["pages"].sum() == 2
