@@ -40,7 +40,7 @@ from .tables import Table, run_query
 from .url_parts import texts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime
     from zoneinfo import ZoneInfo
 
@@ -56,16 +56,12 @@ def growth(snapshot: SnapshotTables, others: Any, by: str | None = None) -> Meas
     is_one = hasattr(others, "pages") or isinstance(others, str) or not hasattr(others, "__iter__")
     snapshots: list[Any] = [snapshot, *([others] if is_one else others)]
     for each in snapshots:
-        if not hasattr(each, "pages"):
-            raise UsageError(f"growth() takes Snapshots, and not {each!r}: {_how_to_load(each)}")
+        _check_snapshot(each, "growth() takes Snapshots")
     archive = _archive(snapshot, snapshots)
     groups, labels = archive.groups(by)
-    sizes = [
-        _sizes(state, labels[pages], archive.names[number], by).assign(state=number)
-        for number, (state, pages) in enumerate(zip(archive.states, archive.numbers.pages, strict=True))
-    ]
+    sizes = pd.concat([_sizes(archive, number, labels, by) for number in range(len(archive.states))])
     frame = _readings(archive, groups)
-    for part in (pd.concat(sizes), _steps(archive, labels)):
+    for part in (sizes, _steps(archive, labels)):
         frame = frame.merge(part.astype({"site": "str"}), how="left", on=["state", "site"])
     counts = ["pages", "new", "removed", "dated", "sitemaps"]
     frame[counts] = frame[counts].fillna(0).astype("Int64")
@@ -73,7 +69,7 @@ def growth(snapshot: SnapshotTables, others: Any, by: str | None = None) -> Meas
     frame = frame.astype(dict.fromkeys(["pages", "dated", "sitemaps"], "int64"))
     frame = groups.sort(frame)[["site", "at", *counts[:3], "dated", "newest", "sitemaps", "complete"]]
     undated = sum(each.read_at is None for each in snapshots)
-    rule = f"{groups.pages} of each snapshot, at the time when it was read. {_PAGE_RULE} {NEWEST_RULE}"
+    rule = f"{groups.pages} of each snapshot, at the time when it was read. {NEWEST_RULE}"
     if len(snapshots) > 1:
         rule += _TOTALS_RULE
     rule += _choices(snapshots)
@@ -89,12 +85,12 @@ def growth(snapshot: SnapshotTables, others: Any, by: str | None = None) -> Meas
 
 
 _PAGE_RULE = (
-    "A page is the same in two readings if host and path are, without www. and a slash at the end, and where a site "
-    "moved, if the path is."
+    "URLs are one page, also in two readings, if host and path are equal, without www. and a slash at the end, and "
+    "where a site moved, if the path is."
 )
 _TOTALS_RULE = (
-    " The columns new and removed are since the reading before; the finding counts a page once, as new if the first "
-    "reading lacks it, and as removed if the last one does, also if it came between them."
+    f" {_PAGE_RULE} The columns new and removed are since the reading before; the finding counts a page once, as new "
+    "if the first reading lacks it, and as removed if the last one does, also if it came between them."
 )
 
 
@@ -106,8 +102,12 @@ def _archive(snapshot: SnapshotTables, snapshots: list[SnapshotTables]) -> Archi
     return make_archive(sorted(snapshots, key=lambda each: each.at) if is_known else [*others, newest])
 
 
-def _how_to_load(other: object) -> str:
-    return f"give sr.load({str(other)!r})" if isinstance(other, str | PathLike) else "sr.load() opens an earlier one"
+def _check_snapshot(other: object, expected: str) -> None:
+    if not hasattr(other, "pages"):
+        hint = (
+            f"give sr.load({str(other)!r})" if isinstance(other, str | PathLike) else "sr.load() opens an earlier one"
+        )
+        raise UsageError(f"{expected}, and not {other!r}: {hint}")
 
 
 def _readings(archive: Archive, groups: Groups) -> pd.DataFrame:
@@ -124,17 +124,21 @@ def _readings(archive: Archive, groups: Groups) -> pd.DataFrame:
     return frame.assign(is_first=~frame["site"].duplicated())
 
 
-def _sizes(snapshot: SnapshotTables, labels: pd.Categorical, names: Mapping[str, str], by: str | None) -> pd.DataFrame:
-    pages = pages_with_newest(snapshot).assign(site=labels)
+def _sizes(archive: Archive, number: int, labels: pd.Categorical, by: str | None) -> pd.DataFrame:
+    """`state site pages dated newest sitemaps` of one state."""
+    snapshot, pages = archive.states[number], archive.numbers.pages[number]
+    rows = pages_with_newest(snapshot).assign(site=labels[pages], page=pages)
+    if len(archive.states) == 1:  # as in all other measures
+        rows["page"] = rows.index
     if by is None:  # also sitemaps that list only what others list, too
         listed = snapshot.urls.stored.select(["site", "sitemap"]).group_by(["site", "sitemap"]).aggregate([])
-        listed = listed.to_pandas().replace({"site": dict(names)})
+        listed = listed.to_pandas().replace({"site": dict(archive.names[number])})
     else:
-        listed = pages.assign(sitemap=snapshot.pages["sitemap"])
-    groups = pages.groupby("site", sort=False, observed=True)
-    frame = groups.agg(pages=("site", "size"), dated=("lastmod", "count"), newest=("newest", "max")).reset_index()
+        listed = rows.assign(sitemap=snapshot.pages["sitemap"])
+    groups = rows.assign(dated=rows["page"].where(rows["lastmod"].notna())).groupby("site", sort=False, observed=True)
+    frame = groups.agg(pages=("page", "nunique"), dated=("dated", "nunique"), newest=("newest", "max")).reset_index()
     sitemaps = listed.groupby("site", observed=True)["sitemap"].nunique()
-    return frame.assign(sitemaps=frame["site"].astype("str").map(sitemaps).astype("Int64"))
+    return frame.assign(state=number, sitemaps=frame["site"].astype("str").map(sitemaps).astype("Int64"))
 
 
 def _steps(archive: Archive, labels: pd.Categorical) -> pd.DataFrame:
@@ -198,6 +202,7 @@ def _pages_of_many(frame: pd.DataFrame) -> str:
 
 _CHANGES = ("new", "updated", "redated", "removed")
 _KINDS = (*_CHANGES, "unchanged")
+_UNREAD = "unread"  # missing from a later reading that is incomplete, or has not the site
 _RULE = (
     f"Pages compared with those of an earlier snapshot. {_PAGE_RULE} Updated: any field of the entry differs (lastmod, "
     "changefreq, priority, images, …). Redated: only the lastmod differs, and those of its sitemap cannot be trusted."
@@ -211,24 +216,27 @@ def churn(snapshot: SnapshotTables, other: SnapshotTables | None, depth: int) ->
         hint = KEEP_ARCHIVE.format(call="churn()")
         raise UsageError(f"churn() compares with an earlier Snapshot, and none is known: give it one, or {hint}")
     other = snapshot.earlier[-1] if other is None else other
-    if not hasattr(other, "pages"):
-        raise UsageError(f"churn() takes an earlier Snapshot, and not {other!r}: {_how_to_load(other)}")
+    _check_snapshot(other, "churn() takes an earlier Snapshot")
     if snapshot.read_at and other.read_at and other.read_at > snapshot.read_at:
         hint = "call churn() on the later one, and give it the earlier one"
         raise UsageError(f"{other.name} was read later than {snapshot.name}: {hint}")
     pages = _compare(snapshot, other, depth)
     frame = pages.groupby(["site", "section", "change"], sort=False, observed=True).size().unstack(fill_value=0)
-    frame = frame.reindex(columns=[*_KINDS], fill_value=0).rename_axis(columns=None).reset_index()
+    frame = frame.reindex(columns=[*_KINDS, _UNREAD], fill_value=0).rename_axis(columns=None).reset_index()
     frame = frame.astype({"site": "str", "section": "str"})
     frame["_changed"] = frame[[*_CHANGES]].sum(axis=1)
     frame = frame.sort_values(["_changed", "section"], ascending=[False, True]).drop(columns="_changed")
     frame = in_site_order(frame, snapshot)
     rule = _RULE + _choices([snapshot, other])
-    for side, change in ((other, "new"), (snapshot, "removed")):
-        if side.complete is False:
-            rule += f" {side.name} was not read completely: pages missing there count as {change}."
+    if other.complete is False:
+        rule += f" {other.name} was not read completely: it may have had pages that count as new."
+    if unread := int(frame[_UNREAD].sum()):
+        why = "was not read completely" if snapshot.complete is False else "has not their site"
+        rule += f" Not counted as removed: {count_of(unread, 'page')} missing from {snapshot.name}, which {why}."
     sites = [*dict.fromkeys([*snapshot.sites, *frame["site"]])]
-    finding = find_in_words(frame, sites, _churn_finding, _changes_of_many)
+    describe = partial(_churn_finding, is_surely_new=other.complete is not False)
+    finding = find_in_words(frame, sites, describe, _changes_of_many)
+    frame = frame[frame[[*_KINDS]].any(axis=1)].drop(columns=_UNREAD)
     spec = ChartSpec(
         "heat",
         x="change",
@@ -246,7 +254,8 @@ def churn(snapshot: SnapshotTables, other: SnapshotTables | None, depth: int) ->
 
 def _compare(snapshot: SnapshotTables, other: SnapshotTables, depth: int) -> pd.DataFrame:
     """`site section change before after` of each page; the last two are its rows in the snapshots, -1 for none."""
-    numbers = make_archive([other, snapshot]).numbers
+    archive = make_archive([other, snapshot])
+    numbers = archive.numbers
     before, after = (numbers.rows(state) for state in (0, 1))
     both = np.flatnonzero((before >= 0) & (after >= 0))
     rows = before[both], after[both]
@@ -255,9 +264,10 @@ def _compare(snapshot: SnapshotTables, other: SnapshotTables, depth: int) -> pd.
         _hashes(other, fields)[rows[0]] != _hashes(snapshot, fields)[rows[1]] for fields in (names, _DATE)
     )
     is_updated = is_restated | (is_redated & usable_lastmods(snapshot).to_numpy()[rows[1]])
-    change = np.where(before < 0, _KINDS.index(NEW), _KINDS.index(REMOVED))
-    updated, redated, unchanged = map(_KINDS.index, ("updated", "redated", "unchanged"))
-    change[both] = np.select([is_updated, is_redated], [updated, redated], unchanged)
+    is_read = np.isin(numbers.sites, [*archive.read[1]])[numbers.site_of] & (snapshot.complete is not False)
+    code = {kind: number for number, kind in enumerate((*_KINDS, _UNREAD))}
+    change = np.select([before < 0, is_read], [code[NEW], code[REMOVED]], code[_UNREAD])
+    change[both] = np.select([is_updated, is_redated], [code["updated"], code["redated"]], code["unchanged"])
     # Of a page of both the section of the later one.
     sections = [
         texts_of(section_of(each, depth)).take(pa.array(rows, mask=rows < 0))
@@ -267,7 +277,7 @@ def _compare(snapshot: SnapshotTables, other: SnapshotTables, depth: int) -> pd.
         {
             "site": pd.Categorical.from_codes(numbers.site_of, numbers.sites),
             "section": compute.coalesce(*sections).dictionary_encode().to_pandas(),
-            "change": pd.Categorical.from_codes(change, _KINDS),
+            "change": pd.Categorical.from_codes(change, [*code]),
             "before": before,
             "after": after,
         }
@@ -292,8 +302,8 @@ def _hashes(snapshot: SnapshotTables, names: Sequence[str]) -> np.ndarray[Any, A
 
 
 def _changed_urls(pages: pd.DataFrame, snapshot: SnapshotTables, other: SnapshotTables) -> pd.DataFrame:
-    """`site section change loc page_key lastmod_before lastmod` of each page that is not unchanged."""
-    changed = pages[pages["change"] != "unchanged"]
+    """`site section change loc page_key lastmod_before lastmod` of each page that changed."""
+    changed = pages[pages["change"].isin(_CHANGES)]
     sides = [
         each.pages.to_pandas(["loc", "page_key", "lastmod"]).reindex(changed[name]).set_axis(changed.index)
         for name, each in (("before", other), ("after", snapshot))
@@ -311,12 +321,14 @@ def _choices(snapshots: Iterable[SnapshotTables]) -> str:
     return "".join(sentences)
 
 
-def _churn_finding(part: pd.DataFrame) -> str:
-    sums = part[[*_CHANGES, "unchanged"]].sum()
+def _churn_finding(part: pd.DataFrame, *, is_surely_new: bool) -> str:
+    sums = part[[*_KINDS, _UNREAD]].sum()
     before = sums.drop("new").sum()
     redated = f", {sums['redated']:,} with only another lastmod, which cannot be trusted" if sums["redated"] else ""
-    changed = f"{sums['updated']:,} updated, {sums['removed']:,} removed{redated}"
-    return f"{count_of(sums['new'], 'new page')}; of {count_of(before, 'earlier page')} {changed}"
+    unread = f", {sums[_UNREAD]:,} not read again" if sums[_UNREAD] else ""
+    changed = f"{sums['updated']:,} updated, {sums['removed']:,} removed{redated}{unread}"
+    unsure = "" if is_surely_new or not sums["new"] else ", or not read before"
+    return f"{count_of(sums['new'], 'new page')}{unsure}; of {count_of(before, 'earlier page')} {changed}"
 
 
 def _changes_of_many(frame: pd.DataFrame) -> str:
@@ -545,14 +557,13 @@ def history_starts(snapshot: SnapshotTables, seen: pd.Series[Any], sites: pd.Ser
 
 
 def _new_of_many(frame: pd.DataFrame, *, start: datetime) -> str:
-    found = rank_sites(f"pages known to be new since {start:%Y-%m-%d}:", _number_of_new, frame)
+    known = frame[frame["new"].notna().groupby(frame["site"]).transform("any")]
     unknown, pages = int(frame["unknown"].sum()), count_of(int(frame["pages"].sum()), "page")
     sites = name_few([*frame.loc[frame["unknown"] > 0, "site"].unique()])
-    return found + (f"; unknown for {unknown:,} of {pages}, at {sites}" if unknown else "")
-
-
-def _number_of_new(part: pd.DataFrame) -> int | None:
-    return None if part["new"].isna().all() else int(part["new"].sum())
+    missing = f"unknown for {unknown:,} of {pages}, at {sites}" if unknown else ""
+    what = f"pages known to be new since {start:%Y-%m-%d}:"
+    found = rank_sites(what, lambda part: int(part["new"].sum()), known) if len(known) else f"{what} none"
+    return "; ".join(filter(None, [found, missing]))
 
 
 def _new_found(part: pd.DataFrame, *, start: datetime) -> str:

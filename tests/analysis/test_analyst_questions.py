@@ -212,6 +212,12 @@ def recent(site: str) -> str:
     return f"({sum(is_recent)} of {len(dated)}) at {site}.example"
 
 
+def new_or_unknown() -> list[str]:
+    new = sum((url.news or "") >= "2026-10-02T12" for url in urls(GAZETTE))
+    pages = sum(len(urls(site)) for site in SITES)
+    return [at(GAZETTE, new), f"; unknown for {pages - new:,} of {pages:,} pages, at 4 sites"]
+
+
 def weekdays() -> list[str]:
     posts = [url.lastmod or "" for url in urls(KETTLE) if "blog" in url.folders]
     times = [datetime.fromisoformat(each).astimezone(UTC).astimezone(ZoneInfo("Europe/Oslo")) for each in posts]
@@ -344,10 +350,7 @@ TRUTHS: dict[str, Callable[[], list[str]]] = {
     "Which pages of others do we lack?": lambda: [missing_paths(site, OURS) for site in SITES[1:]],
     "Which topics do we lack?": without_topic,
     "Which topics do we have in common?": lambda: [f"({pages_with(site, 'tea')})" for site in SITES[1:]],
-    "Who has more new content?": lambda: [
-        at(GAZETTE, sum((url.news or "") >= "2026-10-02T12" for url in urls(GAZETTE))),
-        "unknown at 3 sites",
-    ],
+    "Who has more new content?": new_or_unknown,
     "One page for the team?": lambda: ["a file"],
     "How has the site grown?": step_of_size,
     "Which sections grew?": lambda: [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
+from random import Random
 
 import kit
 import pandas as pd
@@ -130,6 +131,38 @@ def test_a_page_that_an_incomplete_state_lacks_is_not_removed(tmp_path: Path) ->
     site = sr.load(tmp_path, at="name")
     assert counts(site.turnover()) == [("2026-03", 0, 0, 1)]
     assert "is not removed" in site.growth().rule
+    first, partly = site.earlier
+    made = partly.churn(first)
+    assert made[["removed", "unchanged"]].to_numpy().tolist() == [[0, 1]]
+    assert made.finding == "0 new pages; of 3 earlier pages 0 updated, 0 removed, 2 not read again"
+    assert f"Not counted as removed: 2 pages missing from {partly.name}, which was not read completely." in made.rule
+    assert made.list_urls().empty
+    made = site.churn()
+    assert made.finding == "1 new page, or not read before; of 1 earlier page 0 updated, 0 removed"
+    assert "was not read completely: it may have had pages that count as new" in made.rule
+    assert "completely" not in site.churn(first).rule
+
+
+def test_a_site_that_was_not_read_again_is_not_removed() -> None:
+    earlier = sr.load(pd.DataFrame({"url": [f"{START}a", "https://b.example/b"], "site": ["a", "b"]}), at="2026-01-01")
+    later = sr.load(pd.DataFrame({"url": [f"{START}a"], "site": ["a"]}), at="2026-02-01")
+    made = later.churn(earlier)
+    assert made.finding.endswith("b: 0 new pages; of 1 earlier page 0 updated, 0 removed, 1 not read again")
+    assert "1 page missing from DataFrame, which has not their site" in made.rule
+
+
+def test_the_numbers_of_growth_add_up() -> None:
+    """Also of pages that are listed in several spellings: in twenty states, of random ones of six pages."""
+    spellings = ["https://old.example/{}/{}", "http://www.old.example/{}/{}/", "https://old.example/{}/{}#top"]
+    listed = [spelling.format(number % 2, number) for number in range(6) for spelling in spellings]
+    chance = Random(1)  # noqa: S311 - no secret
+    read = [sr.load(chance.choices(listed, k=chance.randint(1, 9)), at=f"2026-01-{n:02}") for n in range(1, 21)]
+    for by in (None, "section"):
+        made = read[-1].growth(read[:-1], by=by)
+        steps = made.groupby(by or "site")["pages"].diff() - made["new"] + made["removed"]
+        assert steps.dropna().unique().tolist() == [0]
+        assert made["pages"].max() <= 6
+    assert read[0].growth()["pages"].tolist() == [len(read[0].pages)]
 
 
 def test_survival_follows_pages_as_long_as_they_were_watched(tmp_path: Path) -> None:
