@@ -84,11 +84,11 @@ class ChartSpec:
     or else of the sum of the site. A measure that is not `is_by_site` has all sites in one chart. `sites` are all that
     were measured: those without a row are empty. `group` is a column whose values are drawn as sites are.
 
-    `format` formats the numbers, `%` as cell_percent() does; `ends` are their limits. `text` is a column whose values
-    stand after them, `share` one with shares of the site, if it is there. `period` is the length of a bar of time, such
-    as "month", `source` a column of its parts, the last of whose categories is hollow; the part `below` is drawn below
-    the axis. `split` is a column with a panel
-    per value, `depth` one with the nesting of the labels. `missing` is the label for null. `melt` are columns
+    `format` formats the numbers, `%` as cell_percent() does, `points` as cell_points(); `ends` are their limits. `text`
+    is a column whose values stand after them, `share` one with shares of the site, if it is there. `period` is the
+    length of a bar of time, such as "month", `source` a column of its parts, the last of whose categories is hollow;
+    the part `below` is drawn below the axis. `split` is a column with a panel per value, `depth` one with the nesting
+    of the labels. `missing` is the label for null. `melt` are columns
     that become values of `x`, with their numbers in `part`. `max_rows` limits the values of `y`.
     """
 
@@ -138,7 +138,7 @@ class ChartSpec:
 
     def write(self, numbers: pd.Series[Any]) -> pd.Series[str]:
         """The labels of the marks."""
-        one = cell_percent if self.format == "%" else lambda number: format(number, self.format)
+        one = _WRITERS.get(self.format, lambda number: format(number, self.format))
         return numbers.map(one, na_action="ignore").astype(object).fillna(self.missing)
 
 
@@ -167,9 +167,21 @@ def cell_percent(share: float) -> str:
     return "99%" if 0.995 <= share < 1 else f"{share:.0%}"
 
 
+def cell_points(share: float) -> str:
+    """A difference of shares in percentage points.
+
+    >>> cell_points(0.104), cell_points(-0.157)
+    ('+10.4', '-15.7')
+    """
+    return f"{100 * share:+.1f}"
+
+
 def cell_number(number: float) -> str:
     """
     >>> cell_number(9_999), cell_number(12_345), cell_number(1_234_567)
     ('9,999', '12k', '1,234k')
     """
     return f"{int(number):,}" if number < 10_000 else f"{int(number) // 1_000:,}k"
+
+
+_WRITERS = {"%": cell_percent, "points": lambda share: f"{cell_points(share)} points"}

@@ -18,7 +18,7 @@ import pandas as pd
 import vl_convert
 
 from ..model.errors import UsageError, printable
-from .chart_spec import cell_number, cell_percent
+from .chart_spec import cell_number, cell_percent, cell_points
 from .notes import SITE_SEPARATOR
 from .periods import period_count, period_ends
 
@@ -98,6 +98,7 @@ _TITLE_CHARS, _NOTE_CHARS = 84, 112  # of a line
 _MAX_SITES, _MAX_PANELS, _MAX_COLUMNS, _MAX_RANKS = 60, 6, 24, 5
 _MAX_RATIO = 10  # of the largest numbers of two sites on one scale
 _MAX_MOMENTS = 16  # that have a tick each
+_TEXT_PIXELS = 14  # of the number of a bar
 _ROW_PIXELS, _BAR_PIXELS, _LEAST_SQUARE, _MOST_SQUARE, _CHAR_PIXELS = 22, 76, 30, 128, 7
 _SHADES = [0.04, 0.45]  # opacities; at the second one ink has a contrast of 4.5 to 1 in each theme
 # Names that differ at their end are cut at the start: those of one site begin alike.
@@ -276,7 +277,7 @@ def _columns(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas, panels: int) 
         type="temporal",
         bin="binned",
         title=spec.x_title,
-        axis=_time_axis(ticks, pattern, "parity"),
+        axis=_time_axis(ticks, pattern, "parity", offset=_TEXT_PIXELS if spec.below else 0),
         scale=scale,
     )
     width = canvas.width or min(_WIDTH, _BAR_PIXELS * count)
@@ -319,14 +320,19 @@ def _lines(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas, panels: int) ->
     return line + numbers + _NO_MARK.encode(x=alt.value(0), y=_ONE), frame, ()
 
 
-def _time_axis(moments: pd.Series[Any], pattern: str, overlap: Literal["parity", "greedy"]) -> Any:
+def _time_axis(
+    moments: pd.Series[Any], pattern: str, overlap: Literal["parity", "greedy"], offset: int = 0
+) -> alt.Axis:
     """A few moments have a tick each. Where labels overlap, every other one goes, or as few as possible."""
     shown = [_json_value(moment) for moment in moments.drop_duplicates()]
     ticks = {"values": shown} if len(shown) <= _MAX_MOMENTS else {"tickCount": 8}
-    return alt.Axis(grid=False, format=pattern, labelOverlap=overlap, labelSeparation=8, labelFlush=False, **ticks)
+    labels = {"labelOverlap": overlap, "labelSeparation": 8, "labelFlush": False}
+    return alt.Axis(grid=False, format=pattern, offset=offset, **labels, **ticks)
 
 
 def _number_axis(ticks: int, spec: ChartSpec) -> Any:
+    if spec.format == "points":
+        return alt.Axis(tickCount=ticks, labelExpr="format(100 * datum.value, ',.1~f')", domain=False, ticks=False)
     if spec.ends:
         return alt.Axis(tickCount=ticks, format=".0%" if "%" in spec.format else ",~f", domain=False, ticks=False)
     # Of a scale from 0 to 1 tickMinStep allows 0.5.
@@ -421,7 +427,8 @@ def _ranks(frame: pd.DataFrame, sites: list[str], spec: ChartSpec, canvas: Canva
     numbers = frame[spec.share if is_share else spec.x].astype(float).fillna(0)
     cells = frame.assign(_y=frame["site"], _value=numbers).sort_values("_value", ascending=False, kind="stable")
     place = cells.groupby("site").cumcount() + 1
-    texts, names = cells["_value"].map(cell_percent if is_share else cell_number), cells[spec.y].astype(str)
+    write = cell_points if spec.format == "points" else cell_percent if is_share else cell_number
+    texts, names = cells["_value"].map(write), cells[spec.y].astype(str)
     names = names.where(names.str.len() <= _MAX_RANK_CHARS, "…" + names.str[1 - _MAX_RANK_CHARS :])
     cells = cells.assign(_x=place.astype(str), _text=texts + " " + names)
     xs = [str(number + 1) for number in range(min(int(place.max()), _MAX_RANKS))]

@@ -100,7 +100,7 @@ _MAX_NAMED = 3
 KEYS = {
     "path": "path (decoded, in its case; without host, query, slash, index file, and segment that states a language)",
     "slug": "slug (decoded, in its case; the last segment of the path, without its extension)",
-    "topic": "topic (a word of slugs and of the titles of news, videos and images, in lower case; no number or id)",
+    "topic": "topic (a word as in topics(), in lower case; no number or id)",
     "language": "language (without its region: pt of pt-br)",
 }
 _IF_NONE = {"language": "no language is known"}

@@ -398,9 +398,9 @@ class Snapshot(SnapshotTables):
     ) -> Measure:
         """Frequent words of slugs and titles: `site topic pages share slugs titles cluster`.
 
-        Titles are those of news, videos and images. `slugs` and `titles` are the pages that have the word there;
-        `cluster` is the most frequent of the words with which it mostly occurs. `top`, `skip`, `stop_words` and
-        `weights` are as in slug_ngrams(), `by` as in cadence().
+        Titles are those of news, videos and images, and keywords of news. `slugs` and `titles` are the pages that have
+        the word there; `cluster` is the most frequent of the words with which it mostly occurs. `top`, `skip`,
+        `stop_words` and `weights` are as in slug_ngrams(), `by` as in cadence().
         """
         options = {"top": top, "skip": skip, "stop_words": stop_words, "weights": weights, "by": by}
         return self._measure("topics", **options)

@@ -120,11 +120,11 @@ def topics(
     frame = groups.sort(pd.concat(frames[1:] or frames))
     finding = weighting.find_in_words(frame, groups, "topic", "no page has a slug or a title with words")
     rule = (
-        f"{groups.pages} by the words of their slugs and of the titles of their news, videos and images: of the first "
-        f"{MAX_TEXT_WORDS} of each, decoded, in lower case. {NO_WORDS}. A page counts once for each word.{rule} The "
-        f"{top:,} most frequent words of each {by or 'site'}. A word is in the cluster of the more frequent one with "
-        f"which it shares most pages, if these are half of its own and {_MIN_LIFT:g} times as many as by chance."
-        f"{weighting.rule}"
+        f"{groups.pages} by the words of their slugs, of the titles of their news, videos and images, and of the "
+        f"keywords of news: of the first {MAX_TEXT_WORDS} of each, decoded, in lower case. {NO_WORDS}. A page counts "
+        f"once for each word.{rule} The {top:,} most frequent words of each {by or 'site'}. A word is in the cluster "
+        "of the more frequent one with which it shares most pages, if these are half of its own and "
+        f"{_MIN_LIFT:g} times as many as by chance.{weighting.rule}"
     )
     return measure(groups.divide(frame), rule=rule, finding=finding, spec=weighting.spec("topic", "topic", groups))
 
@@ -305,10 +305,10 @@ def trends(snapshot: SnapshotTables, since: Any, *, top: int, skip: Iterable[str
         "rows",
         x="change",
         y="topic",
-        x_title=f"share of the pages since {start:%Y-%m-%d}, less that of the pages before",
+        x_title=f"percentage points: share of the pages since {start:%Y-%m-%d}, less that of the pages before",
         part="new",
         share="change",
-        format="+.1%",
+        format="points",
         ends=(low, high) if len(frame) else None,
         sites=snapshot.sites,
     )

@@ -187,8 +187,10 @@ _TITLED = (("news", False), ("videos", True), ("images", True))
 
 
 def _titles(snapshot: SnapshotTables) -> pd.DataFrame:
-    """`page title` of the news, videos and images of all pages; `page` is a row number."""
-    tables = []
+    """`page title` of the news, videos and images of all pages, and keywords of news; `page` is a row number."""
+    keywords: Any = compute.struct_field(snapshot.pages.stored["news"].combine_chunks(), "keywords")
+    pages = compute.list_parent_indices(keywords).cast(pa.int64())
+    tables = [pa.table({"page": pages, "title": compute.list_flatten(keywords)})]
     for name, is_list in _TITLED:
         column = snapshot.pages.stored[name].combine_chunks()
         rows = compute.list_parent_indices(column) if is_list else pa.array(np.arange(len(column)))

@@ -86,7 +86,7 @@ def test_findings_are_true_of_their_frames(
             assert made.finding.startswith("No month has several dated pages, ")
         elif (sums == sums.max()).sum() <= 3:
             named(made.finding.partition(";")[0], sums.index.strftime("%Y-%m"), sums.to_numpy())
-            assert f"({sums.max()} of {total} page" in made.finding
+            assert f"({sums.max()} of {sums.sum()} dated page" in made.finding
     else:
         assert made.finding == "No page states when it was published"
 

@@ -248,7 +248,8 @@ def test_churn_names_incomplete_snapshots(tmp_path: Path) -> None:
     old, new = snapshot_of(tmp_path, *OLD, name="old"), snapshot_of(tmp_path, *NEW, name="new")
     assert "was not read completely" not in new.churn(old).rule
     (tmp_path / "old.jsonl").write_bytes((tmp_path / "old.jsonl").read_bytes() + partial)
-    assert "old.jsonl was not read completely: pages missing there count as new" in new.churn(sr.load(old.name)).rule
+    rule = new.churn(sr.load(old.name)).rule
+    assert "old.jsonl was not read completely: it may have had pages that count as new" in rule
     (tmp_path / "new.jsonl").write_bytes((tmp_path / "new.jsonl").read_bytes() + partial)
     cut = sr.load(new.name)
     assert "new.jsonl was not read completely: pages missing there count as removed" in cut.churn(old).rule

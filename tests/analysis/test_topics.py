@@ -130,6 +130,14 @@ def test_the_page_of_a_folder_has_no_words(tmp_path: Path) -> None:
     assert counted(tmp_path, "a/index.html", "b/Default.aspx", "c/index-funds") == {"index": 1, "funds": 1}
 
 
+def test_keywords_of_news_are_topics(tmp_path: Path) -> None:
+    listed = [sr.UrlRecord(f"https://a.example/{n}", news=sr.News(keywords=("Ondo Finance", "Credit"))) for n in "ab"]
+    made = snapshot_of(tmp_path, *listed, *pages("credit")).topics()
+    expected = [("credit", 3, 1, 2), ("finance", 2, 0, 2), ("ondo", 2, 0, 2)]
+    assert rows(made, "topic", "pages", "slugs", "titles") == expected
+    assert "keywords of news" in made.rule
+
+
 @pytest.mark.parametrize(("count", "is_repeated"), [(9, False), (10, True)])
 def test_a_part_that_most_titles_have_is_left_out(count: int, is_repeated: bool, tmp_path: Path) -> None:
     """Of ten titled pages or more; of the words of one part those in other parts count."""
@@ -293,8 +301,8 @@ def test_trends_are_the_words_that_rose_and_fell(tmp_path: Path) -> None:
     assert "Dated as in calendar(): 1,300 by news" in made.rule
     assert "Not counted: 1 page without a date." in made.rule
     svg = made.chart().to_svg()
-    assert ">+19.0%<" in svg
-    assert ">-19.0%<" in svg
+    assert ">+19.0 points<" in svg
+    assert ">-19.0 points<" in svg
     assert [*site.trends("2026-06-01", top=1)["topic"]] == ["agents"]
     assert [*site.trends("2026-06-01", skip="agents")["topic"]] == ["beta"]
     assert site.trends("2026-06-02").finding == "No page is known to be new since 2026-06-02"
