@@ -131,7 +131,7 @@ def test_the_page_of_a_folder_has_no_words(tmp_path: Path) -> None:
 
 
 def test_keywords_of_news_are_topics(tmp_path: Path) -> None:
-    listed = [sr.UrlRecord(f"https://a.example/{n}", news=sr.News(keywords=("Ondo Finance", "Credit"))) for n in "ab"]
+    listed = [sr.UrlRecord(f"https://a.example/{n}", news=sr.News(keywords=("Ondo Finance", "Credit"))) for n in (1, 2)]
     made = snapshot_of(tmp_path, *listed, *pages("credit")).topics()
     expected = [("credit", 3, 1, 2), ("finance", 2, 0, 2), ("ondo", 2, 0, 2)]
     assert rows(made, "topic", "pages", "slugs", "titles") == expected
