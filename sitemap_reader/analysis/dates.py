@@ -164,36 +164,27 @@ def _url_dates(snapshot: SnapshotTables) -> Dates:
     return dates.where(~is_late & ~is_event), precisions
 
 
-def _dated_pages(
-    snapshot: SnapshotTables, groups: Groups, sources: dict[str, Dates], too_coarse: Collection[str] = ()
-) -> pd.DataFrame:
-    """`site date precision source is_doubtful left_out`: of each page the first date that is known and fine enough.
-
-    If none is fine enough, the first. `left_out` says why a page has no date; else it is null.
-    """
-    codes = np.full(len(groups.labels), -1)
-    for coarse in (too_coarse, ()):
-        for code, (date, precision) in enumerate(sources.values()):
-            codes[(codes < 0) & (date.notna() & ~is_in(precision, [*coarse])).to_numpy()] = code
-    lastmods = _lastmods(snapshot)
+def _first_dates(sources: dict[str, Dates], too_coarse: Collection[str]) -> pd.DataFrame:
+    """`date precision source`: of each page the first date that is known and fine enough, or if none is, the first."""
     (date, precision), *others = sources.values()
+    codes = np.full(len(date), -1)
+    for coarse in (too_coarse, ()):
+        for code, (dates, precisions) in enumerate(sources.values()):
+            codes[(codes < 0) & (dates.notna() & ~is_in(precisions, [*coarse])).to_numpy()] = code
     date, precision = date.where(codes == 0), precision.where(codes == 0)
-    for code, (other_date, other_precision) in enumerate(others, 1):
-        date, precision = date.mask(codes == code, other_date), precision.mask(codes == code, other_precision)
-    pages = pd.DataFrame({"site": groups.labels, "date": date, "precision": precision})
-    pages["source"] = pd.Categorical.from_codes(codes, [*sources], ordered=True)
-    pages["is_doubtful"] = lastmods["is_doubtful"] & (pages["source"] == LASTMOD)
-    left_out = lastmods["left_out"].cat.add_categories([_UNDATED, _IN_FUTURE]).fillna(_UNDATED).where(codes < 0)
-    pages["left_out"] = left_out.mask(is_future(date, precision, snapshot.read_until or snapshot.at), _IN_FUTURE)
-    return pages
+    for code, (dates, precisions) in enumerate(others, 1):
+        date, precision = date.mask(codes == code, dates), precision.mask(codes == code, precisions)
+    source = pd.Categorical.from_codes(codes, [*sources], ordered=True)
+    return pd.DataFrame({"date": date, "precision": precision, "source": source})
 
 
 @attrs.frozen
 class _DatedPages:
     """The pages of which a measure of dates is, and how it says so.
 
-    `pages` are those of _dated_pages(), with `local`: the date in the time zone, null where it does not count. `rest`
-    has sentences of a rule: which pages count although they are no longer listed, and why others do not count.
+    `pages` has `site date precision source is_doubtful left_out local`: the first date that is known and fine enough,
+    why it does not count, else null, and the date in the time zone, if it counts. `rest` has sentences of a rule: which
+    pages count although they are no longer listed, and why others do not count.
     """
 
     snapshot: SnapshotTables
@@ -290,22 +281,24 @@ def _date_pages(
     too_coarse: Collection[str] = (),
 ) -> _DatedPages:
     """The pages by their dates in a time zone; a stated day, month or year is that in every zone."""
-    zone, groups = time_zone(tz), groups_of(snapshot, by)
-    pages = _dated_pages(snapshot, groups, sources(snapshot), too_coarse)
+    zone, groups, lastmods = time_zone(tz), groups_of(snapshot, by), _lastmods(snapshot)
+    pages = _first_dates(sources(snapshot), too_coarse)
+    utc, precision = pages["date"], pages["precision"]
     reasons = {
-        f"whose date states only the {' or '.join(too_coarse)}": is_in(pages["precision"], [*too_coarse]),
+        _IN_FUTURE: is_future(utc, precision, snapshot.read_until or snapshot.at),
+        f"whose date states only the {' or '.join(too_coarse)}": is_in(precision, [*too_coarse]),
         # In another zone that may be year 0, which datetime lacks.
-        "whose date is in the year 1": pages["date"].dt.year == 1,
+        "whose date is in the year 1": utc.dt.year == 1,
     }
-    left_out = pages["left_out"].cat.add_categories([*reasons])
+    left_out = lastmods["left_out"].cat.add_categories([_UNDATED, *reasons]).fillna(_UNDATED).where(utc.isna())
     for reason, is_so in reasons.items():
         left_out = left_out.mask(left_out.isna() & is_so, reason)
-    utc = pages["date"].where(left_out.isna())
-    is_timed = is_in(pages["precision"], [*TIMED])
-    local = utc.dt.tz_convert(zone).dt.tz_localize(None).where(is_timed, utc.dt.tz_localize(None))
+    utc = utc.where(left_out.isna())
+    local = utc.dt.tz_convert(zone).dt.tz_localize(None).where(is_in(precision, [*TIMED]), utc.dt.tz_localize(None))
+    is_doubtful = lastmods["is_doubtful"] & (pages["source"] == LASTMOD)
+    pages = pages.assign(site=groups.labels, is_doubtful=is_doubtful, left_out=left_out, local=local)
     numbers = _numbers(left_out.value_counts(sort=False))
-    rest = f" Not counted: {numbers}." if numbers else ""
-    return _DatedPages(snapshot, groups, pages.assign(left_out=left_out, local=local), zone, rest)
+    return _DatedPages(snapshot, groups, pages, zone, f" Not counted: {numbers}." if numbers else "")
 
 
 def _date_every_page(snapshot: SnapshotTables, by: str | None, sources: Any, **options: Any) -> _DatedPages:
@@ -430,29 +423,49 @@ def _stands_out(counts: pd.Series[Any], sizes: pd.Series[Any]) -> bool:
     changes many: the days are spread evenly over the values, each with all its pages. Days of equal size count as so
     many dates, a few large ones as fewer than there are.
     """
-    largest, share, squares = int(sizes[counts.idxmax()].max()), 1 / len(counts), int((sizes**2).sum())
-    if counts.max() * counts.sum() / squares < _LEAST_DATES:
-        return False
-    top, total = counts.max() - largest, counts.sum() - largest
-    return bool(top - total * share >= _LEAST_DEVIATION * sqrt(share * (1 - share) * (squares - largest**2)))
+    largest = int(sizes[counts.idxmax()].max())
+    mean, deviation = _chance(counts, sizes, largest)
+    is_enough = counts.max() * counts.sum() / int((sizes**2).sum()) >= _LEAST_DATES
+    return bool(is_enough and counts.max() - largest - mean >= _LEAST_DEVIATION * deviation)
 
 
 def _rare_values(counts: pd.Series[Any], sizes: pd.Series[Any]) -> list[str]:
     """The values that are too rare for chance, also without the largest day of all; none if they lie scattered."""
-    largest, share = int(sizes.max()), 1 / len(counts)
-    mean = (counts.sum() - largest) * share
-    deviation = sqrt(share * (1 - share) * (int((sizes**2).sum()) - largest**2))
+    mean, deviation = _chance(counts, sizes, int(sizes.max()))
     rare = [*counts.index[mean - counts >= _LEAST_DEVIATION * deviation]] if deviation else []
     return rare if len(_runs(rare, [*counts.index])) <= _MAX_RUNS else []
 
 
-def _uneven_values(counts: pd.Series[Any], sizes: pd.Series[Any]) -> tuple[list[str], list[str], list[str]]:
-    """The most frequent values, those that are clearly more frequent than others, and those that are clearly rarer."""
+def _chance(counts: pd.Series[Any], sizes: pd.Series[Any], without: int) -> tuple[float, float]:
+    """The mean of evenly spread days without one of this size, and the standard deviation."""
+    share, squares = 1 / len(counts), int((sizes**2).sum()) - without**2
+    return (counts.sum() - without) * share, sqrt(share * (1 - share) * squares)
+
+
+@attrs.frozen
+class _Rhythm:
+    """How many dates have each weekday or hour (`counts`), and each of its days (`sizes`).
+
+    `most` are the most frequent values if these stand out, `often` those that are clearly more frequent than the
+    `rare` ones.
+    """
+
+    counts: pd.Series[Any]
+    sizes: pd.Series[Any]
+    most: list[str]
+    often: list[str]
+    rare: list[str]
+
+
+def _rhythm_of(pages: pd.DataFrame, noun: str) -> _Rhythm:
+    sizes = pages.dropna(subset=noun).groupby([noun, "day"], observed=True)["pages"].sum()
+    counts = sizes.groupby(level=0).sum().reindex(_VALUES[noun], fill_value=0)
     rare = _rare_values(counts, sizes)
     rest = counts.drop(rare)
     of_rest = sizes[sizes.index.get_level_values(0).isin(rest.index)]
     is_peak = len(rest) == 1 or _stands_out(rest, of_rest)
-    return [*rest.index[rest == rest.max()]] if is_peak else [], [*rest.index] if rare else [], rare
+    most = [*rest.index[rest == rest.max()]] if is_peak else []
+    return _Rhythm(counts, sizes, most, [*rest.index] if rare else [], rare)
 
 
 def _runs(values: list[str], every: list[str]) -> list[list[str]]:
@@ -468,39 +481,29 @@ def _spans(values: list[str], noun: str) -> str:
     if noun == "hour":
         return " and ".join(f"{run[0]} to {run[-1][:2]}:59" for run in runs)
     names = [name for run in runs for name in ([f"{run[0]} to {run[-1]}"] if len(run) > 2 else run)]
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
-def _rhythm(pages: pd.DataFrame, noun: str) -> str:
-    counts, sizes = _counts_and_sizes(pages, noun)
-    if (dates := int(counts.sum())) < _LEAST_DATES:
+def _rhythm_in_words(pages: pd.DataFrame, noun: str) -> str:
+    found = _rhythm_of(pages, noun)
+    counts, dates = found.counts, int(found.counts.sum())
+    if dates < _LEAST_DATES:
         return f"too few dates ({dates}) to compare {noun}s"
-    most, often, rare = _uneven_values(counts, sizes)
-    few = "fewest" if counts[rare].any() else "none"
-    fewest = f"; {few} {'on' if noun == 'weekday' else 'from'} {_spans(rare, noun)}" if len(rare) < len(often) else ""
-    if most:
-        return (
-            f"most frequent {noun}{'s' * (len(most) > 1)}: {most_frequent(counts[most], dates, _DATED[noun])}{fewest}"
-        )
-    if often:
-        part = part_of(int(counts[often].sum()), dates, _DATED[noun])
-        return f"{'the hours ' * (noun == 'hour')}{_spans(often, noun)} have {part}{fewest}"
-    of_most = sizes[counts.idxmax()]
-    if (largest := int(of_most.max())) > counts.max() / 2:
+    few = f"{'fewest' if counts[found.rare].any() else 'none'} {'on' if noun == 'weekday' else 'from'}"
+    fewest = f"; {few} {_spans(found.rare, noun)}" if len(found.rare) < len(found.often) else ""
+    if found.most:
+        most = most_frequent(counts[found.most], dates, _DATED[noun])
+        return f"most frequent {noun}{'s' * (len(found.most) > 1)}: {most}{fewest}"
+    if found.often:
+        part = part_of(int(counts[found.often].sum()), dates, _DATED[noun])
+        return f"{'the hours ' * (noun == 'hour')}{_spans(found.often, noun)} have {part}{fewest}"
+    days = found.sizes[counts.idxmax()]
+    if (largest := int(days.max())) > counts.max() / 2:
         top = f"{counts.max():,} pages of {counts.idxmax()}"
-        return f"no {noun} stands out: {largest:,} of {top} are of one day, {of_most.idxmax():%Y-%m-%d}"
-    days = sizes.index.get_level_values("day").nunique()
-    return (
-        f"too few days ({days}) to compare {noun}s"
-        if days < _LEAST_DATES
-        else f"no {noun} has clearly more pages than the others"
-    )
-
-
-def _counts_and_sizes(pages: pd.DataFrame, noun: str) -> tuple[pd.Series[Any], pd.Series[Any]]:
-    """The pages by weekday or by hour, and by that and day."""
-    sizes = pages.dropna(subset=noun).groupby([noun, "day"], observed=True)["pages"].sum()
-    return sizes.groupby(level=0).sum().reindex(_VALUES[noun], fill_value=0), sizes
+        return f"no {noun} stands out: {largest:,} of {top} are of one day, {days.idxmax():%Y-%m-%d}"
+    if (count := found.sizes.index.get_level_values("day").nunique()) < _LEAST_DATES:
+        return f"too few days ({count}) to compare {noun}s"
+    return f"no {noun} has clearly more pages than the others"
 
 
 def weekday_hour(snapshot: SnapshotTables, *, tz: str = "UTC") -> Measure:
@@ -558,32 +561,30 @@ _MIDNIGHT_SHARE = 0.9  # 104 of 106 of a Hugo blog, 103 of 103 of a blog at +06:
 
 
 def _clear_weekdays(part: pd.DataFrame) -> str:
-    most, often, _ = _uneven_values(*_counts_and_sizes(part, "weekday"))
-    return _spans(most or often, "weekday") if most or often else "none"
+    found = _rhythm_of(part, "weekday")
+    return _spans(found.most or found.often, "weekday") or "none"
 
 
 _CLEAR_WEEKDAYS = partial(count_sites, "weekdays with clearly more pages than others:", _clear_weekdays)
 
 
 def _rhythms(pages: pd.DataFrame, *, tz: str) -> str:
+    weekdays = _rhythm_in_words(pages, "weekday")
     if pages["hour"].isna().all():
-        return f"{_rhythm(pages, 'weekday')}; no date states a time"
+        return f"{weekdays}; no date states a time"
     local = pages.assign(hour=pages["hour"].map(_HOURS.get))
-    hours = _hour_of_utc(pages, local, tz) or f"in {tz}, {_rhythm(local, 'hour')}"
-    return f"{_rhythm(pages, 'weekday')}; {hours}"
+    return f"{weekdays}; {_hour_of_utc(pages, local, tz) or f'in {tz}, ' + _rhythm_in_words(local, 'hour')}"
 
 
 def _hour_of_utc(pages: pd.DataFrame, local: pd.DataFrame, tz: str) -> str:
-    """Which hour is the most frequent one in UTC, if it is two hours in a zone with summer time; else nothing."""
+    """The most frequent hour of UTC, if it is two hours in a zone with summer time; else nothing."""
     in_utc = pages.assign(hour=pages["utc_hour"].map(_HOURS.get), day=pages["utc_day"])
-    counts, sizes = _counts_and_sizes(in_utc, "hour")
-    most, *_ = _uneven_values(counts, sizes)
-    if len(most) != 1 or counts.max() <= _counts_and_sizes(local, "hour")[0].max():
+    counts, most = (found := _rhythm_of(in_utc, "hour")).counts, found.most
+    if len(most) != 1 or counts.max() <= local.groupby("hour")["pages"].sum().max():
         return ""
     names = " or ".join(sorted(local.loc[in_utc["hour"] == most[0], "hour"].unique()))
-    return (
-        f"most frequent hour: {most[0]} UTC ({names} {tz}) with {part_of(int(counts.max()), int(counts.sum()), 'time')}"
-    )
+    part = part_of(int(counts.max()), int(counts.sum()), "time")
+    return f"most frequent hour: {most[0]} UTC ({names} {tz}) with {part}"
 
 
 _AGES = {"0-7 days": 7, "8-30 days": 30, "31-90 days": 90, "91-365 days": 365}
@@ -696,8 +697,8 @@ def calendar(snapshot: SnapshotTables, freq: str, *, tz: str = "UTC", by: str | 
 
 
 def page_dates(snapshot: SnapshotTables) -> pd.DataFrame:
-    """When each page was published, as far as it is known: as calendar() counts it, see _dated_pages()."""
-    pages = _dated_pages(snapshot, groups_of(snapshot, None), _publications(snapshot))
+    """`site date source …`: when each page was published, as far as it is known, as calendar() counts it."""
+    pages = _date_pages(snapshot, None, _publications).pages
     return pages.assign(date=pages["date"].where(pages["left_out"].isna()))
 
 
