@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import groupby
-from math import sqrt
+from math import inf, sqrt
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -224,12 +224,12 @@ class _DatedPages:
         `undated` is that of a group of which no page has a date. A calendar names its dates, and concludes from the
         best.
         """
-        sources = {"is_lastmod": self.pages["source"] == LASTMOD, "is_news": self.pages["source"] == NEWS}
-        is_counted = self.pages["left_out"].isna()
-        shares = self.pages.assign(**sources)[is_counted].groupby("site")[["is_doubtful", *sources]].mean()
-        voices = {label: self._voice(label, *part, is_calendar=is_calendar) for label, *part in shares.itertuples()}
-        left_out = self.pages[~is_counted & ~self.pages["site"].isin(shares.index)]
-        reasons = left_out.groupby(["site", "left_out"], observed=True).size()
+        counted = self.counted
+        kinds = counted.assign(is_lastmod=counted["source"] == LASTMOD, is_news=counted["source"] == NEWS)
+        shares = kinds.groupby("site")[["is_doubtful", "is_lastmod", "is_news"]].mean().itertuples()
+        voices = {label: self._voice(label, *each, is_calendar=is_calendar) for label, *each in shares}
+        others = self.pages[~is_in(self.pages["site"], [*voices])]
+        reasons = others.groupby(["site", "left_out"], observed=True).size()
 
         def conclude(part: pd.DataFrame) -> str:
             return ", ".join(filter(None, [voices[part["site"].iloc[0]], describe(part)]))
@@ -243,7 +243,7 @@ class _DatedPages:
                 return "there is no page"
             return self._no_conclusion(label, reasons[label] if label else pd.Series({_UNDATED: 0}), undated)
 
-        return self.groups.find_in_words(frame[is_in(frame["site"], shares.index)], conclude, conclude_many, without)
+        return self.groups.find_in_words(frame[is_in(frame["site"], [*voices])], conclude, conclude_many, without)
 
     def _voice(self, label: str, doubtful: float, lastmod: float, news: float, *, is_calendar: bool) -> str:
         kinds = []
@@ -442,30 +442,16 @@ def _chance(counts: pd.Series[Any], sizes: pd.Series[Any], without: int) -> tupl
     return (counts.sum() - without) * share, sqrt(share * (1 - share) * squares)
 
 
-@attrs.frozen
-class _Rhythm:
-    """How many dates have each weekday or hour (`counts`), and each of its days (`sizes`).
-
-    `most` are the most frequent values if these stand out, `often` those that are clearly more frequent than the
-    `rare` ones.
-    """
-
-    counts: pd.Series[Any]
-    sizes: pd.Series[Any]
-    most: list[str]
-    often: list[str]
-    rare: list[str]
-
-
-def _rhythm_of(pages: pd.DataFrame, noun: str) -> _Rhythm:
+def _rhythm(pages: pd.DataFrame, noun: str) -> tuple[pd.Series[Any], pd.Series[Any], list[str], list[str], list[str]]:
+    """The dates of each weekday or hour, and of each of its days; then the most frequent values if they stand out,
+    those that are clearly more frequent than others, and those that are clearly rarer."""
     sizes = pages.dropna(subset=noun).groupby([noun, "day"], observed=True)["pages"].sum()
     counts = sizes.groupby(level=0).sum().reindex(_VALUES[noun], fill_value=0)
     rare = _rare_values(counts, sizes)
     rest = counts.drop(rare)
     of_rest = sizes[sizes.index.get_level_values(0).isin(rest.index)]
     is_peak = len(rest) == 1 or _stands_out(rest, of_rest)
-    most = [*rest.index[rest == rest.max()]] if is_peak else []
-    return _Rhythm(counts, sizes, most, [*rest.index] if rare else [], rare)
+    return counts, sizes, [*rest.index[rest == rest.max()]] if is_peak else [], [*rest.index] if rare else [], rare
 
 
 def _runs(values: list[str], every: list[str]) -> list[list[str]]:
@@ -485,23 +471,22 @@ def _spans(values: list[str], noun: str) -> str:
 
 
 def _rhythm_in_words(pages: pd.DataFrame, noun: str) -> str:
-    found = _rhythm_of(pages, noun)
-    counts, dates = found.counts, int(found.counts.sum())
-    if dates < _LEAST_DATES:
+    counts, sizes, most, often, rare = _rhythm(pages, noun)
+    if (dates := int(counts.sum())) < _LEAST_DATES:
         return f"too few dates ({dates}) to compare {noun}s"
-    few = f"{'fewest' if counts[found.rare].any() else 'none'} {'on' if noun == 'weekday' else 'from'}"
-    fewest = f"; {few} {_spans(found.rare, noun)}" if len(found.rare) < len(found.often) else ""
-    if found.most:
-        most = most_frequent(counts[found.most], dates, _DATED[noun])
-        return f"most frequent {noun}{'s' * (len(found.most) > 1)}: {most}{fewest}"
-    if found.often:
-        part = part_of(int(counts[found.often].sum()), dates, _DATED[noun])
-        return f"{'the hours ' * (noun == 'hour')}{_spans(found.often, noun)} have {part}{fewest}"
-    days = found.sizes[counts.idxmax()]
+    few = f"{'fewest' if counts[rare].any() else 'none'} {'on' if noun == 'weekday' else 'from'}"
+    fewest = f"; {few} {_spans(rare, noun)}" if len(rare) < len(often) else ""
+    if most:
+        found = most_frequent(counts[most], dates, _DATED[noun])
+        return f"most frequent {noun}{'s' * (len(most) > 1)}: {found}{fewest}"
+    if often:
+        part = part_of(int(counts[often].sum()), dates, _DATED[noun])
+        return f"{'the hours ' * (noun == 'hour')}{_spans(often, noun)} have {part}{fewest}"
+    days = sizes[counts.idxmax()]
     if (largest := int(days.max())) > counts.max() / 2:
         top = f"{counts.max():,} pages of {counts.idxmax()}"
         return f"no {noun} stands out: {largest:,} of {top} are of one day, {days.idxmax():%Y-%m-%d}"
-    if (count := found.sizes.index.get_level_values("day").nunique()) < _LEAST_DATES:
+    if (count := sizes.index.get_level_values("day").nunique()) < _LEAST_DATES:
         return f"too few days ({count}) to compare {noun}s"
     return f"no {noun} has clearly more pages than the others"
 
@@ -544,25 +529,24 @@ def _is_midnight(pages: pd.DataFrame) -> pd.Series[bool]:
     """
     timed = pages.loc[is_in(pages["precision"], [*TIMED]), ["site", "local"]]
     hours = timed["local"].dt.hour.where(timed["local"] == timed["local"].dt.floor("h"))
-    sites = [site for site, part in hours.groupby(timed["site"]) if _are_midnight(part)]
-    return is_in(pages["site"], sites)
+    return is_in(pages["site"], [site for site, part in hours.groupby(timed["site"]) if _are_midnight(part)])
 
 
 def _are_midnight(hours: pd.Series[Any]) -> bool:
-    counts, least = hours.value_counts(), _MIDNIGHT_SHARE * len(hours)
-    if len(hours) < _LEAST_DATES or counts.empty:
+    counts, dates = hours.value_counts(), len(hours)
+    if dates < _LEAST_DATES or counts.empty:
         return False
     one, *other = counts.index[:2]
-    is_two = bool(other) and abs(one - other[0]) in (1, 23) and counts.iloc[1] >= (1 - _MIDNIGHT_SHARE) * len(hours)
-    return bool(counts.get(0, 0) >= least or (is_two and counts.iloc[:2].sum() >= least))
+    is_two = bool(other) and abs(one - other[0]) in (1, 23) and counts.iloc[1] >= (1 - _MIDNIGHT_SHARE) * dates
+    return bool(max(counts.get(0, 0), counts.iloc[:2].sum() if is_two else 0) >= _MIDNIGHT_SHARE * dates)
 
 
 _MIDNIGHT_SHARE = 0.9  # 104 of 106 of a Hugo blog, 103 of 103 of a blog at +06:00 and +07:00
 
 
 def _clear_weekdays(part: pd.DataFrame) -> str:
-    found = _rhythm_of(part, "weekday")
-    return _spans(found.most or found.often, "weekday") or "none"
+    _, _, most, often, _ = _rhythm(part, "weekday")
+    return _spans(most or often, "weekday") or "none"
 
 
 _CLEAR_WEEKDAYS = partial(count_sites, "weekdays with clearly more pages than others:", _clear_weekdays)
@@ -579,7 +563,7 @@ def _rhythms(pages: pd.DataFrame, *, tz: str) -> str:
 def _hour_of_utc(pages: pd.DataFrame, local: pd.DataFrame, tz: str) -> str:
     """The most frequent hour of UTC, if it is two hours in a zone with summer time; else nothing."""
     in_utc = pages.assign(hour=pages["utc_hour"].map(_HOURS.get), day=pages["utc_day"])
-    counts, most = (found := _rhythm_of(in_utc, "hour")).counts, found.most
+    counts, _, most, *_ = _rhythm(in_utc, "hour")
     if len(most) != 1 or counts.max() <= local.groupby("hour")["pages"].sum().max():
         return ""
     names = " or ".join(sorted(local.loc[in_utc["hour"] == most[0], "hour"].unique()))
@@ -590,7 +574,8 @@ def _hour_of_utc(pages: pd.DataFrame, local: pd.DataFrame, tz: str) -> str:
 _AGES = {"0-7 days": 7, "8-30 days": 30, "31-90 days": 90, "91-365 days": 365}
 # Untrusted: with a lastmod that does not count.
 _OLDER, _UNDATED_AGE, _UNTRUSTED_AGE, _FUTURE = "older", "undated", "untrusted", "in the future"
-_AGE_CLASSES = (*_AGES, _OLDER, _UNDATED_AGE, _UNTRUSTED_AGE, _FUTURE)
+_NOT_DATED = {_UNDATED_AGE: "no date", _UNTRUSTED_AGE: "a date that does not count", _FUTURE: "a date in the future"}
+_AGE_CLASSES = (*_AGES, _OLDER, *_NOT_DATED)
 
 
 def freshness(snapshot: SnapshotTables, by: str | None = None) -> Measure:
@@ -599,12 +584,10 @@ def freshness(snapshot: SnapshotTables, by: str | None = None) -> Measure:
     pages, counted, what = dated.pages, dated.counted, dated.what(_CHANGES)
     # As in stats and --since: a day counts if any part of it is within.
     days_old = days_between(pages["date"], snapshot.at) - (pages["precision"] == "day")
-    age = pd.Series(_OLDER, index=pages.index)
-    for name, days in reversed(_AGES.items()):
-        age = age.mask(days_old <= days, name)
+    age = pd.cut(days_old, [-inf, *_AGES.values(), inf], labels=[*_AGES, _OLDER]).cat.set_categories(_AGE_CLASSES)
     age = age.mask(pages["left_out"].notna(), _UNTRUSTED_AGE)
     age = age.mask(pages["left_out"] == _UNDATED, _UNDATED_AGE).mask(pages["left_out"] == _IN_FUTURE, _FUTURE)
-    counts = pages.assign(age=age).groupby(["site", "age"], sort=False).size().rename("pages")
+    counts = pages.assign(age=age).groupby(["site", "age"], observed=True).size().rename("pages")
     rows = pd.MultiIndex.from_product([[*dated.groups.sizes], _AGE_CLASSES], names=["site", "age"])
     frame = counts.reindex(rows, fill_value=0).reset_index()
     frame["share"] = share_of_site(frame)
@@ -621,13 +604,6 @@ def freshness(snapshot: SnapshotTables, by: str | None = None) -> Measure:
     frame["age"] = pd.Categorical(frame["age"], _AGE_CLASSES, ordered=True).remove_unused_categories()
     spec = shares_of_pages("age", f"age of the {what}", **dated.groups.panels)
     return dated.measure(frame, rule=rule, finding=finding, spec=spec)
-
-
-_NOT_DATED = {
-    _UNDATED_AGE: "no date",
-    _UNTRUSTED_AGE: "a date that does not count",
-    _FUTURE: "a date in the future",
-}
 
 
 def _age_counts(part: pd.DataFrame) -> tuple[int, int, int]:
@@ -728,14 +704,14 @@ _TRUST_RULE = (
 )
 _FAULTS = ["dense", "batch", "future", "at_fetch"]
 _TRUST_COLUMNS = ["site", "sitemap", "urls", "dated", "coverage", *_FAULTS, "score", "trust", "reasons"]
-_SITEMAP_KEY = ("site", "sitemap")
+_SITEMAP_KEY = ["site", "sitemap"]
 
 
 @once
 def sitemap_histories(snapshot: SnapshotTables) -> dict[tuple[str, str], History]:
     """(site, sitemap) -> counts of its lastmods, those of listings; of a part of a Snapshot those of the whole one."""
     if snapshot.whole is not None:
-        mine = snapshot.urls.to_pandas([*_SITEMAP_KEY]).fillna({"sitemap": ""}).drop_duplicates()
+        mine = snapshot.urls.to_pandas(_SITEMAP_KEY).fillna({"sitemap": ""}).drop_duplicates()
         keys = {*mine.itertuples(index=False, name=None)}
         return {key: history for key, history in sitemap_histories(snapshot.whole).items() if key in keys}
     urls = snapshot.urls.to_pandas([*_SITEMAP_KEY, "lastmod", "lastmod_precision"])
@@ -745,7 +721,7 @@ def sitemap_histories(snapshot: SnapshotTables) -> dict[tuple[str, str], History
     urls["number"] = micros.where(codes == SUBSECOND, micros // 1_000_000)
     urls["code"] = codes.astype("Int64")
     urls["confirmed"] = _confirmed(snapshot, urls["lastmod"], urls["lastmod_precision"].isin(TIMED))
-    groups = urls.groupby([*_SITEMAP_KEY], sort=False)
+    groups = urls.groupby(_SITEMAP_KEY, sort=False)
     found = {(str(site), str(sitemap)): _history(part, snapshot) for (site, sitemap), part in groups}
     # A date that a build wrote into a page that was removed meanwhile is not among those of the last build.
     newest = {} if snapshot.newest is None else sitemap_histories(snapshot.newest)
@@ -801,18 +777,15 @@ def verdict(sites: Mapping[str, History], published: Collection[str] = ()) -> st
     `published`: the sites of which publication dates of news count.
     """
 
+    def describe(part: pd.DataFrame) -> str:
+        site = part["site"].iloc[0]
+        return f"lastmods {_verdict(sites[site], is_published=site in published)}"
+
     def name(part: pd.DataFrame) -> str:
         return trust_class(judge_history(sites[part["site"].iloc[0]]))
 
-    return find_in_words(
-        pd.DataFrame({"site": [*sites]}),
-        [*sites],
-        lambda part: (
-            f"lastmods {_verdict(sites[part['site'].iloc[0]], is_published=part['site'].iloc[0] in published)}"
-        ),
-        partial(count_sites, "lastmods", name),
-        "there is no URL",
-    )
+    frame = pd.DataFrame({"site": [*sites]})
+    return find_in_words(frame, [*sites], describe, partial(count_sites, "lastmods", name), "there is no URL")
 
 
 def _verdict(history: History, *, is_published: bool) -> str:
@@ -836,8 +809,7 @@ def lastmod_trust(snapshot: SnapshotTables) -> Measure:
         judged = (trust.score, trust_class(trust), "; ".join(trust.reasons))
         rows.append((site, sitemap, history.entries, history.dated, trust.coverage, *faults, *judged))
     frame = pd.DataFrame(rows, columns=_TRUST_COLUMNS).astype({"score": float, "coverage": float})
-    worst_first = frame.sort_values(["score", "urls"], ascending=[True, False], kind="stable")
-    frame = in_site_order(worst_first, snapshot)
+    frame = in_site_order(frame.sort_values(["score", "urls"], ascending=[True, False], kind="stable"), snapshot)
     frame["trust"] = pd.Categorical(frame["trust"], TRUST_CLASSES, ordered=True)
     spec = ChartSpec(
         "rows",
