@@ -117,7 +117,7 @@ class Snapshot(SnapshotTables):
             is_kept = frame["section"].isin(sections) if sections is not None else frame["section"].notna()
             if languages is not None:
                 is_kept &= frame["language"].isin(languages) | base_languages(frame["language"]).isin(languages)
-            rows = self._rows_of(is_kept.to_numpy())
+            rows = self.rows_of_pages(is_kept.to_numpy())
         subset = select_rows(self._with_sites, sites, include, exclude, rows)
         choices = [self.choice, selection_text(selected)]
         choice = "; ".join(text for text in choices if text) or None

@@ -412,7 +412,7 @@ class SnapshotTables(Dump):
     _kept: dict[Any, Any] = attrs.field(factory=dict, init=False)  # of once(), and measures
 
     def __dir__(self) -> list[str]:
-        internal = {"is_named", "is_of_one_site", "numbered", "whole", "newest"}  # of this package
+        internal = {"is_named", "is_of_one_site", "numbered", "whole", "newest", "rows_of_pages"}  # of this package
         return [name for name in super().__dir__() if name not in internal]
 
     # --- metadata ---
@@ -525,7 +525,7 @@ class SnapshotTables(Dump):
         """Whether it is known that no page is listed twice: in an archive, and in a part of such a Snapshot."""
         return self.newest is not None or (self.whole is not None and self.whole.pages.stored is self.whole.urls.stored)
 
-    def _rows_of(self, pages: Any) -> Any:
+    def rows_of_pages(self, pages: Any) -> Any:
         """Of each row of `urls` whether it lists one of these pages, a mask of `pages`, as an array of pyarrow."""
         import pyarrow as pa
         from pyarrow import compute
