@@ -310,7 +310,7 @@ def test_imports_are_lazy():
 
 
 # Modules whose messages only the command line and tests show.
-OF_THE_COMMAND_LINE = {"cli", "projection", "writers", "options"}
+OF_THE_COMMAND_LINE = {"cli", "schema", "writers", "options"}
 # A message of the library that names an option names the keyword beside it: `--allow-private (allow_private=True)`,
 # `auth (--auth)`.
 OPTION = re.compile(r"(?<![\w-])(?<!\w \()--[a-z][a-z-]*+(?! \(\w+=)")

@@ -17,7 +17,7 @@ import sitemap_reader as sr
 from sitemap_reader.cli import Interrupts, output
 from sitemap_reader.client import find_target
 from sitemap_reader.fetch import replay, replay_path
-from sitemap_reader.watching import service
+from sitemap_reader.watching import api
 
 URLS = [
     "http://shop.example:8080/",
@@ -101,7 +101,7 @@ async def test_a_signal_stops_a_watch_where_the_loop_takes_no_handlers(monkeypat
 
     monkeypatch.setattr(loop, "add_signal_handler", refuse)
     monkeypatch.setattr(loop, "remove_signal_handler", refuse)
-    with service._StoppedBySignals(watcher):
+    with api._StoppedBySignals(watcher):
         signal.raise_signal(signal.SIGTERM)
         await asyncio.sleep(0.05)
         assert stopped == ["stop"]

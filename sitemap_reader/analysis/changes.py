@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyarrow import compute
 
 from ..client.summary import count_of
-from ..frontier.filters import make_window
+from ..frontier.plan import make_window
 from ..model.errors import UsageError
 from ..model.problems import percent
 from ..parser.normalise.dates import DAY

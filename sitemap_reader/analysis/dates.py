@@ -39,8 +39,7 @@ from ..frontier.lastmod_trust import (
 from ..model.columns import SUBSECOND
 from ..model.problems import percent
 from ..model.url_batch import PRECISION_CODES
-from ..parser.normalise.dates import DAY, TIMED
-from ..parser.normalise.url_dates import HINTS, URL_DATE, date_in_url
+from ..parser.normalise.dates import DAY, HINTS, TIMED, URL_DATE, date_in_url
 from .archive import every_page
 from .chart_spec import ChartSpec, shares_of_pages
 from .measure import (

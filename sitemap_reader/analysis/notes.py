@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..client.options import PatternOptions
 from ..client.summary import count_of, dropped_text, first_reason, sitemaps_of
-from ..frontier.filters import UNWANTED
+from ..frontier.plan import UNWANTED
 from ..model.messages import Message
 from ..parser.content.sniff import Format
 

@@ -29,10 +29,10 @@ import attrs
 
 from ..client.keywords import UrlQuery
 from ..client.options import QueryOptions, ReaderOptions
-from ..client.progressbar import ProgressBar
+from ..client.reader import reader_of
+from ..client.streams import Bridge
 from ..client.summary import Progress, SummaryBuilder, count_of
-from ..client.sync_api import reader_of
-from ..client.thread_bridge import Bridge
+from ..client.terminal import ProgressBar
 from ..model.columns import SUBSECOND
 from ..model.errors import ReadError, UsageError
 from ..model.limits import CHUNK_BYTES, Limits
@@ -50,7 +50,7 @@ from ..scale.folder import HarvestFolder
 from ..scale.folder import tables as fields_of_tables
 from ..serialize.arrow import arrow_schema, require_pyarrow
 from ..serialize.jsonl import stamp
-from ..serialize.projection import all_fields, fields_of
+from ..serialize.schema import all_fields, fields_of
 from ..state.rows import unpack_stated
 from ..state.state import State, site_name
 from .notes import MAX_NAMED, filter_text, name_first, omissions

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import attrs
 import pandas as pd
 
-from ..frontier.robots_agents import AgentRules, agent_names
-from ..frontier.robots_rules import ALLOW_ALL, parse_rules
+from ..frontier.robots_rules import ALLOW_ALL, AgentRules, agent_names, parse_rules
 from ..model.errors import UsageError
 from ..parser.normalise.urls import origin
 from .measure import in_site_order, page_frame
@@ -18,8 +17,7 @@ from .sections import section_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from ..frontier.robots_agents import GroupRules
-    from ..frontier.robots_rules import Rules
+    from ..frontier.robots_rules import GroupRules, Rules
     from .tables import SnapshotTables
 
 _BUDGET = 2_000_000_000  # as Rules.effort() counts: some 10 seconds

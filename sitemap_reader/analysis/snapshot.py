@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from ..frontier.filters import Moment, Pattern
+    from ..frontier.plan import Moment, Pattern
     from .measure import Measure
 
     # Numbers by URL; as a DataFrame of two columns the URL and the number.

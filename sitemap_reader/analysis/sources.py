@@ -23,8 +23,7 @@ from ..client.summary import count_of
 from ..client.targets import find_target, is_host_name, reject_document
 from ..compare.url_files import table_header
 from ..fetch.replay import SEEDS_FILE, is_recording
-from ..frontier.filters import make_moment
-from ..frontier.plan import SCHEME
+from ..frontier.plan import SCHEME, make_moment
 from ..model.errors import SitemapReaderError, UsageError
 from ..model.messages import Keyword
 from ..model.options import part_of
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from ..client.targets import Target
-    from ..frontier.filters import Moment
+    from ..frontier.plan import Moment
     from ..parser.normalise.scope import ScopeMode
     from .parts import CrawledSites
 

@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar, overload
 import attrs
 import orjson
 
-from ..frontier.filters import make_patterns
+from ..frontier.plan import make_patterns
 from ..model.errors import UsageError, install_hint, printable, printable_lines
 from ..model.problems import Problem
 from ..model.records import Outcome, UrlRecord
 from ..serialize.arrow import Batches, arrow_schema, require_pyarrow
 from ..serialize.dumps import Dump, DumpFile, numbered_objects, only_dump_lines, open_file, row_object
 from ..serialize.jsonl import to_dict
-from ..serialize.projection import all_fields, fields_of
+from ..serialize.schema import all_fields, fields_of
 from ..serialize.writers import FORMATS
 
 if TYPE_CHECKING:
@@ -38,11 +38,11 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-    from ..frontier.filters import Pattern
+    from ..frontier.plan import Pattern
     from ..model.records import Item
     from ..model.url_batch import UrlBatch
     from ..serialize.dumps import JsonObject
-    from ..serialize.projection import Fields
+    from ..serialize.schema import Fields
 
 
 _SHOWN_ROWS = 5

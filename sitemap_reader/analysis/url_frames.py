@@ -24,7 +24,7 @@ from ..parser.normalise.urls import clean_url
 from ..serialize.arrow import arrow_schema
 from ..serialize.byte_streams import MAGIC, compression_of, damage, decompressed
 from ..serialize.dumps import open_file
-from ..serialize.projection import all_fields
+from ..serialize.schema import all_fields
 from .notes import name_first
 from .tables import FIRST_SEEN, READ_AT, TableBuilder, Tables
 

@@ -20,10 +20,9 @@ from ..client.options import PatternOptions, ProgressOptions, ReaderOptions, Rob
 from ..client.sitemap_tree import SitemapTree
 from ..client.summary import sitemaps_of
 from ..client.targets import Target, find_target, reject_document, reject_sitemap_file
-from ..frontier.filters import Selection, has_filter_drops, make_moment, make_patterns
 from ..frontier.lastmod_trust import judge_history
-from ..frontier.plan import WELL_KNOWN
-from ..frontier.robots_agents import SEARCH_ENGINES, AgentRules, agent_names
+from ..frontier.plan import WELL_KNOWN, Selection, has_filter_drops, make_moment, make_patterns
+from ..frontier.robots_rules import SEARCH_ENGINES, AgentRules, agent_names
 from ..model.columns import EPOCH, SUBSECOND
 from ..model.errors import NothingFound, NothingReadable, UsageError
 from ..model.limits import Limits
@@ -44,8 +43,7 @@ from .crawled import CrawlCheck, UnchangedContentCheck
 from .dates import SitemapLastmods
 from .documents import AuditContext, DuplicateUrls
 from .extensions import OF_PAGES, UNINDEXABLE_ALTERNATE
-from .findings import NO_SITEMAP, Check, Findings
-from .fixed import CheckedPart, find_fixed
+from .findings import NO_SITEMAP, Check, CheckedPart, Findings, find_fixed
 from .occurrences import KnownFindings
 from .options import AuditOptions, ComparisonOptions, RequestOptions, removed_threshold
 from .policy import parse_codes, read_policy
@@ -445,7 +443,7 @@ class SiteAudit:
     _closed: list[str] = attrs.field(factory=list)  # sitemaps where robots.txt forbids to look, if no other was found
 
     def run(self) -> Report:
-        from ..client.sync_api import batches  # a dump needs no network library
+        from ..client.reader import batches  # a dump needs no network library
 
         target, request = self._target, self._request
         self._notes += [*_files_notes(target, request.findings), *request.apply_filters()]
@@ -536,7 +534,7 @@ class SiteAudit:
 
     def _check_pages(self, url_checks: UrlChecks, rules_of: Callable[[str], Rules | None]) -> None:
         """Requests the sample."""
-        from ..client.sync_api import page_responses
+        from ..client.reader import page_responses
 
         bar = check_bar() if self._options.get("show_progress") else None
 

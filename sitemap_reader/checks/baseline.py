@@ -16,8 +16,7 @@ from urllib.parse import urlsplit
 
 import attrs
 
-from ..compare.diff import is_state, with_stamp
-from ..compare.site_parts import PartChanges, SiteParts
+from ..compare.diff import PartChanges, SiteParts, is_state, with_stamp
 from ..compare.url_files import UrlFile
 from ..frontier.responses import hides_sitemap_lines
 from ..model.errors import UsageError

@@ -18,8 +18,7 @@ from ..model.errors import markup_without_commands, masked, printable, without_c
 from ..model.problems import CATALOGUE, count_of
 from ..serialize.jsonl import stamp
 from ..version import __version__
-from .findings import SEVERITIES
-from .fixed import fixed_lines
+from .findings import SEVERITIES, fixed_lines
 from .occurrences import Occurrence, most_severe
 from .rule_docs import TOOL, explain, plain
 

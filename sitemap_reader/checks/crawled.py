@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
     from datetime import datetime
 
-    from ..frontier.robots_agents import AgentRules
-    from ..frontier.robots_rules import Rules
+    from ..frontier.robots_rules import AgentRules, Rules
     from ..model.records import Precision
     from ..model.url_batch import UrlBatch
     from .baseline import Baseline

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import attrs
 
-from ..frontier.filters import has_filter_drops
+from ..frontier.plan import has_filter_drops
 from ..model.records import Precision
 from ..model.url_batch import lastmod_of
 from ..parser.content.sniff import FEEDS, SITEMAP_FORMATS, Format
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from ..client.sitemap_tree import SitemapTree
     from ..frontier.plan import Seed
-    from ..frontier.robots_agents import AgentRules
+    from ..frontier.robots_rules import AgentRules
     from ..model.problems import Kind, Severity
     from ..model.records import Outcome, SitemapRef
     from ..model.url_batch import UrlBatch

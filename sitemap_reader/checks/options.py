@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable
 
-    from ..frontier.filters import Moment
+    from ..frontier.plan import Moment
     from ..state.state import State
     from .baseline import Source
     from .occurrences import Occurrence

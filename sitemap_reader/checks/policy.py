@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
-from ..frontier.filters import Patterns, make_patterns
+from ..frontier.plan import Patterns, make_patterns
 from ..model.errors import UsageError
 from ..model.linear_pattern import LIFTED, MOST_LIMITED, LimitedPattern
 from ..model.problems import CATALOGUE, count_of

@@ -20,8 +20,7 @@ from ..serialize.jsonl import stamp, to_dict
 from ..version import __version__
 from . import ci_formats
 from .ci_formats import no_file, with_texts
-from .findings import IMPACTS, SEVERITIES, AuditResult
-from .fixed import fixed_lines
+from .findings import IMPACTS, SEVERITIES, AuditResult, fixed_lines
 from .occurrences import with_url
 from .page import render_fragment, render_page, render_pages
 from .rule_docs import explain, plain

@@ -13,7 +13,7 @@ import attrs
 
 from ..frontier.documents import listing_place
 from ..frontier.responses import NO_ROBOTS
-from ..frontier.robots_agents import group_rules, joined, refusal_text, rules_text
+from ..frontier.robots_rules import group_rules, joined, refusal_text, rules_text
 from ..model.problems import count_of, report, report_as
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
 from ..parser.normalise.urls import host, is_robots_txt, origin, without_userinfo
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ..frontier.plan import Seed
-    from ..frontier.robots_agents import AgentRules, GroupRules, RobotsRule
+    from ..frontier.robots_rules import AgentRules, GroupRules, RobotsRule
     from ..model.problems import Problem, Severity
     from ..model.records import Outcome, SitemapRef
     from ..model.url_batch import UrlBatch

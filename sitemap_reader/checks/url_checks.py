@@ -2,6 +2,13 @@
 
 Gives problems where the URLs are listed, estimates for all URLs, and a line of JSON for each result, which
 crawl_file.py reads. Sends no request: the responses come from an iterator.
+
+PageDates compares the lastmods of sitemaps with what the pages themselves say of their last change (C15). A page says
+it with `dateModified` or `article:modified_time`, or else with the header Last-Modified, which counts only where it is
+old: a page that is generated on request is always new. A single difference may have a good reason, so a sitemap is
+reported if most of its pages that could be compared contradict it.
+
+ImageSample: whether images and thumbnails of videos that sitemaps list can be loaded (C14), of a bounded sample.
 """
 
 from __future__ import annotations
@@ -11,27 +18,28 @@ import re
 import time
 from collections import Counter
 from contextlib import ExitStack
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from hashlib import blake2b, sha256
 from http import HTTPStatus
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Literal
 
 import attrs
 import orjson
 
-from ..client.progressbar import BarState, ProgressBar, duration_of
+from ..client.terminal import BarState, ProgressBar, duration_of
 from ..frontier.responses import is_html, is_success
 from ..model.errors import UsageError
-from ..model.problems import count_of
-from ..parser.normalise.urls import clean_url, host, origin, without_userinfo
+from ..model.problems import count_of, report
+from ..model.url_batch import lastmod_of
+from ..parser.normalise.dates import format_date, parse_date, period_end
+from ..parser.normalise.urls import clean_url, host, is_web_url, origin, without_userinfo
 from ..serialize.jsonl import stamp
 from .crawl_file import CrawledPage, is_check_file, resolved_canonical, shown
 from .crawled import SamePages
 from .extensions import CONTRADICTORY_PAGE, packed_alternates
 from .findings import Check, location, url_key, url_keys
-from .media_checks import MOST_MEDIA, ImageSample
-from .page_dates import PageDates
 from .page_faults import BUSY, CONTENT_CODES, PAGE_CODES, REFUSALS, KnownPage, faults_of
 from .page_signals import (
     LEAST_SHELL_WORDS,
@@ -43,17 +51,205 @@ from .page_signals import (
     read_signals,
     require_selectolax,
 )
-from .url_sample import FaultEstimate, StratumCounts, UrlCheckSummary, UrlSample, estimate
+from .url_sample import FaultEstimate, StratumCounts, UrlCheckSummary, UrlSample, estimate, rank_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from ..frontier.robots_agents import AgentRules
+    from ..frontier.robots_rules import AgentRules
+    from ..model.problems import PageKind, Problem
     from ..model.url_batch import UrlBatch
     from ..pipeline.page_fetcher import PageResponse
     from .crawled import CrawlCheck
-    from .findings import Findings
+    from .findings import Findings, Place
     from .url_sample import ListedUrl, SampledStratum
+
+
+MOST_MEDIA = 100
+# Nested column, its key, the tag, and what it is.
+_MEDIA = (("images", "loc", "image:loc", "image"), ("videos", "thumbnail_loc", "video:thumbnail_loc", "thumbnail"))
+# A server that does not know the type of a file sends these.
+_UNTYPED = frozenset({"", "application/octet-stream", "binary/octet-stream"})
+_rank = attrgetter("rank")
+
+
+@attrs.frozen
+class _ListedImage:
+    """The URL of an image, and its first listing, in the order of sitemaps and lines."""
+
+    rank: float
+    url: str
+    field: str
+    noun: str
+    page: str
+    sitemap: str | None
+    line: int | None
+
+    @property
+    def order(self) -> tuple[str, int, str]:
+        return self.sitemap or "", self.line or 0, self.page
+
+
+class ImageSample:
+    """The images whose hashes are lowest, whatever the order in which sitemaps arrive; `limit` of them at most."""
+
+    def __init__(self, limit: int, seed: int) -> None:
+        self.listed = 0
+        self.folder: str | None = None  # where they are read from, in place of the network
+        self._limit = limit
+        self._key = str(seed).encode()[:64]
+        self._highest = 1.0
+        self._kept: dict[str, _ListedImage] = {}
+        self._problems: list[tuple[_ListedImage, Problem]] = []
+        self._checked: set[str] = set()
+        self._unknown: Counter[str] = Counter()
+
+    def add(self, batch: UrlBatch) -> None:
+        for column, key, tag, noun in _MEDIA:
+            urls = batch.items(column, key)
+            if not urls:
+                continue
+            self.listed += len(urls)
+            for url, index in zip(urls, batch.owners(column), strict=True):
+                if url is None or (rank := rank_of(url, self._key)) > self._highest or not is_web_url(url):
+                    continue
+                found = _ListedImage(rank, url, tag, noun, batch.locs[index], batch.sitemap, batch.lines[index])
+                known = self._kept.setdefault(url, found)
+                if found.order < known.order:
+                    self._kept[url] = found
+            if len(self._kept) > 2 * self._limit:
+                self._cut()
+
+    def _cut(self) -> None:
+        kept = sorted(self._kept.values(), key=_rank)[: self._limit]
+        self._kept = {each.url: each for each in kept}
+        if len(kept) == self._limit:
+            self._highest = kept[-1].rank  # another listing of it may come
+
+    def draw(self) -> list[str]:
+        """The URLs to request."""
+        self._cut()
+        return [*self._kept]
+
+    def judge(self, response: PageResponse) -> None:
+        """Takes a response for one of them; ignores others."""
+        image = self._kept.get(response.url)
+        if image is None:
+            return
+        unknown = _unknown(response)
+        if unknown is not None:
+            self._unknown[unknown] += 1
+            return
+        self._checked.add(response.url)
+        fault = _fault(response, self.folder)
+        if fault is not None:
+            kind, text = fault
+            message = f"{image.page}: the {image.noun} {image.url} {text}"
+            place = {"sitemap": image.sitemap, "line": image.line, "url": image.page}
+            self._problems.append(
+                (image, report("C14", message, **place, field=image.field, raw=image.url, kind=kind))  # type: ignore[arg-type]
+            )
+
+    def report(self, findings: Findings) -> bool:
+        """Reports the faults; whether any image was checked."""
+        for _, problem in sorted(self._problems, key=lambda each: (each[0].order, each[0].url)):
+            findings.add(problem)
+        return bool(self._checked)
+
+    def notes(self) -> Iterator[str]:
+        if self._checked and len(self._checked) < self.listed:
+            yield f"C14: {len(self._checked):,} of {self.listed:,} listed images and thumbnails checked"
+        for reason, number in sorted(self._unknown.items()):
+            yield f"C14: {count_of(number, 'image')} not checked: {reason}"
+
+
+def _unknown(response: PageResponse) -> str | None:
+    """Why nothing is known of an image."""
+    failure = response.failure
+    if failure is not None and not (failure.code == "F04" and failure.is_sent):
+        return failure.message
+    if response.status in REFUSALS:
+        return f"the server answers {response.status}, and may refuse this client alone"
+    return None
+
+
+def _fault(response: PageResponse, folder: str | None) -> tuple[PageKind, str] | None:
+    if response.failure is not None:
+        return "image that does not respond", f"does not respond ({response.failure.message})"
+    status = response.final_status if response.target else response.status
+    if status is not None and status >= 300 and status != 304:
+        if folder is not None and status == HTTPStatus.NOT_FOUND:
+            return "image with an error", f"is not in {folder}"
+        return "image with an error", "redirects without an end" if status < 400 else f"answers {status}"
+    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if response.target or kind in _UNTYPED or kind.startswith("image/"):
+        return None
+    return "image that is none", f"is {kind}"
+
+
+# Time zones, caches, and a day that is stated without its time.
+TOLERANCE = timedelta(days=2)
+LEAST_PAGES = 3
+_LEAST_SHARE = 0.5
+
+
+@attrs.define
+class _Compared:
+    """Of a sitemap: the number of pages that could be compared, and the contradictions."""
+
+    pages: int = 0
+    problems: list[Problem] = attrs.field(factory=list)
+
+
+class PageDates:
+    """add() each page that was checked, then report()."""
+
+    def __init__(self) -> None:
+        self._by_sitemap: dict[str, _Compared] = {}
+
+    def add(self, listed: ListedUrl, headers: Mapping[str, str], signals: PageSignals, now: datetime) -> None:
+        lastmod, precision = lastmod_of(*listed.lastmod)
+        dates, source = _dates(headers, signals, now)
+        if lastmod is None or not dates:
+            return
+        compared = self._by_sitemap.setdefault(listed.sitemap, _Compared())
+        compared.pages += 1
+        kind: PageKind
+        if lastmod - dates[-1] > TOLERANCE:
+            kind, changed = "lastmod after the last change", dates[-1]
+        elif source != _HEADER and dates[0] - period_end(lastmod, precision or "second") > TOLERANCE:
+            kind, changed = "lastmod before the last change", dates[0]
+        else:
+            return
+        text, loc = format_date(lastmod, precision), listed.loc
+        message = f"{loc}: the lastmod is {text}, and the page was last changed on {changed:%Y-%m-%d} ({source})"
+        place: Place = {"sitemap": listed.sitemap, "line": listed.line, "url": loc}
+        compared.problems.append(report("C15", message, **place, field="lastmod", raw=text, kind=kind))
+
+    def report(self, findings: Findings) -> bool:
+        """Reports the pages of sitemaps that most pages contradict; whether any page could be compared."""
+        for _, compared in sorted(self._by_sitemap.items()):
+            found = compared.problems
+            if len(found) >= LEAST_PAGES and len(found) >= _LEAST_SHARE * compared.pages:
+                for each in sorted(found, key=lambda each: (each.line or 0, each.url or "")):
+                    findings.add(each)
+        return bool(self._by_sitemap)
+
+
+_HEADER = "Last-Modified"
+_FIRST_YEAR = 1995  # 1970-01-01 is no date of a change
+
+
+def _dates(headers: Mapping[str, str], signals: PageSignals, now: datetime) -> tuple[tuple[datetime, ...], str]:
+    """When a page says that it was changed, the earliest date first, and what says so; none that is about now."""
+    stated = tuple(each for each in signals.modified if each < now - TOLERANCE)
+    if signals.modified:
+        return (stated, "dateModified") if len(stated) == len(signals.modified) else ((), "")
+    date = parse_date(headers.get("last-modified", "").strip(), "rss")
+    if date is None or date.moment >= now - TOLERANCE or date.moment.year < _FIRST_YEAR:
+        return (), ""
+    return (date.moment,), _HEADER
+
 
 CheckSize = int | Literal["all"]
 

@@ -25,7 +25,7 @@ from ..client.terminal import FILE, FILE_COLUMNS, Screen
 from ..model.errors import UsageError
 from ..model.options import part_of
 from ..serialize.dumps import STDIN, is_dump_name, numbered_objects
-from ..serialize.projection import columns_of
+from ..serialize.schema import columns_of
 from ..serialize.writers import check_format, make_sink
 from .exits import Exit
 from .messages import Console, read_each, stdin_document
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from ..client.targets import Target
     from ..model.problems import Severity
     from ..serialize.byte_streams import Sink
-    from ..serialize.projection import Fields
+    from ..serialize.schema import Fields
     from .options import OutputOptions
     from .output import Outputs
 

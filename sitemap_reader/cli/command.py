@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from ..client.terminal import FILE_COLUMNS, screen_of
-from ..model.errors import StateError, UsageError
-from ..model.internal_errors import internal_error
+from ..model.errors import StateError, UsageError, internal_error
 from . import option_types as types
 from .exits import Exit
 from .option_types import as_option

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..client.dedupe import UrlSet
+from ..client.summary import UrlSet
 from ..model.errors import UsageError
 from ..model.problems import count_of
 from ..serialize.dumps import numbered_objects
-from ..serialize.projection import all_fields, parse_fields
+from ..serialize.schema import all_fields, parse_fields
 from ..serialize.writers import FORMATS
 from .exits import Exit
 from .messages import Console

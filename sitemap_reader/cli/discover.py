@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from ..client.reader import discover
 from ..client.summary import SummaryBuilder
-from ..client.sync_api import discover
 from ..client.targets import find_target
 from ..model.errors import NothingFound
 from ..model.problems import count_of

@@ -6,13 +6,12 @@ from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, Any
 
-from ..client.dedupe import UrlSet
-from ..client.summary import Summary
-from ..client.sync_api import url_batches
+from ..client.reader import url_batches
+from ..client.summary import Summary, UrlSet
 from ..client.targets import find_target
 from ..model.problems import count_of
 from ..model.url_batch import PRECISION_CODES
-from ..serialize.projection import EXTRAS, SITE, parse_fields
+from ..serialize.schema import EXTRAS, SITE, parse_fields
 from ..serialize.writers import FORMATS
 from .exits import Exit, judge
 from .messages import Console, read_each, read_targets_at, utf8
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def run(*, targets: Sequence[str], to: OutputOptions, unique: bool, limit: int | None, **reading: Any) -> Exit:
-    """Reads the targets one after the other; `reading` are keywords of client.sync_api.url_batches()."""
+    """Reads the targets one after the other; `reading` are keywords of client.reader.url_batches()."""
     console = Console(quiet=to.quiet, verbose=to.verbose)
     names = read_targets_at(targets, reading)
     chosen = None if to.fields is None else parse_fields(to.fields)

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..client.progressbar import ProgressBar
-from ..client.terminal import is_redrawn
+from ..client.terminal import ProgressBar, is_redrawn
 from ..model.errors import StateError, UsageError
 from ..model.problems import count_of
 from ..scale.api import harvest

@@ -15,12 +15,19 @@ import attrs
 import click
 
 from ..checks.rule_docs import explain
-from ..client.progressbar import ProgressBar, duration_of
 from ..client.targets import document_target, read_target_list
-from ..client.terminal import screen_of
-from ..frontier.filters import has_filter_drops
-from ..model.errors import NothingFound, NothingReadable, UsageError, masked, printable, without_commands
-from ..model.internal_errors import FORESEEN, internal_error
+from ..client.terminal import ProgressBar, duration_of, screen_of
+from ..frontier.plan import has_filter_drops
+from ..model.errors import (
+    FORESEEN,
+    NothingFound,
+    NothingReadable,
+    UsageError,
+    internal_error,
+    masked,
+    printable,
+    without_commands,
+)
 from ..model.messages import spelled
 from ..model.problems import SAMPLES_PER_CODE, Problem, count_of
 from ..model.records import Outcome

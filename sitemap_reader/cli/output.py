@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from ..client.terminal import Screen
     from ..model.records import Item
     from ..serialize.byte_streams import ByteStream
-    from ..serialize.projection import Fields
+    from ..serialize.schema import Fields
     from .messages import Console
     from .options import OutputOptions
 

@@ -13,11 +13,11 @@ from ..model.errors import UsageError
 from ..model.messages import Message
 from ..model.problems import Problem, count_of
 from ..model.records import SitemapRef, UrlRecord
-from ..parser.documents import iter_parse
+from ..parser.parser import iter_parse
 from ..pipeline.feedparser_process import feedparser_fallback
 from ..serialize.dumps import is_warc_name
 from ..serialize.jsonl import json_line, to_dict
-from ..serialize.projection import EXTRAS, parse_fields
+from ..serialize.schema import EXTRAS, parse_fields
 from ..serialize.writers import FORMATS
 from .exits import Exit
 from .messages import Console

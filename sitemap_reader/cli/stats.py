@@ -11,14 +11,13 @@ import attrs
 import orjson
 
 from ..client.targets import Target, find_target, reject_sitemap_file
-from ..frontier.filters import Selection, make_selection
-from ..frontier.robots_agents import AgentRules, agent_names
+from ..frontier.plan import Selection, make_selection
+from ..frontier.robots_rules import AgentRules, agent_names
 from ..model.errors import UsageError, printable, without_commands
 from ..model.problems import CATALOGUE, count_of
 from ..model.url_batch import UrlBatch
 from ..serialize.dumps import STDIN, in_batches, is_dump_name, numbered_objects, numbered_records
-from ..statistics.collector import Statistics
-from ..statistics.robots import RobotsStatistics
+from ..statistics.collector import RobotsStatistics, Statistics
 from .exits import Exit, judge
 from .messages import Console, read_each, stdin_document
 from .output import display_name, open_input, open_outputs, rows_format_for, screen_for
@@ -134,7 +133,7 @@ class _StatsRun:
     partial: str | None = None
 
     def site(self, target: str) -> Exit:
-        from ..client.sync_api import batches  # a file needs no network library
+        from ..client.reader import batches  # a file needs no network library
 
         check, console = self.outputs.interrupts.check, self.console
         callbacks: dict[str, Any] = {"on_item": console.show, "on_wait": check, "on_progress": console.progress()}

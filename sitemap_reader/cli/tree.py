@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import orjson
 
+from ..client.reader import urls
 from ..client.sitemap_tree import SitemapTree, TreeRow
 from ..client.summary import Summary
-from ..client.sync_api import urls
 from ..client.targets import find_target
 from ..statistics.facts import as_stated
 from .exits import judge

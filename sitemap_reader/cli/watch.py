@@ -20,10 +20,9 @@ from ..model.errors import UsageError
 from ..model.problems import count_of
 from ..scale.hosts import read_hosts
 from ..serialize.dumps import STDIN, is_dump_name
-from ..watching.api import make_watcher
+from ..watching.api import ServerPlan, SinkPlan, make_watcher, run_watch
 from ..watching.delivery import DeadLetters, redeliver
 from ..watching.server import TOKEN_VARIABLE
-from ..watching.service import ServerPlan, SinkPlan, run_watch
 from ..watching.sinks import Rotation, WebhookSink, names_file, sink_for
 from .exits import Exit
 from .messages import Console, bytes_on_stdin

@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack
 
 import attrs
 
-from ..frontier.filters import make_patterns, make_selection
+from ..frontier.plan import make_patterns, make_selection
 from ..model.errors import UnknownKeyword, UsageError
 from ..model.limits import Limits
 from ..model.options import options_of, with_defaults
 from ..pipeline.crawl import CallbackError
-from .dedupe import UrlSet
 from .options import PatternOptions, QueryOptions, SessionOptions
-from .summary import SummaryBuilder
+from .summary import SummaryBuilder, UrlSet
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping

@@ -36,13 +36,12 @@ if TYPE_CHECKING:
 
     from ..fetch.client import Fetcher
     from ..fetch.request_headers import Logins
-    from ..frontier.filters import Moment, Pattern
+    from ..frontier.plan import Moment, Pattern
     from ..model.records import Item, Outcome, SitemapRef
     from ..parser.dialects.feed_fallback import FeedFallback
     from ..state.documents import StoredDocument
     from ..state.state import State
-    from .dedupe import UrlSet
-    from .summary import Progress
+    from .summary import Progress, UrlSet
 
 USER_AGENT = f"sitemap-reader/{__version__}"
 FILE = one_of_types("the name of a file", str, os.PathLike, NoneType)
@@ -54,21 +53,21 @@ _RECORDING = one_of_types("the name of a folder or a WARC file", str, os.PathLik
 
 def moment(name: str, value: Any) -> None:
     """UsageError for what is no date, age or None."""
-    from ..frontier.filters import make_moment
+    from ..frontier.plan import make_moment
 
     if value is not None:
         make_moment(name, value, datetime.now(UTC))
 
 
 def _patterns(name: str, value: Any) -> None:
-    from ..frontier.filters import make_patterns
+    from ..frontier.plan import make_patterns
 
     if not callable(value) and not hasattr(value, "__next__"):  # an iterator can be read once
         make_patterns(name, value)
 
 
 def _agents(name: str, value: Any) -> None:
-    from ..frontier.robots_agents import agent_names
+    from ..frontier.robots_rules import agent_names
 
     if value is not None:
         agent_names(value)

@@ -17,10 +17,18 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from ..fetch.replay import SEEDS_FILE, FolderRecorder, ReplayFetcher, is_inside, is_recording, read_recording
+from ..fetch.replay import (
+    SEEDS_FILE,
+    FolderRecorder,
+    OneDocumentFetcher,
+    ReplayFetcher,
+    StaticFilesFetcher,
+    is_inside,
+    is_recording,
+    read_recording,
+)
 from ..fetch.request_headers import Logins
-from ..fetch.static_files import OneDocumentFetcher, StaticFilesFetcher
-from ..fetch.warc_fetcher import RECOMPRESS, WarcFetcher
+from ..fetch.warc import RECOMPRESS, WarcFetcher
 from ..frontier.plan import SCHEME, WELL_KNOWN, Seed, basic, parse_target
 from ..model.errors import FetchError, UsageError
 from ..model.limits import CHUNK_BYTES, MIB, Limits
@@ -321,7 +329,7 @@ def recorder(fetcher: Fetcher, place: Path, target: Target) -> Fetcher:
         return target.recorded or datetime.now(UTC)
 
     if is_warc_name(place.name) and not place.is_dir():
-        from ..fetch.warc_recorder import WarcRecorder  # here: recording is rare
+        from ..fetch.warc import WarcRecorder  # here: recording is rare
 
         return WarcRecorder(fetcher, place, seeds, clock=clock)
     if place.is_file():

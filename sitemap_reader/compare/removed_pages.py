@@ -104,7 +104,7 @@ def _rank(url: str) -> bytes:
 
 
 def _responses(urls: Sequence[str], on_wait: Callable[[], None], options: Mapping[str, Any]) -> Iterator[PageResponse]:
-    from ..client.sync_api import page_responses  # a comparison needs no network library
+    from ..client.reader import page_responses  # a comparison needs no network library
 
     if not urls:
         return

@@ -19,7 +19,6 @@ from ..model.limits import advice
 from ..model.records import Outcome, SitemapRef, Why
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
 from ..parser.normalise.urls import origin
-from .authority import Authorities
 from .documents import (
     Answer,
     Arrived,
@@ -35,7 +34,7 @@ from .documents import (
     listing_place,
 )
 from .host_queue import HostQueues, backoff
-from .links import Links, WaitingDocuments
+from .links import Authorities, Links, WaitingDocuments
 from .responses import REFUSED, Follow, RulesByStatus, code_of, is_refusal, judge, with_remedy
 from .robots_policy import RobotsPolicy
 from .robots_rules import ALLOW_ALL, disallow_all

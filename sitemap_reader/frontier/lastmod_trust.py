@@ -23,8 +23,7 @@ from ..model.columns import EPOCH, SUBSECOND
 from ..model.problems import percent
 from ..model.records import Precision
 from ..model.url_batch import lastmod_of, precision_of, states_time
-from ..parser.normalise.dates import PRECISION_CHARACTERS, TIMED, format_date, period_end, tolerance
-from ..parser.normalise.url_dates import days_in_urls
+from ..parser.normalise.dates import PRECISION_CHARACTERS, TIMED, days_in_urls, format_date, period_end, tolerance
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

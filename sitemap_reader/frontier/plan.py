@@ -1,28 +1,236 @@
 """Where a crawl begins, and its settings: a target such as `example.com` or a URL in, a Seed out; the Plan.
 
 Credentials in a target are in the `login` of its Seed only.
+
+The caller's filters on URLs and sitemaps: by lastmod, and by regular expressions on the URL.
 """
 
 from __future__ import annotations
 
 import re
 from base64 import b64encode
-from typing import TYPE_CHECKING
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING, get_args
 from urllib.parse import unquote
 
 import attrs
 
 from ..model.errors import UsageError
 from ..model.limits import Limits
-from ..model.options import AutoMode
+from ..model.linear_pattern import LIFTED, MOST_LIMITED, LimitedPattern, LinearPattern, linear
+from ..model.options import AutoMode, check_choice
+from ..model.options import Undated as Undated
+from ..model.url_batch import precision_of
+from ..parser.normalise.dates import parse_date, period_end
 from ..parser.normalise.urls import clean_url, host, origin, without_credentials, without_userinfo
-from .filters import Patterns, Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
-    from ..model.records import SitemapRef
+    from ..model.records import Outcome, Precision, SitemapRef
+    from ..model.url_batch import UrlBatch
     from ..parser.normalise.scope import ScopeMode
+
+
+Moment = str | date | datetime | timedelta
+
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_AGO = re.compile(r"(\d{1,6})\s*(?:([smhdw])|((?i:second|minute|hour|day|week))(?i:s)?)(?i: ago)?")
+# Name of a day -> how many days before today, in UTC.
+_DAYS = {"today": 0, "yesterday": 1}
+
+
+@attrs.frozen
+class Window:
+    """A range of dates: the period that a lastmod names matches if it overlaps [since, until)."""
+
+    since: datetime | None = None
+    until: datetime | None = None
+    undated: Undated = "keep"
+
+    def takes(self, lastmod: datetime | None, precision: Precision | None) -> bool:
+        if lastmod is None or precision is None:
+            return self.undated == "keep"
+        if self.until is not None and lastmod >= self.until:
+            return False
+        return self.since is None or period_end(lastmod, precision) > self.since
+
+    def prunes(self, ref: SitemapRef) -> bool:
+        """Whether the child is listed as older than `since`; one changed after `until` may still list older pages."""
+        if self.since is None or ref.lastmod is None or ref.lastmod_precision is None:
+            return False
+        return period_end(ref.lastmod, ref.lastmod_precision) <= self.since
+
+
+def make_window(since: Moment | None, until: Moment | None, undated: Undated, now: datetime) -> Window:
+    """The Window between two moments; `until` as text or date includes the whole period that it names.
+
+    Text is a date as sitemaps write it, an age such as `12h`, `7d`, `2 weeks`, or `today` or `yesterday`.
+    """
+    check_choice("undated", undated, get_args(Undated))
+    start = None if since is None else _period("since", since, now)[0]
+    end = None if until is None else _period("until", until, now)[1]
+    if start is not None and end is not None and start >= end:
+        raise UsageError(f"since ({since}) is later than until ({until}): no date can match")
+    return Window(start, end, undated)
+
+
+def make_moment(name: str, value: Moment, now: datetime) -> datetime:
+    """One moment; for a day, or any period that text names, its last second."""
+    start, end = _period(name, value, now)
+    second = timedelta(seconds=1)
+    return end - second if end - start >= second else start
+
+
+def _period(name: str, value: Moment, now: datetime) -> tuple[datetime, datetime]:
+    """[start, end) of the period that the value names; empty for a moment."""
+    if isinstance(value, datetime):
+        moment = value if value.tzinfo else value.replace(tzinfo=UTC)
+        return moment, moment
+    if isinstance(value, date):
+        day = datetime(value.year, value.month, value.day, tzinfo=UTC)
+        return day, period_end(day, "day")
+    if isinstance(value, timedelta):
+        return _ago(name, value, now)
+    if not isinstance(value, str):
+        raise UsageError(keyword=name, value=value, allowed="a date, a datetime, a timedelta or text")
+    text = value.strip()
+    if text.casefold() in _DAYS:
+        moment = now - timedelta(days=_DAYS[text.casefold()])
+        return _period(name, moment.astimezone(UTC).date(), now)
+    ago = _AGO.fullmatch(text)
+    if ago:
+        unit = _UNITS[(ago[2] or ago[3])[0].lower()]
+        return _ago(name, timedelta(**{unit: int(ago[1])}), now)
+    stated = parse_date(text)
+    if stated is None:
+        why = f"{value!r} is neither a date such as 2026-05-31 nor an age such as 7d"
+        raise UsageError(why, keyword=name, value=value)
+    return stated.moment, period_end(stated.moment, stated.precision)
+
+
+def _ago(name: str, age: timedelta, now: datetime) -> tuple[datetime, datetime]:
+    try:
+        moment = now - age
+    except OverflowError:
+        raise UsageError(f"{age.days:,} days ago is before the year 1", keyword=name) from None
+    return moment, moment
+
+
+Pattern = str | re.Pattern[str]
+_PATTERNS = "a regular expression, or several"
+# Reasons in Outcome.dropped beside those of scope -> how messages name them.
+UNWANTED: dict[str, str] = {"date": "outside the dates", "pattern": "outside the patterns"}
+
+
+def has_filter_drops(outcome: Outcome) -> bool:
+    return not UNWANTED.keys().isdisjoint(outcome.dropped)
+
+
+@attrs.frozen
+class Patterns:
+    """Regular expressions, searched for anywhere in a URL, as it is and with its escapes decoded: `%C3%A9` is `é`."""
+
+    patterns: tuple[re.Pattern[str] | LinearPattern, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.patterns)
+
+    def find_in(self, url: str) -> bool:
+        if not self.patterns:  # most crawls have none, and many URLs an escape
+            return False
+        return self._find_in(url) or ("%" in url and self._find_in(unquote(url)))
+
+    def _find_in(self, text: str) -> bool:
+        return any(pattern.search(text) for pattern in self.patterns)
+
+
+def make_patterns(name: str, given: Pattern | Iterable[Pattern] | None) -> Patterns:
+    """The Patterns of one, several or none; UsageError, with `name`, for an invalid regular expression."""
+    if given is None:
+        return Patterns()
+    several = [given] if isinstance(given, str | re.Pattern) else given
+    if not hasattr(several, "__iter__") or isinstance(several, bytes):
+        raise UsageError(keyword=name, value=given, allowed=_PATTERNS)
+    several = tuple(several)
+    if sum(isinstance(each, LimitedPattern) for each in several) > MOST_LIMITED:
+        raise UsageError(f"over {MOST_LIMITED} regular expressions", keyword=name, remedy=LIFTED)
+    return Patterns(
+        tuple(
+            linear(name, each, _compiled) if isinstance(each, LimitedPattern) else _compiled(name, each)
+            for each in several
+        )
+    )
+
+
+def _compiled(name: str, pattern: Pattern) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except TypeError as exc:
+        raise UsageError(keyword=name, value=pattern, allowed=_PATTERNS) from exc
+    except (RecursionError, OverflowError) as exc:
+        raise UsageError(f"a part of {str(pattern)[:40]!r} is too deep or too large: {exc}", keyword=name) from exc
+    except re.error as exc:
+        advice = "put a backslash before . ? + * ( [ that stand for themselves"
+        if isinstance(pattern, str) and _SHELL_PATTERN.fullmatch(pattern):
+            advice = f"for the shell's {pattern} give {_as_regex(pattern)}"
+        why = f"{pattern!r} is no regular expression: {exc}"
+        raise UsageError(why, keyword=name, value=pattern, remedy=advice) from exc
+
+
+# One that begins with *, and has no other character with a meaning in shells.
+_SHELL_PATTERN = re.compile(r"\*+[^*?\[\](){}][^?\[\](){}]*")
+
+
+def _as_regex(shell_pattern: str) -> str:
+    """A regular expression for a shell pattern that begins with *.
+
+    >>> _as_regex("*.html"), _as_regex("*/blog/*.pdf*")
+    ('\\\\.html$', '/blog/.*\\\\.pdf')
+    """
+    literals = map(re.escape, shell_pattern.strip("*").split("*"))
+    return ".*".join(literals) + ("" if shell_pattern.endswith("*") else "$")
+
+
+def make_selection(
+    now: datetime,
+    *,
+    since: Moment | None = None,
+    until: Moment | None = None,
+    undated: Undated = "keep",
+    include: Pattern | Iterable[Pattern] | None = None,
+    exclude: Pattern | Iterable[Pattern] | None = None,
+) -> Selection:
+    window = make_window(since, until, undated, now)
+    return Selection(window, make_patterns("include", include), make_patterns("exclude", exclude))
+
+
+@attrs.frozen
+class Selection:
+    """A record matches by its lastmod, and by its URL: one of `include` if there are any, and none of `exclude`."""
+
+    window: Window = attrs.field(factory=Window)
+    include: Patterns = attrs.field(factory=Patterns)
+    exclude: Patterns = attrs.field(factory=Patterns)
+
+    def reasons(self, urls: UrlBatch) -> list[str | None]:
+        """Why each URL is filtered out; None for one that is not."""
+        reasons: list[str | None] = [None] * len(urls)
+        if self.include or self.exclude:
+            reasons = [None if self.takes(loc) else "pattern" for loc in urls.locs]
+        if self.window != Window():
+            dates = zip(urls.datetimes, map(precision_of, urls.precisions), strict=True)
+            reasons = [
+                reason if self.window.takes(*date) else "date" for date, reason in zip(dates, reasons, strict=True)
+            ]
+        return reasons
+
+    def only(self, urls: UrlBatch) -> UrlBatch:
+        return urls.only([reason is None for reason in self.reasons(urls)])
+
+    def takes(self, loc: str) -> bool:
+        return not ((self.include and not self.include.find_in(loc)) or self.exclude.find_in(loc))
+
 
 Probe = AutoMode
 

@@ -10,12 +10,12 @@ from .columns import is_object as is_object
 from .columns import item_of as item_of
 from .columns import micros as micros
 from .columns import without_null as without_null
+from .errors import RAISE_VARIABLE as RAISE_VARIABLE
 from .errors import DocumentChanged as DocumentChanged
 from .errors import UnknownKeyword as UnknownKeyword
+from .errors import internal_problem as internal_problem
 from .errors import printable as printable
 from .errors import without_commands as without_commands
-from .internal_errors import RAISE_VARIABLE as RAISE_VARIABLE
-from .internal_errors import internal_problem as internal_problem
 from .limits import CHUNK_BYTES as CHUNK_BYTES
 from .limits import GIB as GIB
 from .limits import KIB as KIB

@@ -19,6 +19,7 @@ Bad data and bad networks are values, not exceptions: see problems.py.
 
 from __future__ import annotations
 
+import os
 import re
 from json import dumps
 from typing import TYPE_CHECKING, Self
@@ -26,6 +27,7 @@ from typing import TYPE_CHECKING, Self
 from .messages import Keyword, Message, spelled
 from .messages import printable as printable
 from .messages import printable_lines as printable_lines
+from .problems import MAX_RAW_CHARACTERS, Problem, report
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -239,3 +241,35 @@ def install_hint(extra: str) -> str:
     "pip install 'sitemap-reader[parquet]'"
     """
     return f"pip install 'sitemap-reader[{extra}]'"
+
+
+# --- internal errors: exceptions for which no rule exists ---
+
+
+# If it is set, an internal error ends the run where it was raised: the tests set it.
+RAISE_VARIABLE = "SITEMAP_READER_RAISE"
+# What is none: exceptions with rules of their own, and those of a machine without memory, disk or files.
+FORESEEN = (SitemapReaderError, OSError, MemoryError)
+_PACKAGE = os.path.dirname(os.path.dirname(__file__))
+_COMPILED = "sitemap_reader"  # how the names of the scanner's sources begin in a traceback
+
+
+def internal_problem(error: Exception) -> Problem:
+    """The S17 of a document whose reading has raised an internal error."""
+    return report("S17", internal_error(error))
+
+
+def internal_error(error: BaseException) -> str:
+    """An internal error in one line: the exception, the last line of this package that it passed, and what to do."""
+    if os.environ.get(RAISE_VARIABLE):
+        raise error
+    import logging  # late: few runs need it
+    from traceback import extract_tb
+
+    logging.getLogger("sitemap_reader").debug("internal error", exc_info=error)
+    frames = extract_tb(error.__traceback__)
+    own = [frame for frame in frames if frame.filename.startswith((_PACKAGE, _COMPILED))] or frames
+    place = f" in {os.path.basename(own[-1].filename)}:{own[-1].lineno}" if own else ""
+    text = masked(printable(str(error)))[:MAX_RAW_CHARACTERS]
+    what = f"{type(error).__name__}{text and f' ({text})'}{place}"
+    return f"internal error {what}; please report it, with what {RAISE_VARIABLE}=1 prints"

@@ -2,21 +2,22 @@
 
 In: the bytes of one document, cut anywhere. Out: UrlRecords, SitemapRefs and Problems in document order, then one
 Outcome; they do not depend on how the bytes were cut. Never opens or fetches anything.
+parse() and iter_parse(): one document, as a whole or as its bytes arrive.
 """
 
 from __future__ import annotations
 
+import codecs
 import re
-from typing import TYPE_CHECKING, cast
+from typing import IO, TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 
 import attrs
 
-from ..model.errors import UsageError, install_hint
-from ..model.internal_errors import FORESEEN, internal_problem
+from ..model.errors import FORESEEN, UsageError, install_hint, internal_problem
 from ..model.limits import PROTOCOL_MAX_ENTRIES, Limits, checked_limits, over_limit
 from ..model.problems import Problem, Problems, count_of, placed, report
-from ..model.records import Outcome, UrlRecord
+from ..model.records import Outcome, SitemapRef, UrlRecord
 from ..model.url_batch import BatchItem, OutOfScope, ParserItem, UrlBatch, items_of
 from .compiled import new_columns
 from .content.charset import declared_charset
@@ -29,7 +30,7 @@ from .dialects.text import TextReader, lists_own_host
 from .fast_path import BlockNormaliser
 from .normalise.entry import Normaliser, RawEntry
 from .normalise.scope import SCOPE_MODES, Scope, ScopeMode, clean_prefix, host_prefixes
-from .normalise.urls import clean_url, directory
+from .normalise.urls import clean_url, directory, without_credentials
 from .xml.repairs import ENTRY_STEPS, PROBLEM_STEPS, Budget, html_page
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from .dialects.feed_fallback import FeedFallback
     from .scanner import ScannedEntries
     from .xml.reader import Reader, XmlReader
+
 
 # About how much a piece takes in memory: to pass one to another thread costs some 100 us.
 _PIECE_BYTES = 384 * 1024
@@ -532,3 +534,109 @@ def _clean_base(url: str | None) -> str | None:
     if loc.url is None:
         raise UsageError(f"url {url!r} is no absolute http or https URL: {loc.notes[-1][1]}")
     return loc.url
+
+
+# Text that is not a sitemap of one line, but the name of a file.
+_FILE_NAME = re.compile(r"(?!\w+://)[^\n\r<>]{1,1000}\.(?:xml|gz|txt|rss|atom)", re.IGNORECASE)
+_FILE_BYTES = 64 * 1024  # bytes per read of a file
+
+
+def iter_parse(
+    chunks: Iterable[bytes] | IO[bytes],
+    *,
+    url: str | None = None,
+    content_type: str | None = None,
+    scope: ScopeMode = "any",
+    authorities: Sequence[str] = (),
+    limits: Limits = Limits(),  # noqa: B008 - frozen
+    extras: bool = False,
+    feed_fallback: FeedFallback | None = None,
+) -> Iterator[Item]:
+    """Yields the document's UrlRecords, SitemapRefs and Problems as its bytes arrive, then one Outcome.
+
+    Memory does not grow with the size of the document. `chunks` are pieces of the body, cut anywhere, or a binary file;
+    the options are those of SitemapParser; credentials in `url` are removed.
+    """
+    if isinstance(chunks, bytes | bytearray | memoryview | str):
+        raise UsageError("chunks must be an iterable of bytes; parse() takes a whole body")
+    parser = SitemapParser(
+        url=without_credentials(url) if isinstance(url, str) else url,
+        content_type=content_type,
+        scope=scope,
+        authorities=authorities,
+        limits=limits,
+        extras=extras,
+        feed_fallback=feed_fallback,
+    )
+    for chunk in _chunks(chunks) if hasattr(chunks, "read") else chunks:  # type: ignore[arg-type] # it is no Iterable then
+        for piece in parser.pieces(chunk):
+            yield from piece
+        if parser.stopped:
+            break
+    yield from parser.close()
+    yield parser.outcome
+
+
+@attrs.frozen
+class Document:
+    """A parsed document: `urls` and `children` in document order, every problem, and the outcome."""
+
+    format: str | None
+    urls: list[UrlRecord]
+    children: list[SitemapRef]
+    problems: list[Problem]
+    outcome: Outcome
+
+
+def parse(
+    body: bytes | str | IO[bytes],
+    *,
+    url: str | None = None,
+    content_type: str | None = None,
+    scope: ScopeMode = "any",
+    authorities: Sequence[str] = (),
+    limits: Limits = Limits(),  # noqa: B008 - frozen
+    extras: bool = False,
+    feed_fallback: FeedFallback | None = None,
+) -> Document:
+    """Parses one document into lists. `body` is bytes, text or a binary file, never a path.
+
+    Bad data never raises: see `problems` and `outcome.complete`. The options are those of SitemapParser.
+
+    >>> doc = parse("<urlset><url><loc>https://example.com/?a=1&amp;region=us</loc></url></urlset>")
+    >>> doc.urls[0].loc, doc.format, [problem.code for problem in doc.problems]
+    ('https://example.com/?a=1&region=us', 'urlset', ['S02'])
+    """
+    found: dict[type, list[Item]] = {UrlRecord: [], SitemapRef: [], Problem: [], Outcome: []}
+    for item in iter_parse(
+        _chunks(body),
+        url=url,
+        content_type=content_type,
+        scope=scope,
+        authorities=authorities,
+        limits=limits,
+        extras=extras,
+        feed_fallback=feed_fallback,
+    ):
+        found[type(item)].append(item)
+    outcome: Outcome = found[Outcome][0]  # type: ignore[assignment]
+    return Document(outcome.format, found[UrlRecord], found[SitemapRef], found[Problem], outcome)  # type: ignore[arg-type]
+
+
+def _chunks(body: bytes | str | IO[bytes]) -> Iterator[bytes]:
+    name = body if isinstance(body, str) and _FILE_NAME.fullmatch(body) else None
+    if name is not None or hasattr(body, "__fspath__"):
+        what = "parse() takes the document, not its name"
+        raise UsageError(f'{what}: give open({str(body)!r}, "rb"); a URL is for sr.urls()')
+    if isinstance(body, str):
+        # The BOM has priority over the encoding in the text's own declaration.
+        body = codecs.BOM_UTF8 + body.encode("utf-8", "replace")
+    if isinstance(body, bytes | bytearray | memoryview):
+        yield bytes(body)
+        return
+    if not hasattr(body, "read"):
+        raise UsageError(f"body is the document, as bytes, str or a binary file, not {type(body).__name__}")
+    while chunk := body.read(_FILE_BYTES):
+        if not isinstance(chunk, bytes):
+            raise UsageError("the file must be opened in binary mode")
+        yield chunk

@@ -634,7 +634,7 @@ cdef bint write_line(
 # --- the store -------------------------------------------------------------------------------------------------------
 
 cdef class NativeColumns:
-    """URLs as bytes and numbers: a UrlColumns (model/columns.py)."""
+    """URLs as bytes and numbers: a UrlColumns (model/url_batch.py)."""
 
     cdef Column columns[MAX_COLUMNS]
     cdef public dict problems

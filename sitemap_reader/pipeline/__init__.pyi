@@ -9,11 +9,11 @@ from .feedparser_process import MAX_CHILDREN as MAX_CHILDREN
 from .feedparser_process import FallbackResult as FallbackResult
 from .feedparser_process import feedparser_fallback as feedparser_fallback
 from .out_of_scope import OutOfScopeUrls as OutOfScopeUrls
+from .out_of_scope import SpillBuffer as SpillBuffer
+from .pacing import DocumentTimeouts as DocumentTimeouts
 from .pacing import Pacing as Pacing
+from .pacing import Stopwatch as Stopwatch
 from .page_fetcher import MAX_BODY_BYTES as MAX_BODY_BYTES
 from .page_fetcher import MAX_HOPS as MAX_HOPS
 from .page_fetcher import PageFetcher as PageFetcher
 from .page_fetcher import PageResponse as PageResponse
-from .spill_buffer import SpillBuffer as SpillBuffer
-from .timeouts import DocumentTimeouts as DocumentTimeouts
-from .timeouts import Stopwatch as Stopwatch

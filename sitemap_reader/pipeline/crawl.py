@@ -22,8 +22,7 @@ from ..frontier.documents import Arrived, DocumentRequest, Failed, Finished, Hea
 from ..frontier.responses import NO_ROBOTS
 from ..frontier.revalidation import DocumentCache
 from ..frontier.robots_rules import parse_rules
-from ..model.errors import DocumentChanged, FetchError
-from ..model.internal_errors import FORESEEN, internal_problem
+from ..model.errors import FORESEEN, DocumentChanged, FetchError, internal_problem
 from ..model.limits import advice
 from ..model.problems import report
 from ..model.records import SitemapRef
@@ -31,7 +30,7 @@ from ..parser.normalise.urls import without_userinfo
 from .document_parser import Batch, DocumentParser, ParserItems, sitemap_format
 from .executor import ParseExecutor, run_fallback
 from .out_of_scope import OutOfScopeUrls
-from .timeouts import DocumentTimeouts, Stopwatch, loop_seconds
+from .pacing import DocumentTimeouts, Stopwatch, loop_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence

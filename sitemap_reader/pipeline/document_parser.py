@@ -13,8 +13,8 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..frontier.documents import Finished, ResumePoint
-from ..frontier.filters import Selection
 from ..frontier.lastmod_trust import LastmodEvidence
+from ..frontier.plan import Selection
 from ..model.errors import SitemapReaderError
 from ..model.limits import Limits
 from ..model.problems import Problem

@@ -30,7 +30,7 @@ from ..parser.content.codings import Decompressor
 from ..parser.content.sniff import Format
 from ..parser.normalise.urls import clean_url, origin, without_userinfo
 from .crawl import RequestTimer, failure_of, in_use, paced_response, slot_for
-from .timeouts import DocumentTimeouts, loop_seconds
+from .pacing import DocumentTimeouts, loop_seconds
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence

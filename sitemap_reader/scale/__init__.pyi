@@ -1,5 +1,5 @@
+from .api import HarvestTasks as HarvestTasks
 from .api import harvest as harvest
-from .cluster import HarvestTasks as HarvestTasks
 from .folder import SUMS as SUMS
 from .folder import TABLES as TABLES
 from .folder import HarvestCancelled as HarvestCancelled

@@ -33,7 +33,7 @@ from ..model.records import Change, Outcome
 from ..serialize.arrow import ParquetSink
 from ..serialize.byte_streams import Blocks
 from ..serialize.jsonl import to_dict
-from ..serialize.projection import all_fields, columns_of, fields_of
+from ..serialize.schema import all_fields, columns_of, fields_of
 from ..state.state import State
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..model.records import Item
-    from ..serialize.projection import Fields
+    from ..serialize.schema import Fields
     from ..state.diff_rules import ChangePiece
 
 

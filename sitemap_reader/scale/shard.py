@@ -22,9 +22,8 @@ from ..client.reader import SitemapReader
 from ..client.streams import ChangeRun
 from ..client.summary import held_back_text
 from ..client.targets import read_netrc, site_target
-from ..frontier.filters import make_window
-from ..model.errors import NothingFound, StateError, UsageError
-from ..model.internal_errors import internal_error
+from ..frontier.plan import make_window
+from ..model.errors import NothingFound, StateError, UsageError, internal_error
 from ..model.limits import Limits
 from ..model.options import part_of, with_defaults
 from ..model.problems import report

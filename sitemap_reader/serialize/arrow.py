@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ..model.columns import UrlColumns
     from .byte_streams import Blocks
-    from .projection import Fields
+    from .schema import Fields
 
 
 def require_pyarrow(what: str = "parquet needs", extra: str = "parquet") -> None:

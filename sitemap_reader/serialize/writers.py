@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ..model.url_batch import UrlBatch
     from .byte_streams import Blocks
-    from .projection import Fields
+    from .schema import Fields
 
 _LINE_END = re.compile(r"[\r\n]")
 
@@ -195,7 +195,7 @@ def _parquet(out: Blocks, fields: Fields | None, guard: bool) -> Sink:
 
 
 def _all_fields() -> Fields:
-    from .projection import all_fields
+    from .schema import all_fields
 
     return all_fields()
 

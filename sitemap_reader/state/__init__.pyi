@@ -17,13 +17,13 @@ from .rows import unpack_stated as unpack_stated
 from .rows import url_keys as url_keys
 from .schema import open_temporary_state as open_temporary_state
 from .schema import state_version as state_version
+from .state import ChangeLog as ChangeLog
+from .state import LogEntry as LogEntry
 from .state import State as State
+from .state import StoredResponse as StoredResponse
 from .state import StoredRun as StoredRun
 from .state import StoredSite as StoredSite
+from .state import WatchData as WatchData
 from .sync import SyncPlan as SyncPlan
 from .urls import DocumentBuffer as DocumentBuffer
 from .urls import SiteUrls as SiteUrls
-from .watch_data import ChangeLog as ChangeLog
-from .watch_data import LogEntry as LogEntry
-from .watch_data import StoredResponse as StoredResponse
-from .watch_data import WatchData as WatchData

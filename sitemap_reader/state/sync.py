@@ -25,7 +25,7 @@ from ..model.records import ChangeCounts, Outcome, SitemapRef
 from ..model.url_batch import UrlBatch
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
 from ..parser.normalise.urls import is_web_url
-from ..pipeline.spill_buffer import SPILL_MEMORY_BYTES, SpillBuffer
+from ..pipeline.out_of_scope import SPILL_MEMORY_BYTES, SpillBuffer
 from .diff_rules import HELD_BACK_FOR, Departure, DocumentChanges, is_mass_removal
 from .documents import SiteDocuments, expires
 from .schema import decode_value, may_write, only_row, sqlite_errors

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..model.columns import UrlColumns
     from ..model.options import On
     from ..model.records import UrlRecord
-    from ..pipeline.spill_buffer import SpillBuffer, SpillHandle
+    from ..pipeline.out_of_scope import SpillBuffer, SpillHandle
     from .diff_rules import ChangePiece, DocumentChanges
     from .documents import DocumentRow
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import re
+import signal
 import threading
-from contextlib import closing, suppress
+from contextlib import AsyncExitStack, closing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, Unpack, cast
+from typing import TYPE_CHECKING, Any, Final, Self, Unpack, cast
+
+import attrs
 
 from ..client.keywords import UrlQuery, checked_keywords
 from ..client.options import PatternOptions, SyncOptions
-from ..client.sync_api import reader_of
+from ..client.reader import reader_of
+from ..client.streams import Bridge
+from ..client.summary import count_of
 from ..client.targets import site_target
-from ..client.thread_bridge import Bridge
 from ..model.errors import StateError, UsageError
 from ..model.options import part_of, with_defaults
 from ..scale.folder import part_name
@@ -22,10 +26,12 @@ from ..serialize.jsonl import from_json
 from ..state.state import State, site_name
 from ..state.sync import settings_difference
 from .budget import Budget
+from .change_feed import end, first_of
+from .delivery import Delivery
 from .options import PlanOptions, WatchOptions
-from .service import SinkPlan, run_watch
+from .pings import PingReceiver, robots_reader
+from .server import serve
 from .sinks import DeliveryFailed, sinks_of
-from .tasks import first_of
 from .watcher import KEEP_LOG, Watcher, WatchPlan
 
 if TYPE_CHECKING:
@@ -35,10 +41,125 @@ if TYPE_CHECKING:
     from ..client.targets import Target
     from ..model.records import WatchedChange
     from ..scale.hosts import HostList
-    from ..state.watch_data import LogEntry
+    from ..state.state import LogEntry
+    from .delivery import DeadLetters
+    from .pings import Accept
     from .sinks import Sink
     from .visit import Visit
     from .watched_site import WatchedSite
+
+
+STOP_SECONDS: Final = 6.0  # from stop() until deliveries that are under way are cancelled
+_LEAST_DRAIN_SECONDS: Final = 1.0  # for deliveries, also where visits ended late
+_SECOND_SIGNAL_SECONDS: Final = 1.0
+
+
+@attrs.frozen
+class ServerPlan:
+    """The server of a watch: the fields are the arguments of server.serve(); `accept` is that of PingReceiver."""
+
+    listen: str
+    accept: Accept = "known"
+    token: str | None = None
+    hosts: tuple[str, ...] = ()
+    behind_proxy: bool = False
+
+
+@attrs.define
+class SinkPlan:
+    """A sink, and where the entries go that its receiver rejects; None: they are tried without end."""
+
+    sink: Sink
+    dead_letters: DeadLetters | None = None
+
+
+async def run_watch(
+    watcher: Watcher,
+    sinks: Sequence[SinkPlan],
+    server: ServerPlan | None = None,
+    *,
+    report: Callable[[str], object] = lambda text: None,
+    handles_signals: bool = False,
+) -> None:
+    """Runs the watch until watcher.stop(), or with `handles_signals`, as the last act of a process, until SIGINT or
+    SIGTERM.
+
+    BrokenPipeError where the reader of stdout has ended; StateError where the state cannot be read.
+    """
+    async with watcher, AsyncExitStack() as stack:
+        if handles_signals:
+            stack.enter_context(_StoppedBySignals(watcher))
+        plan = watcher.plan
+        deliveries = [
+            Delivery(watcher.feed, each.sink, each.dead_letters, report=report, sleep=plan.sleep, clock=plan.clock)
+            for each in sinks
+        ]
+        for delivery in deliveries:
+            await watcher.feed.cursor(delivery.sink.name)  # before the first visit: a new sink receives its changes
+        watcher.deliveries, watcher.report = deliveries, report
+        sites, budget = watcher.watched, plan.budget
+        documents = count_of(sum(len(site.documents) for site in sites), "sitemap")
+        limits = f"up to {budget.per_hour:,.0f} requests an hour, {budget.host_rate:,.0f} a domain"
+        report(f"watching {count_of(len(sites), 'site')}, {documents} known; {limits}")
+        background = [delivery.start() for delivery in deliveries]
+        if server is not None:
+            read_robots = robots_reader(plan.reader.fetcher) if server.accept == "verified" else None
+            pings = PingReceiver(watcher.knows, watcher.ping, accept=server.accept, read_robots=read_robots)
+            options = attrs.asdict(server, filter=attrs.filters.exclude("listen", "accept"))
+            address = await stack.enter_async_context(serve(watcher, pings, server.listen, report=report, **options))
+            report(f"listening on {address.url}")
+            background.append(asyncio.create_task(pings.run()))
+        visiting = asyncio.create_task(watcher.run())
+        try:
+            pending = {visiting, *background}
+            while not visiting.done():
+                done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    task.result()  # raises what one of the others has raised
+        finally:
+            watcher.stop()
+            await asyncio.gather(visiting, return_exceptions=True)
+            left = max(STOP_SECONDS - watcher.stopping_seconds, _LEAST_DRAIN_SECONDS)
+            await asyncio.gather(*(delivery.drain(left) for delivery in deliveries))
+            await end(background)
+
+
+class _StoppedBySignals:
+    """A context in which SIGINT and SIGTERM stop a watch; one that comes a second later or more ends the process.
+
+    `timeout` and some supervisors send a signal twice.
+    """
+
+    _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+    def __init__(self, watcher: Watcher) -> None:
+        self._watcher = watcher
+        self._loop = asyncio.get_running_loop()
+        self._stopped_at: float | None = None
+
+    def __enter__(self) -> None:
+        for number in self._SIGNALS:
+            try:
+                self._loop.add_signal_handler(number, self._handle, number)
+            except NotImplementedError:  # Windows
+                signal.signal(number, lambda number, _: self._loop.call_soon_threadsafe(self._handle, number))
+
+    def __exit__(self, *exc_info: object) -> None:
+        for number in self._SIGNALS:
+            with suppress(NotImplementedError):
+                self._loop.remove_signal_handler(number)
+            if self._stopped_at is not None:
+                signal.signal(number, signal.SIG_IGN)  # the process is about to end
+
+    def _handle(self, number: int) -> None:
+        now = self._loop.time()
+        if self._stopped_at is None:
+            self._stopped_at = now
+            self._watcher.stop()
+        elif now - self._stopped_at >= _SECOND_SIGNAL_SECONDS:
+            signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)
+
 
 _SHARD = re.compile(r"([0-9]{1,6})/([0-9]{1,6})")
 

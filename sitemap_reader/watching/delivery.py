@@ -20,11 +20,11 @@ import orjson
 
 from ..frontier.host_queue import MAX_RETRY_AFTER_SECONDS
 from ..model.errors import StateError, UsageError, printable
-from ..pipeline.timeouts import is_cancelled
+from ..pipeline.pacing import is_cancelled
 from ..serialize.jsonl import stamp
-from ..state.watch_data import LogEntry
+from ..state.state import LogEntry
+from .change_feed import first_of
 from .sinks import DeliveryFailed, open_locked, remove_incomplete_line, sync_folder, write_all
-from .tasks import first_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -21,7 +21,7 @@ from ..model.errors import FetchError, UsageError
 from ..model.limits import Limits
 from ..parser.dialects.robots import sitemap_lines
 from ..parser.normalise.urls import clean_url, host, origin, without_userinfo
-from .rate_limits import ExpiringSet, Rate, RateTable
+from .budget import ExpiringSet, Rate, RateTable
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

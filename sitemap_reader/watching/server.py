@@ -25,14 +25,13 @@ import orjson
 from aiohttp import web
 from aiohttp.http import HttpProcessingError
 
-from ..model.errors import StateError, UsageError, install_hint, masked, printable
-from ..model.internal_errors import internal_error
+from ..model.errors import StateError, UsageError, install_hint, internal_error, masked, printable
 from ..pages.rendering import policy_of, render
 from ..version import __version__
-from .change_streams import JSON_LINES, ChangeStreams, send
+from .budget import ServerLimits
+from .change_feed import JSON_LINES, ChangeStreams, send
 from .pings import RESULTS, client_key
-from .rate_limits import ServerLimits
-from .status import SiteQuery, json_object
+from .watched_site import SiteQuery, json_object
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
     from prometheus_client import Metric
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
-    from .status import Totals
+    from .watched_site import Totals
 
 MIN_TOKEN_CHARACTERS = 16
 TOKEN_VARIABLE = "SITEMAP_READER_TOKEN"  # noqa: S105 - the name of a variable of the environment

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
     import aiohttp
 
-    from ..state.watch_data import LogEntry
+    from ..state.state import LogEntry
 
 
 class DeliveryFailed(SitemapReaderError):

@@ -24,15 +24,14 @@ from ..frontier.host_queue import retry_after
 from ..frontier.lastmod_trust import TRUSTED_SCORE
 from ..frontier.responses import BUSY, NO_DOCUMENT, REFUSED, hides_sitemap_lines
 from ..frontier.revalidation import NOT_READ
-from ..model.errors import FetchError, StateError, UsageError
-from ..model.internal_errors import internal_error
+from ..model.errors import FetchError, StateError, UsageError, internal_error
 from ..model.problems import Problem
 from ..model.records import ChangeCounts
 from ..model.url_batch import UrlBatch
 from ..parser.normalise.dates import TIMED
 from ..parser.normalise.urls import is_robots_txt, origin
 from ..pipeline.crawl import first_failure
-from ..state.watch_data import StoredResponse
+from ..state.state import StoredResponse
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
@@ -49,8 +48,7 @@ if TYPE_CHECKING:
     from ..pipeline.executor import ParseExecutor, ThreadPool
     from ..state.diff_rules import ChangePiece
     from ..state.documents import StoredDocument
-    from ..state.state import State
-    from ..state.watch_data import ChangeLog, WatchData
+    from ..state.state import ChangeLog, State, WatchData
 
 # URL, its listing if there is one, whether it is stored with the same scope -> whether to request it now
 DueTest: TypeAlias = "Callable[[str, SitemapRef | None, bool], bool]"

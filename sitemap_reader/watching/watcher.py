@@ -22,15 +22,23 @@ from ..client.targets import site_target
 from ..model.errors import StateError, UsageError
 from ..parser.normalise.urls import host, registrable_domain
 from ..pipeline.executor import ParseExecutor, ThreadPool
-from ..state.state import State, site_name
-from ..state.watch_data import ChangeLog, WatchData
-from .change_feed import ChangeFeed
+from ..state.state import ChangeLog, State, WatchData, site_name
+from .change_feed import ChangeFeed, end, first_of
 from .options import SITES_AT_ONCE
 from .schedule import Schedule
-from .status import Counters, Health, SinkStatus, SitePage, SiteQuery, SiteStatus, Totals, select_sites
-from .tasks import end, first_of
 from .visit import StateFailed, Stores, Visit
-from .watched_site import Signals, WatchedSite
+from .watched_site import (
+    Counters,
+    Health,
+    Signals,
+    SinkStatus,
+    SitePage,
+    SiteQuery,
+    SiteStatus,
+    Totals,
+    WatchedSite,
+    select_sites,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping

@@ -12,15 +12,18 @@ import pytest
 from reports import AT, EMPTY, SHOP, finding, large, of_urls, row, small, stamped
 
 from sitemap_reader import explain
-from sitemap_reader.checks.figures import (
+from sitemap_reader.checks.page import (
+    FRAGMENT_FINDINGS,
     GAP_WIDTH_UNITS,
     MAX_NAMES,
+    MAX_ROWS,
     MAX_SLOWEST,
     MAX_WIDTH_UNITS,
+    SiteView,
     figures,
+    size,
     slowest,
 )
-from sitemap_reader.checks.page import FRAGMENT_FINDINGS, MAX_ROWS, SiteView, size
 from sitemap_reader.checks.page import render_fragment as fragment
 from sitemap_reader.checks.page import render_page as page
 from sitemap_reader.model import CATALOGUE, report

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_reader import UrlSet
-from sitemap_reader.client import dedupe as room
+from sitemap_reader.client import summary as room
 
 
 def loc(number: int) -> str:

@@ -22,7 +22,7 @@ from warcs import MAP, fetched, record, response, write
 
 import sitemap_reader as sr
 from sitemap_reader import FetchError, UsageError
-from sitemap_reader.fetch import WarcRecorder, warc_recorder
+from sitemap_reader.fetch import WarcRecorder, warc
 
 warcio = pytest.importorskip("warcio.cli").main
 ArchiveIterator = pytest.importorskip("warcio.archiveiterator").ArchiveIterator
@@ -211,7 +211,7 @@ def test_a_full_disk_leaves_the_file_as_it_was(tmp_path, monkeypatch, kind):
         written.append(real(number, data[: len(data) // 2]))
         return written[0]
 
-    monkeypatch.setattr(warc_recorder.os, "write", full)
+    monkeypatch.setattr(warc.os, "write", full)
     with pytest.raises(OSError, match=rf"No space left on device: '.*{kind}'"):
         recorded(path, {MAP: b"x" * 500_000})
     assert written
@@ -248,7 +248,7 @@ def test_threads_that_append_do_not_mix(tmp_path, capsys, monkeypatch):
         time.sleep(0.0005)
         return real(number, data[:5_000])
 
-    monkeypatch.setattr(warc_recorder.os, "write", in_bits)
+    monkeypatch.setattr(warc.os, "write", in_bits)
     bodies = [os.urandom(100_000) for _ in range(4)]
     urls = [f"https://s{n}.example/" for n in range(4)]
     threads = [
@@ -269,7 +269,7 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 from fakenet import fetch
 from kit import Site
-from sitemap_reader.fetch.warc_recorder import WarcRecorder
+from sitemap_reader.fetch.warc import WarcRecorder
 async def run():
     body = os.urandom(300_000)
     recorder = WarcRecorder(Site({"https://e.com/": body}), Path(sys.argv[1]))

@@ -34,7 +34,7 @@ from sitemap_reader.frontier import (
     Head,
     Listing,
     Plan,
-    authority,
+    links,
     parse_target,
 )
 
@@ -192,12 +192,12 @@ def test_indexes_may_widen_a_scope_step_by_step() -> None:
 
 @pytest.mark.parametrize(("more", "dropped"), [(0, {}), (1, {"path": 1})])
 def test_gained_authorities_are_limited(more: int, dropped: dict[str, int]) -> None:
-    numbers = range(1 + authority.MAX_SCOPE_EXTENSIONS + more)
+    numbers = range(1 + links.MAX_SCOPE_EXTENSIONS + more)
     tops = [f"{HOST}/{number}/index.xml" for number in numbers]
     pages: Pages = {ROBOTS: names(*tops), SHARED: urlset(*(f"{HOST}/{number}/page" for number in numbers))}
     seen = walk(SITE, {**pages, **{top: index(SHARED) for top in tops}})
     assert seen.outcomes[SHARED].dropped == dropped
-    assert len(seen.locs) == 1 + authority.MAX_SCOPE_EXTENSIONS
+    assert len(seen.locs) == 1 + links.MAX_SCOPE_EXTENSIONS
 
 
 # --- children elsewhere -----------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sitemap_reader.parser.normalise.url_dates import URL_DATE, date_in_url, days_in_urls
+from sitemap_reader.parser.normalise.dates import URL_DATE, date_in_url, days_in_urls
 
 DAY, MONTH = (datetime(2020, 12, 8, tzinfo=UTC), "day"), (datetime(2020, 12, 1, tzinfo=UTC), "month")
 CASES = [

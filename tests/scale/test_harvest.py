@@ -19,7 +19,7 @@ from tiers import needs
 
 import sitemap_reader as sr
 from sitemap_reader.scale import HarvestFolder, ProgressTracker, load_harvest
-from sitemap_reader.scale import cluster as workers_of
+from sitemap_reader.scale import api as workers_of
 
 pytestmark = pytest.mark.slow
 

@@ -185,7 +185,7 @@ def test_memory_does_not_grow_with_the_rows() -> None:
     program = (
         "import resource\n"
         "from sitemap_reader.serialize.byte_streams import Blocks\n"
-        "from sitemap_reader.serialize.projection import all_fields\n"
+        "from sitemap_reader.serialize.schema import all_fields\n"
         "from sitemap_reader.serialize.arrow import ParquetSink\n"
         "class Nowhere:\n"
         "    def write(self, data): return len(data)\n"

@@ -13,7 +13,8 @@ import pytest
 from change_logs import NOON, Clock, ListSink, LoggedChanges, entry_of, failed, logged
 
 from sitemap_reader import StateError, UsageError
-from sitemap_reader.state import LogEntry, watch_data
+from sitemap_reader.state import LogEntry
+from sitemap_reader.state import state as state_module
 from sitemap_reader.watching import DeadLetters, Delivery, Redelivered, redeliver
 
 
@@ -38,7 +39,7 @@ async def deliver_all(changes: LoggedChanges, delivery: Delivery, counts: list[i
 async def test_a_read_of_the_log_takes_a_bounded_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, max_bytes: int, sizes: list[int]
 ) -> None:
-    monkeypatch.setattr(watch_data, "_MAX_READ_BYTES", max_bytes)
+    monkeypatch.setattr(state_module, "_MAX_READ_BYTES", max_bytes)
     async with logged(tmp_path / "state.db") as changes:
         for number in (2, 1, 3):
             await changes.add(number)

@@ -20,12 +20,11 @@ from crawlee.storages import KeyValueStore
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError
 from pydantic.alias_generators import to_camel
 
-from ...client.dedupe import UrlSet
 from ...client.keywords import UrlQuery
 from ...client.options import FilterOptions, PatternOptions
 from ...client.reader import SitemapReader, make_sync_plan
 from ...client.streams import AsyncStream
-from ...client.summary import CrawlLog, SummaryBuilder
+from ...client.summary import CrawlLog, SummaryBuilder, UrlSet
 from ...client.targets import find_target
 from ...model.errors import PartialRead, ReadError, UsageError
 from ...model.options import positive
