@@ -107,7 +107,7 @@ class Command(click.Command):
             ctx.exit(Exit.USAGE)
 
     def invoke(self, ctx: click.Context) -> NoReturn:
-        from .same_files import refuse_same_files  # imported late: --help does not need it
+        from .messages import refuse_same_files  # imported late: --help does not need it
 
         settings = current_settings(ctx)
         if settings and (used := settings.used(ctx)) and not ctx.params.get("quiet"):

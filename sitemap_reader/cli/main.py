@@ -27,7 +27,7 @@ _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 def _print_version(context: click.Context, option: click.Parameter, is_given: bool) -> None:
     if is_given:
-        from ..parser.compiled import HAS_SCANNER
+        from ..parser.fast_path import HAS_SCANNER
         from ..serialize.schema import JSONL_VERSION
         from ..state.schema import state_version
 
@@ -132,9 +132,9 @@ def discover(**arguments: Any) -> Exit:
 
     Sitemaps named by robots.txt are always listed; a well-known path only if it is a sitemap or is refused.
     """
-    from .discover import run
+    from .tree import run_discover
 
-    return run(**options.with_outputs(arguments))
+    return run_discover(**options.with_outputs(arguments))
 
 
 @main.command(epilog="sitemap-reader tree example.com\nsitemap-reader tree example.com | sort -t$'\\t' -k6")
@@ -327,9 +327,9 @@ def diff(**arguments: Any) -> Exit:
     .gz), lists of URLs, or tables (CSV) with a column loc, url or Address; one of them may be -, stdin. A URL that
     only moved to another sitemap is not a change.
     """
-    from .diff import run
+    from .compare import run_diff
 
-    return run(**options.with_outputs(arguments))
+    return run_diff(**options.with_outputs(arguments))
 
 
 @main.command(

@@ -1,3 +1,3 @@
 from .diff import Changes as Changes
 from .diff import PartChanges as PartChanges
-from .removed_pages import RemovedPages as RemovedPages
+from .diff import RemovedPages as RemovedPages

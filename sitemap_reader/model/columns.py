@@ -1,7 +1,7 @@
 """The columns of a UrlBatch: their types, from the record classes, and ObjectColumns, a store without a compiler.
 
 A store keeps URLs in document order. Its values are read by column, nested ones too: a list has an offset for each URL
-and the columns of its items, as an Arrow list of structs has. parser/compiled.py chooses between ObjectColumns, which
+and the columns of its items, as an Arrow list of structs has. parser/fast_path.py chooses between ObjectColumns, which
 keeps records, and NativeColumns (parser/scanner_columns.pxi), which keeps bytes and numbers; both return the same.
 """
 

@@ -1,6 +1,3 @@
-from .compiled import batch_of as batch_of
-from .compiled import new_columns as new_columns
-from .compiled import scanner as scanner
 from .content.charset import HEAD_BYTES as HEAD_BYTES
 from .content.charset import HELD_BYTES as HELD_BYTES
 from .content.charset import codec_of as codec_of
@@ -27,6 +24,9 @@ from .dialects.robots import is_html as is_html
 from .dialects.robots import robots_body as robots_body
 from .dialects.robots import sitemap_lines as sitemap_lines
 from .dialects.text import TextReader as TextReader
+from .fast_path import batch_of as batch_of
+from .fast_path import new_columns as new_columns
+from .fast_path import scanner as scanner
 from .normalise.dates import Date as Date
 from .normalise.dates import parse_date as parse_date
 from .normalise.dates import period_end as period_end

@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from ..model.columns import ObjectColumns
 from ..model.problems import Problem, report
 from ..model.records import UrlRecord
 from ..model.url_batch import OutOfScope, UrlBatch
-from .compiled import new_columns, scanner
 from .dialects.extensions import missing_values
 from .normalise.entry import RawEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from ..model.columns import UrlColumns
     from ..model.limits import Limits
     from ..model.records import Item
     from ..model.url_batch import ParserItem
@@ -29,6 +30,22 @@ if TYPE_CHECKING:
     from .normalise.scope import Scope
     from .scanner import ScannedEntries, Scanner, ShownRepair
     from .xml.entry_builder import EntryBuilder
+
+
+try:
+    from . import scanner as scanner
+except ImportError:
+    scanner = None  # type: ignore[assignment]
+
+HAS_SCANNER = scanner is not None
+new_columns: Any = scanner.NativeColumns if HAS_SCANNER else ObjectColumns
+
+
+def batch_of(sitemap: str | None, records: Iterable[UrlRecord]) -> UrlBatch:
+    store: UrlColumns = new_columns()
+    for record in records:
+        store.append(record)
+    return UrlBatch(sitemap, store)
 
 
 def is_possible(limits: Limits) -> bool:

@@ -19,7 +19,6 @@ from ..model.limits import PROTOCOL_MAX_ENTRIES, Limits, checked_limits, over_li
 from ..model.problems import Problem, Problems, count_of, placed, report
 from ..model.records import Outcome, SitemapRef, UrlRecord
 from ..model.url_batch import BatchItem, OutOfScope, ParserItem, UrlBatch, items_of
-from .compiled import new_columns
 from .content.charset import declared_charset
 from .content.codings import EXTRA, INVALID_BYTES, needs_extra
 from .content.decoder import Decoder, ReadPrefix
@@ -27,7 +26,7 @@ from .content.sniff import CONTENT_TYPES, SITEMAP_FORMATS, Format, SniffResult, 
 from .dialects.feed_fallback import FallbackBuffer
 from .dialects.robots import RobotsBody, RobotsReader
 from .dialects.text import TextReader, lists_own_host
-from .fast_path import BlockNormaliser
+from .fast_path import BlockNormaliser, new_columns
 from .normalise.entry import Normaliser, RawEntry
 from .normalise.scope import SCOPE_MODES, Scope, ScopeMode, clean_prefix, host_prefixes
 from .normalise.urls import clean_url, directory, without_credentials

@@ -21,7 +21,7 @@ from ..model.limits import MIB
 from ..model.problems import Problem, Problems
 from ..model.records import Outcome
 from ..model.url_batch import OutOfScope, UrlBatch
-from ..parser.compiled import new_columns
+from ..parser.fast_path import new_columns
 from ..parser.normalise.entry import SCOPE_CODES, scope_problem
 
 if TYPE_CHECKING:

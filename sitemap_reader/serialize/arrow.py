@@ -11,7 +11,7 @@ from ..model.columns import URL_COLUMNS, ObjectColumns
 from ..model.errors import UsageError, install_hint
 from ..model.records import Change
 from ..model.url_batch import UrlBatch
-from ..parser.compiled import new_columns
+from ..parser.fast_path import new_columns
 from .byte_streams import Sink
 from .jsonl import checked_type, checker, misfits, short, to_dict
 from .schema import COUNTS, mapped

@@ -21,7 +21,7 @@ import orjson
 from ..model.errors import UsageError
 from ..model.records import UrlRecord
 from ..model.url_batch import UrlBatch, joined
-from ..parser.compiled import new_columns
+from ..parser.fast_path import new_columns
 from .arrow import require_pyarrow
 from .byte_streams import MAGIC, SUFFIXES, compression_of, damage, decompressed
 from .jsonl import from_json, stamp

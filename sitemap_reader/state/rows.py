@@ -22,7 +22,7 @@ import orjson
 from ..model.columns import CHANGEFREQS, EPOCH, NESTED, PRECISIONS, SUBSECOND, ObjectColumns
 from ..model.records import EXTENSIONS, EXTRAS_STATE_CODE, UrlRecord
 from ..model.url_batch import changefreq_of, lastmod_of
-from ..parser.compiled import scanner
+from ..parser.fast_path import scanner
 from ..serialize.jsonl import STATED, to_dict
 from .schema import DamagedValue, decode_value, json_text
 

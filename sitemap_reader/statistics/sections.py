@@ -169,7 +169,7 @@ class SectionCounts:
     """Counts URLs by section, in bounded memory: top names of sections() are exact for up to 100,000 places.
 
     >>> from sitemap_reader import UrlRecord
-    >>> from sitemap_reader.parser.compiled import batch_of
+    >>> from sitemap_reader.parser.fast_path import batch_of
     >>> locs = (f"https://a.example/{path}" for path in ("de/blog/1", "en/blog/1", "tv/1"))
     >>> counts = SectionCounts()
     >>> counts.add(batch_of(None, map(UrlRecord, locs)))

@@ -110,7 +110,7 @@ def test_control_characters_of_a_site_are_escaped() -> None:
 def test_version_and_verbose_say_what_reads_xml(
     has_scanner: bool, version: str, summary: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("parser.compiled", "cli.messages"):
+    for module in ("parser.fast_path", "cli.messages"):
         monkeypatch.setattr(f"sitemap_reader.{module}.HAS_SCANNER", has_scanner)
     versions = f"JSONL 2, state {state_version()}"
     assert run("--version").stdout == f"sitemap-reader {sitemap_reader.__version__} ({version}; {versions})\n"
