@@ -9,10 +9,7 @@ import gc
 import os
 import signal
 import sys
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from typing import NoReturn
+from typing import NoReturn
 
 # How long a thread runs before it must release the GIL to others. A parsing thread waits for them after some
 # milliseconds anyway; switching every 5 ms, the default, made a dump 8% slower.

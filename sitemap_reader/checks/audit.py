@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import closing, nullcontext
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
@@ -54,8 +55,6 @@ from .url_checks import UrlChecks, check_bar
 from .urls import find_development_host
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence, Set
-
     from ..client.sitemap_tree import TreeRow
     from ..client.streams import Stream
     from ..frontier.plan import Seed

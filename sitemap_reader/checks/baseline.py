@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter, deque
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from fractions import Fraction
 from itertools import islice, repeat
@@ -33,8 +34,6 @@ from .findings import url_key, url_keys
 from .policy import Threshold
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
-
     from ..model.problems import Severity
     from ..model.records import SitemapRef
     from ..model.url_batch import UrlBatch

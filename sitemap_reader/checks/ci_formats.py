@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
@@ -23,8 +24,6 @@ from .occurrences import Occurrence, most_severe
 from .rule_docs import TOOL, explain, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-
     from ..model.problems import Severity
     from .findings import AuditResult, Finding
     from .occurrences import FixedFindings

@@ -10,16 +10,14 @@ import os
 import re
 import stat
 import tomllib
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 
 from ..model.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 FILE_NAME = "sitemap-reader.toml"
 PYPROJECT = "pyproject.toml"

@@ -15,6 +15,7 @@ import stat
 import unicodedata
 import warnings
 import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import chain, count, islice, repeat, zip_longest
 from operator import itemgetter
@@ -30,8 +31,6 @@ from ..serialize.dumps import MAX_LINE_BYTES, SHOWN_CHARS, SQLITE
 from .page_signals import Refresh, forbids_indexing, header_forbids_indexing, read_refresh
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
     Record = tuple[int, "Columns", Sequence[Any]]  # line, columns and values
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
+from datetime import datetime
 from itertools import compress, count, repeat
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
@@ -28,9 +30,6 @@ from .page_faults import BUSY, NO_CONTENT, PAGE_CODES, KnownPage, faults_of, is_
 from .urls import PARAMETER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
-    from datetime import datetime
-
     from ..frontier.robots_rules import AgentRules, Rules
     from ..model.records import Precision
     from ..model.url_batch import UrlBatch

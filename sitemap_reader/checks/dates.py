@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -19,8 +20,6 @@ from .documents import INCOMPLETE, PerSitemapCheck, WholeSiteCheck
 from .findings import Check, place_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
     from ..frontier.lastmod_trust import History, Lastmod
     from ..model.problems import Problem
     from ..model.records import Outcome, Precision, SitemapRef

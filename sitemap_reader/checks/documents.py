@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections import defaultdict
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
@@ -22,8 +23,6 @@ from ..parser.normalise.urls import comparable, is_robots_txt
 from .findings import Check, listing_of, location, location_of, url_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
-
     from ..client.sitemap_tree import SitemapTree
     from ..frontier.plan import Seed
     from ..frontier.robots_rules import AgentRules

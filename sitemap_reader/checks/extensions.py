@@ -6,8 +6,9 @@ import re
 import zlib
 from array import array
 from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, KeysView, Mapping, Sequence
 from contextlib import closing, contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import lru_cache
 from itertools import compress, count
 from operator import itemgetter
@@ -29,8 +30,6 @@ from .spellings import with_other_end
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Collection, Iterable, Iterator, KeysView, Mapping, Sequence
-    from datetime import datetime
 
     from ..model.problems import PageKind, Problem, Severity
     from ..model.records import Outcome, Precision, SitemapRef, Video

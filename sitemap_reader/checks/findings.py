@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from bisect import insort
 from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from datetime import datetime
 from operator import itemgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, TypeVar
@@ -23,9 +25,6 @@ from .policy import Policy
 from .rule_docs import explain, impact_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
-    from datetime import datetime
-
     from ..client.sitemap_tree import TreeRow
     from ..frontier.lastmod_trust import LastmodTrust
     from ..model.problems import Kind as ProblemKind

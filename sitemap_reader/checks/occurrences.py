@@ -6,6 +6,7 @@ import hashlib
 import os
 import pickle
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -20,7 +21,6 @@ from .rule_docs import explain, impact_of
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Iterator, Mapping
 
     from ..model.problems import Problem
     from ..serialize.dumps import JsonObject

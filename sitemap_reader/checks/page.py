@@ -9,6 +9,7 @@ import math
 import re
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, get_args
@@ -27,8 +28,6 @@ from .occurrences import with_url
 from .rule_docs import explain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
     from ..client.sitemap_tree import TreeRow
     from ..model.problems import Problem
     from .findings import AuditResult, Finding, FindingKey

@@ -6,6 +6,7 @@ Requests nothing, and does not compare pages with each other.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Literal
 
 import attrs
@@ -15,8 +16,6 @@ from ..parser.normalise.urls import host, registrable_domain
 from .urls import development_host
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from ..model.problems import PageKind, Problem, Severity
     from .crawl_file import CrawledPage
     from .findings import Location

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -20,8 +21,6 @@ from ..parser.content.charset import declared_charset, decode_body
 from ..parser.normalise.dates import parse_date
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from selectolax.lexbor import LexborHTMLParser
 
 

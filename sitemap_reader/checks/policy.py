@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from difflib import get_close_matches
@@ -24,8 +25,6 @@ from .config_file import ConfigFile, Fault, read_config_file
 from .rule_docs import FAMILIES, code_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
     from ..model.problems import Severity
 
 T = TypeVar("T")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain, groupby
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
@@ -26,8 +27,6 @@ from .page import render_fragment, render_page, render_pages
 from .rule_docs import explain, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
-
     from ..model.problems import Problem, Severity
     from .ci_formats import FileOf
     from .findings import Finding

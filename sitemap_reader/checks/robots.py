@@ -6,6 +6,7 @@ Matching is slow where a robots.txt has many rules: U12 has a budget of work, an
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
@@ -21,8 +22,6 @@ from .findings import Check, location
 from .urls import development_host
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
     from ..frontier.plan import Seed
     from ..frontier.robots_rules import AgentRules, GroupRules, RobotsRule
     from ..model.problems import Problem, Severity

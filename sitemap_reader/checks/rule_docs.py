@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache, lru_cache
 from textwrap import fill, indent
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 
 from ..model.errors import UsageError
 from ..model.problems import CATALOGUE, CODES, Severity
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 # Name of a family of codes -> its letter.
 FAMILIES = {

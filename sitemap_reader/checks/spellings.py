@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 from zlib import compress, decompress
@@ -19,8 +20,6 @@ from .findings import Check, location, location_of, url_key, url_keys
 from .urls import CAMPAIGN, PARAMETER, development_host
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
     from ..model.problems import Kind
     from ..model.url_batch import UrlBatch
     from .documents import CheckFactories, DuplicateUrls

@@ -17,6 +17,7 @@ import os
 import re
 import time
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b, sha256
@@ -54,8 +55,6 @@ from .page_signals import (
 from .url_sample import FaultEstimate, StratumCounts, UrlCheckSummary, UrlSample, estimate, rank_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
     from ..frontier.robots_rules import AgentRules
     from ..model.problems import PageKind, Problem
     from ..model.url_batch import UrlBatch

@@ -16,20 +16,16 @@ URLs, the interval is the share itself.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b
 from itertools import repeat
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
 import attrs
 
 from ..model.problems import count_of
 from ..statistics.sections import first_folder
 from .rule_docs import explain
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
 
 Stratum = tuple[str, str]  # sitemap, section
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections import Counter, defaultdict
+from collections.abc import Container
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -16,8 +17,6 @@ from ..parser.normalise.urls import host, registrable_domain
 from .findings import Check, location_of, place_of
 
 if TYPE_CHECKING:
-    from collections.abc import Container
-
     from ..model.url_batch import UrlBatch
     from .documents import CheckFactories
     from .findings import Description, Findings, Location

@@ -6,6 +6,7 @@ The outputs are -o, --also and --findings: reports are written at the end, rows 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,8 +34,6 @@ from .options import OCCURRENCE_FORMATS, REPORT_FORMATS
 from .output import display_name, format_for, is_terminal, open_input, open_outputs, screen_for, suffix_formats
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
     from ..checks.ci_formats import FileOf
     from ..checks.report import Report
     from ..client.targets import Target

@@ -6,7 +6,7 @@ import errno
 import os
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import click
 
@@ -17,8 +17,6 @@ from .exits import Exit
 from .option_types import as_option
 
 if TYPE_CHECKING:
-    from typing import TextIO
-
     from .messages import Console
     from .settings import Settings
 
@@ -107,7 +105,7 @@ class Command(click.Command):
             ctx.exit(Exit.USAGE)
 
     def invoke(self, ctx: click.Context) -> NoReturn:
-        from .messages import refuse_same_files  # imported late: --help does not need it
+        from .same_files import refuse_same_files  # imported late: --help does not need it
 
         settings = current_settings(ctx)
         if settings and (used := settings.used(ctx)) and not ctx.params.get("quiet"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,8 +24,6 @@ from .output import is_terminal, open_input, open_outputs, rows_format_for, suff
 from .tables import change_header, change_lines, rows_as
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
     from ..analysis.snapshot import Snapshot
     from ..compare.diff import Changes, RemovedPages, Side
     from ..model.options import On

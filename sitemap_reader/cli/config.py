@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +19,6 @@ from .output import open_outputs
 from .settings import keys_of, read_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from ..checks.config_file import ConfigFile, Keys
     from .settings import Setting, Settings
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -17,8 +18,6 @@ from .messages import Console
 from .output import STDOUT, Outputs, display_name, format_for, open_input, open_outputs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from .options import OutputOptions
 
 

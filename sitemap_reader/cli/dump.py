@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, Any
@@ -18,8 +19,6 @@ from .messages import Console, read_each, read_targets_at, utf8
 from .output import format_for, is_terminal, open_outputs
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ..client.targets import Target
     from .options import OutputOptions
 

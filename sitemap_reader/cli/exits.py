@@ -9,6 +9,7 @@ import stat
 import sys
 import threading
 import time
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NoReturn, Self
@@ -16,8 +17,6 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 from ..model.errors import NothingFound
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from ..client.summary import Summary
 
 

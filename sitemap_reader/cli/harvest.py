@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +21,6 @@ from .exits import Exit, Interrupts
 from .messages import Console, bytes_on_stdin
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
     from ..scale import Harvest, HarvestProgress
 
 # Lines shown of each list without -v.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -35,8 +36,6 @@ from .command import GroupedOption
 from .option_types import as_option
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
     from click.core import ParameterSource
 
 

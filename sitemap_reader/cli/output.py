@@ -14,6 +14,7 @@ import shutil
 import stat
 import sys
 import time
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from io import FileIO
 from pathlib import Path
@@ -33,8 +34,6 @@ from .exits import Exit, Interrupts, any_read
 from .options import ROWS_FORMATS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
-
     from typing_extensions import Buffer
 
     from ..client.terminal import Screen

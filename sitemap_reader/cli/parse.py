@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -24,8 +25,6 @@ from .messages import Console
 from .output import Outputs, display_name, format_for, open_input, open_outputs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from ..model.records import Item
     from .options import OutputOptions
 

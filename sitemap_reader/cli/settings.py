@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+from collections.abc import Iterable, Mapping
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,8 +19,6 @@ from ..model.linear_pattern import LimitedPattern
 from .option_types import Kind, kind_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     Commands = Mapping[str, click.Command]
 
 TARGETS = "targets"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import chain, groupby
 from textwrap import shorten
@@ -24,8 +25,6 @@ from .output import display_name, open_input, open_outputs, rows_format_for, scr
 from .tables import padded, rows_as, width
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from ..client.terminal import Screen
     from ..statistics.facts import Fact
     from .options import OutputOptions

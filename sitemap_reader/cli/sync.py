@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -23,8 +24,6 @@ from .output import Outputs, is_terminal, open_outputs, rows_format_for
 from .tables import change_header, change_lines, rows_as
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from ..client.summary import Summary
     from ..client.targets import Target
     from ..state.documents import StoredDocument

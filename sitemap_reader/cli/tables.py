@@ -5,6 +5,7 @@ Only on a terminal the widest columns of a table are shortened until it fits. Ea
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING
 from unicodedata import category, east_asian_width
@@ -18,8 +19,6 @@ from ..statistics.facts import as_stated
 from .output import screen_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from ..client.terminal import Screen
     from ..serialize.dumps import JsonObject
     from .options import OutputOptions

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, Any
@@ -25,8 +26,6 @@ from .output import open_outputs, rows_format_for
 from .tables import rows_as
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from ..client.targets import Target
     from ..model.records import Item
     from .options import OutputOptions

@@ -7,11 +7,12 @@ import os
 import queue
 import sys
 import threading
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import partial
 from io import FileIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import attrs
 
@@ -29,9 +30,6 @@ from .messages import Console, bytes_on_stdin
 from .options import parse_size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from typing import TextIO
-
     from ..scale.hosts import HostList
     from ..watching.visit import Visit
     from ..watching.watched_site import WatchedSite

@@ -7,6 +7,8 @@ similarity.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Collection, Mapping
+from datetime import datetime
 from difflib import get_close_matches
 from functools import cache, partial, wraps
 from inspect import Parameter, cleandoc, isasyncgenfunction, isawaitable, iscoroutine, iscoroutinefunction, signature
@@ -24,9 +26,6 @@ from .options import PatternOptions, QueryOptions, SessionOptions
 from .summary import SummaryBuilder, UrlSet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
-    from datetime import datetime
-
     from ..model.options import Declared
     from ..model.records import SitemapRef
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, closing
 from datetime import UTC, datetime
 from functools import partial
@@ -48,8 +48,6 @@ from .targets import Target, find_target, read_netrc, recorder
 from .terminal import ProgressBar
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping, Sequence
-
     from ..fetch.client import Fetcher
     from ..frontier.plan import Seed
     from ..frontier.revalidation import StoredDocuments

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -14,9 +16,6 @@ from ..parser.content.sniff import Format
 from ..serialize.jsonl import stamp
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from datetime import datetime
-
     from ..model.problems import Problem
     from ..model.records import Item, Precision
 

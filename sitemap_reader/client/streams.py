@@ -11,6 +11,7 @@ import asyncio
 import threading
 import time
 import weakref
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator
 from contextlib import aclosing, closing, contextmanager, nullcontext, suppress
 from contextvars import copy_context
 from datetime import UTC, datetime
@@ -29,8 +30,6 @@ from ..pipeline.crawl import WAITING_BATCHES, first_failure
 from ..pipeline.executor import ThreadPool
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator
-
     from ..frontier.robots_rules import Rules
     from ..model.errors import ReadError
     from ..model.problems import Problems

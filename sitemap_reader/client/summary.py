@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import secrets
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Self
 
@@ -25,8 +27,6 @@ from ..parser.normalise.dates import format_date
 
 if TYPE_CHECKING:
     import logging
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from datetime import datetime
 
     from ..frontier.robots_policy import CrawlDelay
     from ..model.problems import Severity

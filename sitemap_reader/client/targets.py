@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import posixpath
 import re
+from collections.abc import AsyncIterator, Callable, Container, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from netrc import NetrcParseError, netrc
@@ -48,8 +49,6 @@ from ..parser.parser import SitemapParser
 from ..serialize.dumps import DUMP_SUFFIXES, STDIN, has_file_suffix, is_warc_name
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Container, Iterator, Mapping
-
     from ..fetch.client import Fetcher, Response
     from ..frontier.robots_rules import Rules
 

@@ -14,20 +14,16 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self, TextIO
 
 import attrs
 
 from ..model.errors import printable, without_commands
 from ..model.problems import count_of
 from .summary import Progress
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import TextIO
-
 
 FILE_COLUMNS = 80
 _MIN_COLUMNS = 20

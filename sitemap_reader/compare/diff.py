@@ -12,6 +12,7 @@ import heapq
 import os
 import weakref
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from hashlib import blake2b
@@ -42,7 +43,6 @@ from .url_files import read_once, url_objects
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import pandas as pd
 

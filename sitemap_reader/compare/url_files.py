@@ -9,8 +9,10 @@ import csv
 import io
 import os
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, takewhile, zip_longest
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import attrs
@@ -27,9 +29,6 @@ from ..serialize.dumps import PARQUET, SQLITE, Ahead, Dump, ReusableFile, number
 from ..serialize.jsonl import stamp, to_dict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
-
     from ..model.records import Item
     from ..serialize.dumps import JsonObject
 

@@ -7,7 +7,7 @@ lists the staging host is a finding; but a document that is named so is read in 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Self
 
@@ -20,8 +20,6 @@ from .client import Response
 from .replay import AsyncChunks
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Sequence
-
     from ..frontier.plan import Seed
     from .client import Fetcher
 

@@ -23,7 +23,7 @@ import secrets
 import sys
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -40,8 +40,6 @@ from ..serialize.jsonl import stamp
 from .client import Response, http_url_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
     from .client import Fetcher
 
 

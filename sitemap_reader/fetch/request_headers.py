@@ -7,7 +7,7 @@ to http. No value of a header is in a repr or in an error.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import attrs
@@ -17,8 +17,6 @@ from ..model.errors import UsageError
 from ..parser.normalise.urls import host, origin, registrable_domain_or_none
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
     from ..frontier.plan import Seed
 
 

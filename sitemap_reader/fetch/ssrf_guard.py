@@ -7,12 +7,8 @@ from __future__ import annotations
 
 import re
 import socket
+from collections.abc import Callable
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 # IANA special-purpose registries, spelled out: what `ipaddress` calls global changed between Python versions.
 # First match wins; an address is in no network of the other version.

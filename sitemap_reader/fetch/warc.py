@@ -23,6 +23,7 @@ import secrets
 import sys
 import weakref
 import zlib
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import UTC, datetime
 from hashlib import blake2b
@@ -30,7 +31,7 @@ from http import HTTPStatus
 from io import BufferedReader, BytesIO, RawIOBase
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 import attrs
 import orjson
@@ -47,10 +48,6 @@ from ..version import __version__
 from .client import Response, http_url_parts, response_headers
 from .replay import ERROR_FIELD, AsyncChunks, RecordedBody, RecordingFetcher, error_fields, one_line, pop_error
 from .request_headers import HEADER_NAME
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-
 
 GZIP_MAGIC = b"\x1f\x8b"
 SEEDS_FIELD = "sitemap-reader-seeds"  # of a warcinfo record: JSON

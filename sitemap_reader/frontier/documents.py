@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
@@ -39,8 +40,6 @@ from ..parser.normalise.urls import origin, without_userinfo
 from .plan import WELL_KNOWN, Probe, Seed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from ..model.problems import Severity
     from ..parser.content.decoder import ReadPrefix
     from ..parser.dialects.robots import RobotsBody

@@ -10,6 +10,8 @@ and rules of robots.txt, children of indexes and dates come back here.
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import attrs
@@ -40,9 +42,6 @@ from .robots_policy import RobotsPolicy
 from .robots_rules import ALLOW_ALL, disallow_all
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from datetime import datetime
-
     from ..model.problems import Problem
     from ..parser.normalise.scope import Scope
     from .documents import Event, Listed

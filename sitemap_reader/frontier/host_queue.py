@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Iterator
+from datetime import datetime
 from heapq import heappop, heappush
 from http import HTTPStatus
 from itertools import count
@@ -19,9 +21,6 @@ from ..parser.normalise.urls import origin
 from .documents import http_date
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from datetime import datetime
-
     from .documents import Document, Failed
     from .robots_rules import Rules
 

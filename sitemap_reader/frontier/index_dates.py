@@ -10,7 +10,8 @@ from __future__ import annotations
 from array import array
 from bisect import insort
 from collections import deque
-from datetime import timedelta
+from collections.abc import Iterator
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Literal
 
 import attrs
@@ -22,9 +23,6 @@ from ..parser.normalise.dates import format_date, period_end
 from .lastmod_trust import is_behind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from datetime import datetime
-
     from ..model.records import Outcome
     from .documents import Document, Events
     from .lastmod_trust import Lastmod, LastmodSummary

@@ -11,6 +11,7 @@ day of its lastmod, by its URL or as news, is no evidence for one.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from itertools import chain, compress, repeat
 from math import ceil, inf, prod
@@ -26,8 +27,6 @@ from ..model.url_batch import lastmod_of, precision_of, states_time
 from ..parser.normalise.dates import PRECISION_CHARACTERS, TIMED, days_in_urls, format_date, period_end, tolerance
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from ..model.url_batch import UrlBatch
 
 # A lastmod: the moment, and which of its fields were given.

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
+from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -27,8 +28,6 @@ from .index_dates import IndexDateChecks
 from .responses import code_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from ..model.records import SitemapRef
     from ..parser.normalise.scope import DropReason, ScopeMode
     from .documents import Events, KnownDocuments

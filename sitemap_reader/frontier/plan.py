@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
+from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, get_args
 from urllib.parse import unquote
@@ -25,8 +26,6 @@ from ..parser.normalise.dates import parse_date, period_end
 from ..parser.normalise.urls import clean_url, host, origin, without_credentials, without_userinfo
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from ..model.records import Outcome, Precision, SitemapRef
     from ..model.url_batch import UrlBatch
     from ..parser.normalise.scope import ScopeMode

@@ -7,6 +7,8 @@ Retry-After), RFC 9309 2.3.1 (robots.txt).
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Literal
 
@@ -20,9 +22,6 @@ from .host_queue import MAX_RETRY_AFTER_SECONDS, retry_after, slow_down
 from .robots_rules import ALLOW_ALL, Rules, rules_for_status
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime
-
     from ..model.limits import Limits
     from ..model.records import Outcome
     from .documents import Document, DocumentRequest, Head

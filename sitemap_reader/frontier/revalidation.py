@@ -5,6 +5,7 @@ Sources: RFC 9110 8.8 and 13.1 (validators, conditional requests).
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
@@ -16,8 +17,6 @@ from ..parser.normalise.dates import period_end
 from .documents import http_date
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from ..model.records import SitemapRef
     from .documents import DocumentRequest, Listed
     from .lastmod_trust import Lastmod

@@ -5,6 +5,7 @@ The Sitemap lines are not read here: see links.py.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Literal
 
@@ -23,8 +24,6 @@ from .responses import NO_ROBOTS, allow_listing, failure_of_both_schemes, wall_a
 from .robots_rules import ALLOW_ALL, Rules, disallow_all
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
-
     from ..model.problems import Severity
     from ..parser.dialects.robots import RobotsBody
     from .documents import Events, SiteDiscovery

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import unquote
@@ -22,8 +23,6 @@ from ..parser.normalise.urls import comparable
 from ..parser.normalise.urls import origin as origin_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
     from ..model.url_batch import UrlBatch
 
 

@@ -8,6 +8,7 @@ keeps records, and NativeColumns (parser/scanner_columns.pxi), which keeps bytes
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from operator import attrgetter
@@ -19,8 +20,6 @@ from .errors import UsageError
 from .records import EXTENSIONS, ChangeFreq, Precision, UrlRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from .problems import Problem
 
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)

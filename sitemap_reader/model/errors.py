@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable, Sequence
 from json import dumps
 from typing import TYPE_CHECKING, Self
 
@@ -30,8 +31,6 @@ from .messages import printable_lines as printable_lines
 from .problems import MAX_RAW_CHARACTERS, Problem, report
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from .records import Outcome
 
 

@@ -7,16 +7,14 @@ same.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 
 from .errors import UsageError, install_hint
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class LimitedPattern(str):

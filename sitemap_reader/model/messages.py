@@ -5,13 +5,10 @@ printable() is imported from errors.py by all modules but problems.py, which err
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from string import Formatter
-from typing import TYPE_CHECKING
 
 import attrs
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
 
 
 @attrs.frozen

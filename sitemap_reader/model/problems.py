@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import attrs
 
 from .messages import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 Severity = Literal["error", "warning", "notice"]
 

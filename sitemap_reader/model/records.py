@@ -8,7 +8,7 @@ that a document does not state is None or empty, never a default of the protocol
 
 from __future__ import annotations
 
-from datetime import datetime  # noqa: TC003 - evaluated at run time, with the other annotations
+from datetime import datetime
 from typing import Annotated, Any, Literal, TypedDict
 
 import attrs

@@ -6,6 +6,7 @@ Its values are columns, in a store of model/columns.py; records are made for cal
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import cached_property
 from itertools import chain, groupby
@@ -19,8 +20,6 @@ from .problems import Problem
 from .records import Outcome, SitemapRef
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from .records import ChangeFreq, Item, Precision, UrlRecord
 
 _MINUTE = PRECISIONS.index("minute")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
+from datetime import datetime
 from functools import cache
 from hashlib import sha256
 from html import escape
@@ -23,8 +24,6 @@ from ..serialize.jsonl import stamp
 from ..version import __version__
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from jinja2 import Environment
 
 MAX_TEXT_CHARS = 500

@@ -6,6 +6,7 @@ fast path.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
@@ -20,8 +21,6 @@ from .dialects.extensions import missing_values
 from .normalise.entry import RawEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
     from ..model.columns import UrlColumns
     from ..model.limits import Limits
     from ..model.records import Item

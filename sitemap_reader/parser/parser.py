@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import IO, TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 
@@ -33,8 +34,6 @@ from .normalise.urls import clean_url, directory, without_credentials
 from .xml.repairs import ENTRY_STEPS, PROBLEM_STEPS, Budget, html_page
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
     from ..model.columns import UrlColumns
     from ..model.records import Item
     from .dialects.feed_fallback import FeedFallback

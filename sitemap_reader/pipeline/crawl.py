@@ -9,8 +9,16 @@ from __future__ import annotations
 import asyncio
 import math
 import re
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager, nullcontext, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    AsyncExitStack,
+    aclosing,
+    asynccontextmanager,
+    nullcontext,
+    suppress,
+)
 from datetime import UTC, datetime
 from functools import partial
 from http import HTTPStatus
@@ -33,9 +41,6 @@ from .out_of_scope import OutOfScopeUrls
 from .pacing import DocumentTimeouts, Stopwatch, loop_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-    from contextlib import AbstractAsyncContextManager, AbstractContextManager
-
     from ..fetch.client import Fetcher, Response
     from ..fetch.request_headers import RequestHeaders
     from ..frontier.documents import Answer, Document, Event

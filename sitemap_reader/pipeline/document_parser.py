@@ -9,6 +9,7 @@ import math
 import re
 import time
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -24,7 +25,6 @@ from ..parser.content.sniff import SITEMAP_FORMATS, Format
 from ..parser.parser import SitemapParser
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
     from concurrent.futures import Future
 
     from ..frontier.documents import DocumentRequest

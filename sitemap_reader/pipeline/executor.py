@@ -7,6 +7,7 @@ import math
 import os
 import threading
 import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from functools import partial
@@ -16,8 +17,6 @@ from ..model.errors import SitemapReaderError, UsageError
 from .feedparser_process import CANCELLED
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Callable
-
     from ..model.limits import Limits
     from ..parser.dialects.feed_fallback import FeedFallback
     from .document_parser import DocumentParser, FallbackAnswer, ParserItems

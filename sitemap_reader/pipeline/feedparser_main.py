@@ -11,9 +11,10 @@ import json
 import re
 import sys
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from contextlib import suppress
 from html.entities import html5
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 
@@ -21,9 +22,6 @@ from ..model.limits import MIB
 from ..parser.normalise.urls import is_web_url
 from ..parser.xml.elements import ALTERNATE
 from .feedparser_process import FallbackResult
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _MAX_ANSWER_CHARACTERS = 64 * MIB  # feedparser puts a long xml:base before many short links
 

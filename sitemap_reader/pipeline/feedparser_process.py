@@ -10,18 +10,15 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import attrs
 
 from ..model.errors import FallbackFailed
 from ..model.limits import MIB, Limits
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 FeedLink = tuple[str, str | None]  # link, date text as written
 

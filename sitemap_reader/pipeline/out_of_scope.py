@@ -11,6 +11,7 @@ from __future__ import annotations
 import pickle
 import sys
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING
 
@@ -25,8 +26,6 @@ from ..parser.fast_path import new_columns
 from ..parser.normalise.entry import SCOPE_CODES, scope_problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from ..frontier.documents import Document
     from ..frontier.frontier import Frontier
     from ..model.columns import UrlColumns

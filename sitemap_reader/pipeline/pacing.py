@@ -17,7 +17,8 @@ import asyncio
 import math
 import threading
 from collections import deque
-from contextlib import aclosing, asynccontextmanager, contextmanager, nullcontext, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, aclosing, asynccontextmanager, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, TypeVar
 
 import attrs
@@ -29,9 +30,6 @@ from ..model.errors import FetchError, UsageError
 from ..model.limits import advice
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator
-    from contextlib import AbstractContextManager
-
     from ..frontier.host_queue import HostQueue
     from ..frontier.plan import Plan
     from ..model.limits import Limits

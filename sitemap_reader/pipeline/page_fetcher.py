@@ -10,6 +10,7 @@ is requested once, however many pages lead there.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from http import HTTPStatus
@@ -33,8 +34,6 @@ from .crawl import RequestTimer, failure_of, in_use, paced_response, slot_for
 from .pacing import DocumentTimeouts, loop_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-
     from ..fetch.client import Fetcher, Response
     from ..fetch.request_headers import RequestHeaders
     from ..frontier.documents import Answer, DocumentRequest

@@ -17,6 +17,7 @@ import queue
 import signal
 import sys
 import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
@@ -43,8 +44,6 @@ from .report import ProgressTracker, bar_state, harvest_page, load_harvest
 from .shard import harvest_shard, make_config
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
     from .report import Harvest, HarvestProgress, ShardProgress
     from .shard import HarvestConfig
 

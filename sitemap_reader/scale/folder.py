@@ -19,9 +19,11 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from datetime import datetime
 from io import FileIO
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
@@ -37,9 +39,6 @@ from ..serialize.schema import all_fields, columns_of, fields_of
 from ..state.state import State
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
     from ..model.records import Item
     from ..serialize.schema import Fields
     from ..state.diff_rules import ChangePiece

@@ -7,6 +7,7 @@ domain and the number of shards only: a host stays in its shard when others join
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,6 @@ from ..model.errors import UsageError
 from ..state.state import site_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from ..client.targets import Target
 
 

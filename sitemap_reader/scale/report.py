@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +20,6 @@ from .folder import INCOMPLETE, SUMS, HarvestFolder
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Mapping
-    from datetime import datetime
 
 
 @attrs.define

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, aclosing
 from datetime import UTC, datetime
 from errno import EMFILE, ENFILE, ENOMEM, ENOSPC
@@ -36,8 +37,6 @@ from .options import HostOptions
 from .report import ShardProgress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
     from ..client.streams import CrawlRun
     from ..pipeline.document_parser import Batch
     from ..state.diff_rules import ChangePiece

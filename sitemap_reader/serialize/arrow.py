@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +18,6 @@ from .jsonl import checked_type, checker, misfits, short, to_dict
 from .schema import COUNTS, mapped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from ..model.columns import UrlColumns
     from .byte_streams import Blocks
     from .schema import Fields

@@ -10,6 +10,7 @@ import gzip
 import os
 import time
 import zlib
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
@@ -20,8 +21,6 @@ from ..model.errors import UsageError
 from ..parser.content.codings import zstd_module
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ..model.url_batch import UrlBatch
 
 

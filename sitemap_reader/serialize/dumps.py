@@ -8,11 +8,13 @@ import re
 import shutil
 import stat
 import weakref
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from decimal import Decimal
 from gzip import GzipFile
 from itertools import count, islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import attrs
@@ -29,12 +31,9 @@ from .schema import SOMETIMES
 from .writers import FORMATS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
     from _typeshed import WriteableBuffer
 
     _Body = io.BufferedReader[Any]
-    from pathlib import Path
 
     from ..model.records import Item
     from ..model.url_batch import BatchItem

@@ -6,6 +6,7 @@ of its problems, which a line lacks; msgspec checks the types, and nothing is no
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache, partial
 from operator import attrgetter
@@ -22,8 +23,6 @@ from ..model.url_batch import UrlBatch
 from .schema import COUNTS, REMOVED, SOMETIMES, TYPES, keys_of, typed_dict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
     from ..model.options import On
     from .schema import Line, ShortProblem
 

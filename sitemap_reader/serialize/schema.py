@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache, cached_property, partial
 from operator import methodcaller
@@ -26,8 +27,6 @@ from ..model.problems import Problem
 from ..model.records import Candidate, Change, Outcome, RemovedPage, SitemapRef, UrlRecord, WatchedChange
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
     Getter = Callable[[Any], Any]
 
 

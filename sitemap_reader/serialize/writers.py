@@ -7,6 +7,7 @@ options import this module, so it imports the schema and pyarrow on first use.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +18,6 @@ from ..model.errors import UsageError
 from .byte_streams import Sink
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ..model.url_batch import UrlBatch
     from .byte_streams import Blocks
     from .schema import Fields

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
 from enum import IntEnum
 from itertools import chain, islice
@@ -13,8 +14,6 @@ import attrs
 from .rows import comparable_lastmod, unpack_stated
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
     from ..frontier.lastmod_trust import History
     from ..model.records import Change
     from ..model.url_batch import UrlBatch

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,6 @@ from .schema import DamagedValue, decode_value, execute_all, json_text
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Container, Iterator, Sequence
 
     from ..frontier.lastmod_trust import Lastmod
     from ..frontier.revalidation import Trust

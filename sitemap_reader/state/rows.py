@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os.path
 from base64 import b64encode
+from collections.abc import Container, Iterable, Sequence
 from datetime import datetime, timedelta
 from hashlib import blake2b
 from itertools import chain, compress, product, repeat, starmap
@@ -27,8 +28,6 @@ from ..serialize.jsonl import STATED, to_dict
 from .schema import DamagedValue, decode_value, json_text
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Sequence
-
     from ..model.url_batch import UrlBatch
 
 # Digit -> nested field, in the order of the digits, so that a row with news begins with a zero (HAS_NEWS).

@@ -14,19 +14,17 @@ import sqlite3
 import stat
 import sys
 import zlib
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import orjson
 
 from ..model.columns import SUBSECOND
 from ..model.errors import StateError, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 Stored = TypeVar("Stored")
 Decoded = TypeVar("Decoded")

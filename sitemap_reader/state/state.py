@@ -10,7 +10,9 @@ from __future__ import annotations
 import json
 import os
 import zlib
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
+from datetime import datetime
 from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
@@ -40,8 +42,6 @@ from .schema import (
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Collection, Iterable, Iterator, Mapping
-    from datetime import datetime
 
     from ..frontier.plan import Seed
     from ..model.records import UrlRecord

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
@@ -33,8 +34,6 @@ from .state import State, settings_of
 from .urls import DocumentBuffer, SiteUrls
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
     from ..frontier.revalidation import DocumentCache, Trust
     from ..model.options import On
     from ..pipeline.document_parser import Batch

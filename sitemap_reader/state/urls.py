@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os.path
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from datetime import datetime
 from functools import cache, partial
 from itertools import compress, count, groupby
 from operator import eq, itemgetter
@@ -22,8 +24,6 @@ from .schema import decode_value, json_text
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-    from datetime import datetime
 
     from ..model.columns import UrlColumns
     from ..model.options import On

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -21,9 +23,6 @@ from .facts import Fact, LastmodStatistics, TopCounts, facts, share
 from .sections import SectionCounts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from datetime import datetime
-
     from ..frontier.robots_rules import AgentRules, GroupRules
     from ..model.url_batch import BatchItem
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
@@ -15,8 +16,6 @@ from ..parser.normalise.dates import PRECISION_CHARACTERS
 from ..serialize.jsonl import stamp
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
     from ..frontier.lastmod_trust import Kind
     from ..model.records import Precision
     from ..model.url_batch import UrlBatch

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import compress
 from operator import eq
 from typing import TYPE_CHECKING
@@ -18,8 +19,6 @@ import attrs
 from .facts import MAX_NAME_CHARS, TopCounts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from ..model.url_batch import UrlBatch
 
 # ISO 639-1 codes of languages that sites offer. Those in _LIKE_WORDS are also English words, or usual names of folders

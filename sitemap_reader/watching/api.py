@@ -6,7 +6,9 @@ import asyncio
 import re
 import signal
 import threading
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, closing, suppress
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, Unpack, cast
 
@@ -35,9 +37,6 @@ from .sinks import DeliveryFailed, sinks_of
 from .watcher import KEEP_LOG, Watcher, WatchPlan
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Sequence
-    from datetime import timedelta
-
     from ..client.targets import Target
     from ..model.records import WatchedChange
     from ..scale.hosts import HostList

@@ -8,6 +8,7 @@ takes the memory of one piece.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +18,6 @@ from aiohttp import web
 from ..model.errors import StateError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
-
     from ..pipeline.executor import ThreadPool
     from ..state.state import ChangeLog, LogEntry
     from .budget import ServerLimits

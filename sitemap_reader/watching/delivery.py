@@ -10,6 +10,7 @@ import asyncio
 import os
 import random
 import re
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from pathlib import Path
@@ -27,8 +28,6 @@ from .change_feed import first_of
 from .sinks import DeliveryFailed, open_locked, remove_incomplete_line, sync_folder, write_all
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from .change_feed import ChangeFeed
     from .sinks import Sink
 

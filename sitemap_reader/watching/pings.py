@@ -10,6 +10,7 @@ import asyncio
 import math
 import time
 from collections import Counter, OrderedDict
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from ipaddress import IPv6Address, ip_address
 from typing import TYPE_CHECKING, Literal, get_args
@@ -24,8 +25,6 @@ from ..parser.normalise.urls import clean_url, host, origin, without_userinfo
 from .budget import ExpiringSet, Rate, RateTable
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from ..fetch.client import Fetcher
 
 Accept = Literal["known", "verified"]

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from math import expm1, floor, fsum, inf, isclose, log, log1p, sqrt
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import attrs
 
 from .budget import HOUR
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
 
 DAY: Final = 24 * HOUR
 HALF_LIFE_SECONDS: Final = 30 * DAY

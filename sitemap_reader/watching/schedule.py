@@ -20,6 +20,7 @@ operation costs O(log n).
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import count
 from math import floor, inf, sqrt
@@ -31,8 +32,6 @@ from .budget import HOUR, TokenBucket
 from .rates import Population, SignalRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
-
     from .budget import Budget
     from .rates import ChangeRate
 

@@ -14,6 +14,7 @@ import logging
 import os
 import re
 import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from functools import cache
 from ipaddress import ip_address
@@ -34,8 +35,6 @@ from .pings import RESULTS, client_key
 from .watched_site import SiteQuery, json_object
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
-
     from .pings import PingReceiver
     from .watcher import Watcher
 

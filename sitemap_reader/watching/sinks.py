@@ -18,6 +18,7 @@ import select
 import shutil
 import sys
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from inspect import isroutine, unwrap
@@ -48,8 +49,6 @@ from ..serialize.jsonl import stamp
 from ..version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
     import aiohttp
 
     from ..state.state import LogEntry

@@ -10,7 +10,9 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import ExitStack, aclosing, asynccontextmanager
+from datetime import datetime
 from http import HTTPStatus
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
@@ -34,9 +36,6 @@ from ..pipeline.crawl import first_failure
 from ..state.state import StoredResponse
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-    from datetime import datetime
-
     from ..client.reader import OpenSync, SitemapReader
     from ..client.streams import ChangeRun
     from ..client.targets import Target

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from heapq import nlargest, nsmallest
 from itertools import chain
@@ -28,8 +29,6 @@ from ..serialize.jsonl import stamp
 from .rates import ChangeRate, SignalRecord, prior_for, prior_of_dates
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-
     from ..client.targets import Target
     from ..model.problems import Problem
     from ..model.records import SitemapRef

@@ -9,6 +9,7 @@ import asyncio
 import random
 import time
 from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from heapq import heappop, heappush
@@ -41,8 +42,6 @@ from .watched_site import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping
-
     from ..client.reader import SitemapReader
     from ..client.targets import Target
     from .budget import Budget

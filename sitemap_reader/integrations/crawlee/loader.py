@@ -6,6 +6,7 @@ import asyncio
 import logging
 from base64 import b64decode, b64encode
 from collections import deque
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -34,8 +35,6 @@ from ...parser.content.sniff import SITEMAP_FORMATS, Format
 from ...serialize.jsonl import from_json, json_line, to_dict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from crawlee import RequestOptions, RequestTransformAction
 
     from ...client.summary import Summary

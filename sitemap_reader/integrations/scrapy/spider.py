@@ -9,6 +9,7 @@ import asyncio
 import math
 import re
 from collections import defaultdict
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -36,8 +37,6 @@ from ...parser.normalise.urls import is_web_url
 from .items import RECORD, entry_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping, Sequence
-
     from scrapy import Spider
     from scrapy.crawler import Crawler
     from scrapy.http import Response as Answer

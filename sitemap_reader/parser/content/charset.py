@@ -11,14 +11,12 @@ import codecs
 import re
 import string
 import unicodedata
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import attrs
 import webencodings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 HEAD_BYTES = 1024  # where BOM and XML declaration are looked for, as HTML's prescan does
 

@@ -8,6 +8,7 @@ cut; all output before an error is returned. Faults go into a list; bad data nev
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -19,8 +20,6 @@ with suppress(ImportError):  # it gives the same output and errors in half the t
     from zlib_ng import zlib_ng as zlib  # type: ignore[no-redef]
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
-
     from ...model.limits import Limits
     from ...model.problems import Kind, Severity
 

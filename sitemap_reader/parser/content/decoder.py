@@ -6,6 +6,7 @@ Output, faults and counters do not depend on how the input was cut. Bad data nev
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import attrs
@@ -17,8 +18,6 @@ from .charset import HEAD_BYTES, REPLACED_CODECS, Charset, CountedUtf8, Declarat
 from .codings import INVALID_BYTES, STEP_BYTES, DecodeFault, Decompressor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from ...model.limits import Limits
 
 

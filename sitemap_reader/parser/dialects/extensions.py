@@ -9,6 +9,7 @@ Sources: Google's schemas sitemap-image/1.1, sitemap-video/1.1, sitemap-news/0.9
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints, is_typeddict
 
@@ -21,7 +22,6 @@ from ..normalise.urls import is_app_link, is_clean, listed_url
 from ..xml.elements import clark, is_core, own_text, stripped, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator, Mapping
     from xml.etree.ElementTree import Element
 
     from ..normalise.dates import Date, Dialect

@@ -6,6 +6,7 @@ video extensions. Elements of the channel are ignored. Sources: RSS 0.90 to 2.0,
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element
 
@@ -32,8 +33,6 @@ from ..xml.elements import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
     from ...model.limits import Limits
     from ...model.problems import Problem
 

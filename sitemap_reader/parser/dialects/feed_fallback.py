@@ -7,6 +7,7 @@ end. The fallback itself (such as feedparser in a subprocess) is behind the prot
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from ...model.errors import SitemapReaderError
@@ -15,8 +16,6 @@ from ...model.problems import Problem, report
 from ..normalise.entry import RawEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from ...model.limits import Limits
     from ...model.problems import Kind
 

@@ -7,6 +7,7 @@ what stands on both sides may be two lines. Rules are read elsewhere: frontier/r
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
@@ -27,8 +28,6 @@ from ..normalise.urls import (
 from ..xml.repairs import LINE_IN_HOLE, has_hole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from ...model.limits import Limits
 
 # RFC 9309 2.2: lines end in CR, LF or both; not in U+2028 and other Unicode separators.

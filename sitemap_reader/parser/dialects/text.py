@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ...model.limits import over_limit
@@ -19,8 +20,6 @@ from ..normalise.urls import clean_url
 from ..xml.repairs import LINE_IN_HOLE, has_hole
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from ...model.limits import Limits
     from ..normalise.scope import Scope
     from ..scanner import ScannedEntries

@@ -5,6 +5,7 @@ Entries are read by their own name, also a `<url>` in an index. Source of the ru
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
@@ -28,7 +29,6 @@ from ..xml.elements import (
 from .extensions import TAGS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from xml.etree.ElementTree import Element
 
     from ...model.limits import Limits

@@ -11,6 +11,7 @@ title behind them (as often an id), and queries.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
@@ -20,8 +21,6 @@ import attrs
 from .urls import INVISIBLE, PADDING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from ...model.records import Precision
 
 

@@ -7,6 +7,7 @@ of ElementTree elements with such tags; `text` precedes the first child, and the
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
@@ -16,7 +17,6 @@ from ...model.problems import report
 from ...model.records import EXTENSIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
     from xml.etree.ElementTree import Element
 
     from ...model.problems import Kind, Problem

@@ -7,6 +7,7 @@ tags are kept, which a new parser reads first.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 from xml.etree.ElementTree import Element, SubElement
@@ -39,7 +40,6 @@ from .markup import (
 from .repairs import EVENT_STEPS, Misplaced, NoRoot, Stop
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from xml.parsers.expat import XMLParserType
 
     from ...model.limits import Limits

@@ -9,7 +9,7 @@ field that is cut off is left out, never shortened.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 from xml.parsers import expat
@@ -55,8 +55,6 @@ from .repairs import (
 from .tolerant_parser import Lost, TolerantParser, missing_tag_repair
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from ...model.limits import Limits
     from ..content.sniff import Beginning
     from ..normalise.entry import RawEntry

@@ -10,8 +10,9 @@ read a few times at most; what waits for more bytes is looked at again when ther
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from html import escape, unescape
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
 
 import attrs
 
@@ -58,9 +59,6 @@ from .markup import (
 from .repairs import CHECK_STEPS, LEVEL_STEPS, REPAIR_STEPS, TOKEN_STEPS, Misplaced, NoRoot, Stop, has_hole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import TypedDict, Unpack
-
     from ...model.limits import Limits
     from ...model.problems import Kind, Severity
     from .entry_builder import EntryBuilder, OpenEntry
