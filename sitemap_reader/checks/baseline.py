@@ -13,7 +13,6 @@ from fractions import Fraction
 from itertools import islice, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
-from urllib.parse import urlsplit
 
 import attrs
 
@@ -30,7 +29,7 @@ from ..state.diff_rules import FEW_URLS, is_mass_removal
 from ..state.documents import expires
 from ..state.state import State, name_of_target
 from .documents import INCOMPLETE, WholeSiteCheck
-from .findings import url_key, url_keys
+from .findings import netloc, url_key, url_keys
 from .policy import Threshold
 
 if TYPE_CHECKING:
@@ -225,7 +224,7 @@ class BaselineCheck(WholeSiteCheck):
     def on_end(self, findings: Findings) -> None:
         """X01 and X02, unless a part of what is listed now is unknown."""
         name = self._baseline.name
-        before, now = ({_host(each) for each in names} - {""} for names in (self._counts, self._listed))
+        before, now = ({netloc(each) for each in names} - {""} for names in (self._counts, self._listed))
         if not (self._counts or self._before or self._baseline.sitemaps):
             reason = f"{name} lists no URL: X01 and X02 not checked"
         elif self.is_filtered or not self.is_complete:
@@ -340,10 +339,3 @@ def _root(outcome: Outcome) -> set[str]:
     """The URL of a sitemap that no index lists; empty for other documents."""
     is_root = outcome.why != "index" and outcome.format in SITEMAP_FORMATS
     return {outcome.url} if is_root and outcome.url is not None else set()
-
-
-def _host(url: str) -> str:
-    try:
-        return urlsplit(url).netloc
-    except ValueError:
-        return ""

@@ -608,8 +608,8 @@ class CheckedPart:
         return cls(documents=documents, is_whole=is_whole, **others)
 
     def is_of_site(self, found: Occurrence) -> bool:
-        hosts = {_host(url) for url in self.documents}
-        return not hosts.isdisjoint({_host(found.sitemap or ""), _host(found.url or "")} - {""})
+        hosts = {netloc(url) for url in self.documents}
+        return not hosts.isdisjoint({netloc(found.sitemap or ""), netloc(found.url or "")} - {""})
 
     def covers(self, found: Occurrence) -> bool:
         """Whether an occurrence would have been found, were it still there."""
@@ -628,7 +628,8 @@ class CheckedPart:
         return is_read
 
 
-def _host(url: str) -> str:
+def netloc(url: str) -> str:
+    """Host and port of a text that may be no URL; empty where there is none."""
     try:
         return urlsplit(url).netloc
     except ValueError:

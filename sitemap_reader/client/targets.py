@@ -46,6 +46,7 @@ from ..parser.normalise.urls import (
     without_credentials,
 )
 from ..parser.parser import SitemapParser
+from ..serialize.byte_streams import MAGIC
 from ..serialize.dumps import DUMP_SUFFIXES, STDIN, has_file_suffix, is_warc_name
 
 if TYPE_CHECKING:
@@ -237,7 +238,7 @@ def reject_document(target: object) -> None:
     head = head.lstrip(b"\xef\xbb\xbf \r\n\t")
     if head.startswith((b"<http://", b"<https://")):
         raise UsageError("the URL stands in angle brackets", remedy="give it without them")
-    if head.startswith((b"<", b"\x1f\x8b")):
+    if head.startswith((b"<", MAGIC["gzip"])):
         raise UsageError("that is a document, not the name of a site; `sitemap-reader parse` (or sr.parse) reads it")
 
 

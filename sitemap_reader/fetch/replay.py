@@ -36,6 +36,7 @@ from ..model.errors import FetchError, UsageError
 from ..model.limits import CHUNK_BYTES
 from ..model.problems import CATALOGUE
 from ..parser.normalise.urls import is_robots_txt
+from ..serialize.byte_streams import compression_of
 from ..serialize.jsonl import stamp
 from .client import Response, http_url_parts
 
@@ -565,7 +566,7 @@ def _begins_as_sitemap(path: Path) -> bool:
     try:
         with path.open("rb") as file:
             head = file.read(_HEAD_BYTES)
-        if head.startswith(b"\x1f\x8b"):
+        if compression_of(head) == "gzip":
             head = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(head, _HEAD_BYTES)
     except (OSError, zlib.error):
         return False

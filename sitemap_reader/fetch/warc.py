@@ -44,12 +44,12 @@ from ..model.limits import CHUNK_BYTES, Limits
 from ..parser.content.codings import Decompressor
 from ..parser.content.sniff import sniff
 from ..parser.normalise.urls import clean_url, is_clean, origin
+from ..serialize.byte_streams import MAGIC
 from ..version import __version__
 from .client import Response, http_url_parts, response_headers
 from .replay import ERROR_FIELD, AsyncChunks, RecordedBody, RecordingFetcher, error_fields, one_line, pop_error
 from .request_headers import HEADER_NAME
 
-GZIP_MAGIC = b"\x1f\x8b"
 SEEDS_FIELD = "sitemap-reader-seeds"  # of a warcinfo record: JSON
 RECOMPRESS = "`warcio recompress {path} NEW.warc.gz` (pip install warcio)"
 
@@ -426,7 +426,7 @@ class WarcRecord:
         self.offset = offset
         self._file = file
         file.seek(offset)
-        self.has_crc = file.read(2) == GZIP_MAGIC
+        self.has_crc = file.read(2) == MAGIC["gzip"]
         file.seek(offset)
         self._member = _GzipMember(file, offset) if self.has_crc else None
         self._source: BinaryIO = BufferedReader(self._member, _PIECE_BYTES) if self._member else file
@@ -714,9 +714,9 @@ def check_tail(path: Path, *, is_gzipped: bool) -> None:
     """Raises UsageError for a file that is no WARC, ends in half a record, or is not compressed as its name states."""
     with suppress(FileNotFoundError, NotADirectoryError), path.open("rb") as file, _locked(file.fileno()):
         size = os.fstat(file.fileno()).st_size
-        if size and (file.read(2) == GZIP_MAGIC) != is_gzipped:
+        if size and (file.read(2) == MAGIC["gzip"]) != is_gzipped:
             raise UsageError(f"{path} {'is not' if is_gzipped else 'is'} gzipped: name another file to record to")
-        end = _end_of_records(file, GZIP_MAGIC + b"\x08" if is_gzipped else b"WARC/") if size else 0
+        end = _end_of_records(file, MAGIC["gzip"] + b"\x08" if is_gzipped else b"WARC/") if size else 0
         if end is None:
             raise UsageError(f"{path} is no WARC: name another file to record to")
         if end != size:
