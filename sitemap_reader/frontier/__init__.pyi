@@ -15,7 +15,6 @@ from .host_queue import HostQueues as HostQueues
 from .host_queue import RequestQueue as RequestQueue
 from .host_queue import backoff as backoff
 from .host_queue import retry_after as retry_after
-from .index_dates import WaitingChildren as WaitingChildren
 from .lastmod_trust import Batch as Batch
 from .lastmod_trust import History as History
 from .lastmod_trust import Lastmod as Lastmod
@@ -44,6 +43,7 @@ from .plan import parse_target as parse_target
 from .revalidation import CachedDocument as CachedDocument
 from .revalidation import DocumentCache as DocumentCache
 from .revalidation import StoredDocuments as StoredDocuments
+from .revalidation import WaitingChildren as WaitingChildren
 from .revalidation import is_strong as is_strong
 from .robots_policy import CrawlDelay as CrawlDelay
 from .robots_rules import ALLOW_ALL as ALLOW_ALL

@@ -24,8 +24,8 @@ from ..parser.content.sniff import Format
 from ..parser.normalise.scope import Scope, verified_prefixes
 from ..parser.normalise.urls import directory, origin, without_userinfo
 from .documents import Document, has_scope_drops
-from .index_dates import IndexDateChecks
 from .responses import code_of
+from .revalidation import IndexDateChecks
 
 if TYPE_CHECKING:
     from ..model.records import SitemapRef

@@ -327,7 +327,7 @@ class Plan:
 
     scope: ScopeMode = "protocol"
     selection: Selection = attrs.field(factory=Selection)
-    trust_lastmod: AutoMode = "auto"  # skip children that an index calls older than the selection: see index_dates.py
+    trust_lastmod: AutoMode = "auto"  # skip children that an index calls older than the selection: see revalidation.py
     probe: Probe = "auto"
     obey_robots: bool = True
     is_recording: bool = False  # the answers are recorded ones: no delay is kept, so no Crawl-delay is too long

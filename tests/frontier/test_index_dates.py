@@ -229,7 +229,7 @@ def test_child_read_by_another_index_is_not_counted_as_skipped(first: str, last:
 
 
 def test_too_many_waiting_children_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sitemap_reader.frontier.index_dates._MAX_WAITING", 5)
+    monkeypatch.setattr("sitemap_reader.frontier.revalidation._MAX_WAITING", 5)
     seen = walk(INDEX, old_site(), selection=since(), limits=Limits(max_documents=7))
     assert seen.frontier.pruned == {"since": 4}
     assert "--trust-lastmod" in seen.problem("S16").message
