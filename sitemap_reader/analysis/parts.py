@@ -29,10 +29,10 @@ import attrs
 
 from ..client.keywords import UrlQuery
 from ..client.options import QueryOptions, ReaderOptions
+from ..client.progressbar import ProgressBar
 from ..client.reader import reader_of
 from ..client.streams import Bridge
 from ..client.summary import Progress, SummaryBuilder, count_of
-from ..client.terminal import ProgressBar
 from ..model.columns import SUBSECOND
 from ..model.errors import ReadError, UsageError
 from ..model.limits import CHUNK_BYTES, Limits

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Literal
 import attrs
 import orjson
 
-from ..client.terminal import BarState, ProgressBar, duration_of
+from ..client.progressbar import BarState, ProgressBar, duration_of
 from ..frontier.responses import is_html, is_success
 from ..model.errors import UsageError
 from ..model.problems import count_of, report

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
 
-from ..client.terminal import BarState, ProgressBar
+from ..client.progressbar import BarState, ProgressBar
 from ..compare.diff import DumpSide, compare, is_state, open_side
 from ..compare.url_files import url_objects
 from ..model.errors import NothingFound, ReadError, UsageError

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..client.terminal import ProgressBar, is_redrawn
+from ..client.progressbar import ProgressBar
+from ..client.terminal import is_redrawn
 from ..model.errors import StateError, UsageError
 from ..model.problems import count_of
 from ..scale.api import harvest

@@ -16,8 +16,9 @@ import attrs
 import click
 
 from ..checks.rule_docs import explain
+from ..client.progressbar import ProgressBar, duration_of
 from ..client.targets import document_target, read_target_list
-from ..client.terminal import ProgressBar, duration_of, screen_of
+from ..client.terminal import screen_of
 from ..frontier.plan import has_filter_drops
 from ..model.errors import (
     FORESEEN,

@@ -1,5 +1,8 @@
 from .keywords import FOREIGN_KEYWORDS as FOREIGN_KEYWORDS
 from .keywords import UrlQuery as UrlQuery
+from .progressbar import BarState as BarState
+from .progressbar import ProgressBar as ProgressBar
+from .progressbar import size_of as size_of
 from .reader import SitemapReader as SitemapReader
 from .reader import change_pieces as change_pieces
 from .reader import url_batches as url_batches
@@ -21,10 +24,7 @@ from .targets import find_target as find_target
 from .targets import likely_base as likely_base
 from .targets import site_target as site_target
 from .terminal import STYLES as STYLES
-from .terminal import BarState as BarState
-from .terminal import ProgressBar as ProgressBar
 from .terminal import Screen as Screen
 from .terminal import columns_of as columns_of
 from .terminal import is_redrawn as is_redrawn
 from .terminal import screen_of as screen_of
-from .terminal import size_of as size_of

@@ -43,9 +43,9 @@ from .options import (
     SyncOptions,
     UrlsOptions,
 )
+from .progressbar import ProgressBar
 from .streams import AsyncStream, Bridge, ChangeRun, CrawlRun, Stream
 from .targets import Target, find_target, read_netrc, recorder
-from .terminal import ProgressBar
 
 if TYPE_CHECKING:
     from ..fetch.client import Fetcher

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from ..state.diff_rules import ChangePiece
     from ..state.documents import StoredDocument
     from ..state.sync import StateSync
+    from .progressbar import ProgressBar
     from .summary import Progress, Summary, SummaryBuilder
-    from .terminal import ProgressBar
 
 
 Result = TypeVar("Result")

@@ -29,9 +29,9 @@ from typing import TYPE_CHECKING, Any, Unpack
 import attrs
 
 from ..client.keywords import checked_keywords
+from ..client.progressbar import ProgressBar
 from ..client.streams import TimedQueue
 from ..client.summary import count_of
-from ..client.terminal import ProgressBar
 from ..model.errors import StateError, UsageError, install_hint
 from ..model.options import with_defaults
 from ..serialize.arrow import require_pyarrow

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import attrs
 from tqdm.std import tqdm
 
+from ..client.progressbar import BarState, size_of
 from ..client.summary import count_of
-from ..client.terminal import BarState, size_of
 from ..model.errors import UsageError
 from ..pages.rendering import render
 from .folder import INCOMPLETE, SUMS, HarvestFolder

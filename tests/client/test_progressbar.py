@@ -24,8 +24,7 @@ if sys.platform == "win32":
 from faultserver import FaultServer, Wire, whole
 from terminals import on_terminal, screen
 
-from sitemap_reader.client import Progress, ProgressBar, size_of
-from sitemap_reader.client import terminal as of_bar
+from sitemap_reader.client import Progress, ProgressBar, progressbar, size_of
 from sitemap_reader.frontier import CrawlDelay
 
 WAIT_SECONDS = 20.0
@@ -62,7 +61,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
 
 def has_stderr(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO | None) -> None:
     """Replaces sys.stderr for the bar only; pytest replaces it for everything."""
-    monkeypatch.setattr(of_bar, "sys", types.SimpleNamespace(stderr=stream, modules=sys.modules))
+    monkeypatch.setattr(progressbar, "sys", types.SimpleNamespace(stderr=stream, modules=sys.modules))
 
 
 def shown(terminal: Terminal) -> list[str]:
@@ -193,7 +192,7 @@ def test_tqdm_disable_is_obeyed() -> None:
 
 DRAWING = """
 import sys
-from sitemap_reader.client.terminal import ProgressBar
+from sitemap_reader.client.progressbar import ProgressBar
 from sitemap_reader.client.summary import Progress
 
 with ProgressBar() as bar:
