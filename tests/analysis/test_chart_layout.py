@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from page_layout import layout_faults
 from recorded import AT, snapshot_of
-from test_every_measure import COLUMNS
+from test_charts import MEASURES
 
 import sitemap_reader as sr
 from sitemap_reader.analysis.chart_spec import cell_percent
@@ -418,17 +418,12 @@ def long_named(number: int, count: int) -> list[sr.UrlRecord]:
     return found
 
 
-OVER_TIME = ("turnover", "survival")  # of an archive
-CALLS: dict[str, Callable[[sr.Snapshot, sr.Snapshot], sr.Measure]] = {
-    **{name: lambda new, old, name=name: getattr(new, name)() for name in COLUMNS if name not in OVER_TIME},  # type: ignore[misc]
-    "cadence by day": lambda new, old: new.cadence("day"),
-    "new": lambda new, old: new.new("300d"),
+CALLS: dict[str, Callable[[sr.Snapshot, sr.Snapshot], sr.Measure]] = MEASURES | {
+    "translations": lambda new, old: new.translations(),
     "trends": lambda new, old: new.trends("300d"),
     "gaps": lambda new, old: new.gaps(old),
     "gaps by topic": lambda new, old: new.gaps(old, by="topic"),
     "shared": lambda new, old: new.shared(old, by="slug"),
-    "growth": lambda new, old: new.growth(old),
-    "churn": lambda new, old: new.churn(old),
 }
 
 
