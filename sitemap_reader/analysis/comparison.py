@@ -193,9 +193,7 @@ def _pages_found(part: pd.DataFrame, *, things: str, noun: str) -> str:
 
 def _languages_found(part: pd.DataFrame, *, things: str, noun: str) -> str:
     found = part[part["_found"]].sort_values("pages", ascending=False, kind="stable")
-    counts = [
-        f"{quote(key)} ({count_of(pages, 'page')})" for key, pages in zip(found["key"], found["pages"], strict=True)
-    ]
+    counts = [f"{quote(row.key)} ({count_of(row.pages, 'page')})" for row in found.itertuples()]
     return f"{things}: {name_some(counts) if counts else f'none of {count_of(len(part), noun)}'}"
 
 
@@ -234,12 +232,9 @@ def keyed_pages(snapshot: SnapshotTables, by: str) -> pd.DataFrame:
 def _pages_of(keyed: pd.DataFrame, sites: list[str]) -> tuple[pd.DataFrame, int]:
     """_COLUMNS and `section` of the pages of these sites, and how many pages have no key."""
     pages = keyed[keyed["site"].isin(sites)]
-    pages = pages.assign(share=1 / pages.groupby("site")["loc"].transform("size"))
-    without = int(pages["key"].isna().sum())
-    pages = pages[pages["key"].notna()]
-    pages = pages.assign(pages=pages.groupby(["site", "key"], sort=False)["loc"].transform("size"))
-    pages["share"] *= pages["pages"]
-    return pages, without
+    counts, sizes = (pages.groupby(by, sort=False)["loc"].transform("size") for by in (["site", "key"], "site"))
+    known = pages.assign(pages=counts, share=counts / sizes).dropna(subset="key")
+    return known.astype({"pages": "int64"}), len(pages) - len(known)
 
 
 def _topics(snapshot: SnapshotTables, sites: list[str], *, is_own: bool) -> tuple[pd.DataFrame, str]:

@@ -207,7 +207,6 @@ def _with_last_names(states: list[list[Part]]) -> list[list[Part]]:
     from .archive import find_renames, rename_sites
 
     names = find_renames([join_tables([part.tables for part in state]).urls for state in states])
-
     return [[part.change(partial(rename_sites, names=names)) for part in state] for state in states]
 
 
