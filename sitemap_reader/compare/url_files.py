@@ -218,7 +218,7 @@ def _cells(line: str, delimiter: str) -> list[str]:
 
 
 def _table_objects(body: Any, header: Header, name: str) -> Numbered:
-    rows, urls, others = 0, 0, list[str]()
+    urls, others = 0, list[str]()
     lines = io.TextIOWrapper(body, header.encoding, newline="")
     try:
         for _ in range(header.line):
@@ -228,7 +228,6 @@ def _table_objects(body: Any, header: Header, name: str) -> Numbered:
             cells = {key: row[place].strip() for key, place in header.places.items() if place < len(row)}
             if not cells.get("loc"):
                 continue
-            rows += 1
             loc = clean_url(cells["loc"]).url
             if loc is None:
                 others = others or [cells["loc"]]
