@@ -267,13 +267,15 @@ def split_words(texts: Any, *, is_encoded: bool) -> Words:
     """
     plain = compute.utf8_normalize(compute.utf8_lower(decode(texts) if is_encoded else texts), "NFC")
     lists = compute.split_pattern_regex(plain, _SEPARATORS)
-    words = compute.utf8_trim(compute.list_flatten(lists), _APOSTROPHES)
-    is_word = compute.not_equal(words, "")
-    numbers = compute.list_parent_indices(lists).filter(is_word).to_numpy()
-    words = compute.if_else(compute.utf8_is_digit(words), NUMBER, words).filter(is_word)
+    parts = compute.list_flatten(lists).dictionary_encode()  # few different ones
+    words = compute.utf8_trim(parts.dictionary, _APOSTROPHES)
+    words = compute.if_else(compute.utf8_is_digit(words), NUMBER, words)
+    coded = compute.if_else(compute.equal(words, ""), None, words).dictionary_encode()
+    codes = coded.indices.fill_null(-1).to_numpy()[parts.indices.to_numpy()]
+    is_word = codes >= 0
+    numbers, codes = compute.list_parent_indices(lists).to_numpy()[is_word], codes[is_word]
     is_early = np.arange(len(numbers)) - np.searchsorted(numbers, numbers) < MAX_TEXT_WORDS
-    coded = words.filter(pa.array(is_early)).dictionary_encode()
-    return Words(numbers[is_early], coded.indices.to_numpy(), coded.dictionary)
+    return Words(numbers[is_early], codes[is_early], coded.dictionary)
 
 
 def lower(text: str) -> str:
