@@ -11,7 +11,7 @@ import pandas as pd
 from ..client.summary import count_of
 from ..model.errors import UsageError
 from .chart_spec import ChartSpec
-from .languages import base_languages, language_level
+from .languages import base_languages, language_level, page_languages
 from .measure import (
     as_texts,
     find_in_words,
@@ -122,9 +122,9 @@ def gaps(snapshot: SnapshotTables, ours: Any, by: str, *, is_shared: bool = Fals
         theirs, note = _topics(snapshot, sites, is_own=False)
         mine, _ = _topics(own, own_sites, is_own=True)
     else:
-        keyed = keyed_pages(snapshot, by)
+        keyed = keyed_pages(snapshot, by, "section")
         theirs, without = _pages_of(keyed, sites)
-        mine, without_ours = _pages_of(keyed if own is snapshot else keyed_pages(own, by), own_sites)
+        mine, without_ours = _pages_of(keyed if own is snapshot else keyed_pages(own, by, "section"), own_sites)
         counts = {"": without, f" of {name}": without_ours}
         left_out = [f"{count_of(count, 'page')}{of} {_WITHOUT[by]}" for of, count in counts.items() if count]
         note = f" Not compared: {' and '.join(left_out)}." if left_out else ""
@@ -208,14 +208,14 @@ def _widest_key(frame: pd.DataFrame, *, things: str, count: int) -> str:
 # --- keys --------------------------------------------------------------------------------------------------------
 
 
-def keyed_pages(snapshot: SnapshotTables, by: str) -> pd.DataFrame:
-    """`site loc key section language` of all pages; the key, a path, a slug or a base language, may be null."""
-    pages = page_frame(snapshot, "loc", "section", "language", "path", "slug", "depth")
+def keyed_pages(snapshot: SnapshotTables, by: str, *columns: str) -> pd.DataFrame:
+    """`site loc key` and these columns of all pages; the key, a path, a slug or a base language, may be null."""
+    pages = page_frame(snapshot, "loc", "path", "slug", "depth", *columns)
     level = language_level(snapshot)  # of the segment that states the language, the first or the second one
     is_index = pages["slug"].astype("str").str.lower().isin(INDEX_NAMES)
     paths = pages["path"].astype("str").fillna("").str.strip("/")
     if by == "language":
-        key = base_languages(pages["language"])
+        key = base_languages(page_languages(snapshot)["language"])
     elif by == "path":
         parts = ((level == 1, r"^[^/]*/?", ""), (level == 2, r"^([^/]*)/[^/]*", r"\1"), (is_index, "/?[^/]*$", ""))
         for rows, pattern, text in parts:
@@ -226,7 +226,7 @@ def keyed_pages(snapshot: SnapshotTables, by: str) -> pd.DataFrame:
         slug[is_index] = paths[is_index].str.extract("([^/]*)/[^/]*$", expand=False)
         is_home = (level > 0) & (pages["depth"] - is_index == level)  # /de is the home page of a language
         key = as_texts(decode(texts_of(slug.where(~is_home & (slug != "")))))
-    return pages.assign(key=key)[["site", "loc", "key", "section", "language"]]
+    return pages.assign(key=key)[["site", "loc", "key", *columns]]
 
 
 def _pages_of(keyed: pd.DataFrame, sites: list[str]) -> tuple[pd.DataFrame, int]:

@@ -47,7 +47,7 @@ _COLUMNS = ["site", "key", "languages", "missing", "loc"]
 
 def translations(snapshot: SnapshotTables, languages: Iterable[str] | None) -> Measure:
     names = _language_names(languages)
-    pages = keyed_pages(snapshot, "path")
+    pages = keyed_pages(snapshot, "path", "language")
     pages["group"] = _groups(snapshot, pages)
     unknown, pages = int(pages["language"].isna().sum()), pages.dropna()
     found = {site: _of_site(part, names) for site, part in pages.groupby("site", sort=False)}
