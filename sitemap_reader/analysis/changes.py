@@ -223,10 +223,9 @@ def churn(snapshot: SnapshotTables, other: SnapshotTables | None, depth: int) ->
     pages = _compare(snapshot, other, depth)
     frame = pages.groupby(["site", "section", "change"], sort=False, observed=True).size().unstack(fill_value=0)
     frame = frame.reindex(columns=[*_KINDS, _UNREAD], fill_value=0).rename_axis(columns=None).reset_index()
-    frame = frame.astype({"site": "str", "section": "str"})
-    frame["_changed"] = frame[[*_CHANGES]].sum(axis=1)
-    frame = frame.sort_values(["_changed", "section"], ascending=[False, True]).drop(columns="_changed")
-    frame = in_site_order(frame, snapshot)
+    frame = frame.astype({"site": "str", "section": "str"}).sort_values("section")
+    most_first = frame[[*_CHANGES]].sum(axis=1).sort_values(ascending=False, kind="stable").index
+    frame = in_site_order(frame.loc[most_first], snapshot)
     rule = _RULE + _choices([snapshot, other])
     if other.complete is False:
         rule += f" {other.name} was not read completely: it may have had pages that count as new."
@@ -344,13 +343,9 @@ def turnover(snapshot: SnapshotTables, freq: str, *, tz: str = "UTC", by: str | 
     archive = _states_of(snapshot, "turnover()")
     groups, labels = archive.groups(by)
     events = archive.events.assign(site=labels[archive.events["page"]], at=_local(archive, zone))
-    counts = [
-        counts_by_period(events.loc[events["change"] == change, ["site", "at"]], "at", PERIODS[freq])
-        .set_index(["site", "period"])["pages"]
-        .rename(change)
-        for change in (NEW, RETURNED, REMOVED)
-    ]
-    frame = pd.concat(counts, axis=1).fillna(0).astype("int64").sort_index().reset_index()
+    counts = counts_by_period(events[["site", "change", "at"]], "at", PERIODS[freq])
+    counts = counts.set_index(["site", "period", "change"])["pages"].unstack().reindex(columns=[*_EVENTS])
+    frame = counts.fillna(0).astype("int64").rename_axis(columns=None).reset_index()
     frame = groups.sort(frame.assign(period=in_zone(frame["period"], zone)))
     finding = groups.find_in_words(frame, partial(_turned_over, freq=freq), _turned_over_of_many, _NO_EVENT)
     rule = (
@@ -412,14 +407,12 @@ def _local(archive: Archive, zone: ZoneInfo) -> pd.Series[Any]:
 
 def _event_urls(archive: Archive, freq: str, zone: ZoneInfo) -> pd.DataFrame:
     """`site period change at loc page_key section language host`, a row for each event."""
-    events = archive.events
-    pages = archive.pages.pages.to_pandas(["loc", "page_key", *GROUPS])
-    rows = archive.row_of[events["page"]]
-    period = in_zone(_local(archive, zone).dt.to_period(PERIODS[freq].alias).dt.start_time.dt.as_unit("us"), zone)
-    found = pd.DataFrame({"site": archive.pages.pages["site"].iloc[rows].reset_index(drop=True), "period": period})
-    found = found.assign(change=events["change"], at=archive.at_of_events)
+    names = ["site", "loc", "page_key", *GROUPS]
+    pages = archive.pages.pages.to_pandas(names).iloc[archive.row_of[archive.events["page"]]].reset_index(drop=True)
     pages[[*GROUPS]] = pages[[*GROUPS]].fillna(UNKNOWN)  # as the rows of the measure name them
-    return pd.concat([found, pages.iloc[rows].reset_index(drop=True)], axis=1)
+    starts = _local(archive, zone).dt.to_period(PERIODS[freq].alias).dt.start_time.dt.as_unit("us")
+    events = {"period": in_zone(starts, zone), "change": archive.events["change"], "at": archive.at_of_events}
+    return pages.assign(**events)[["site", *events, *names[1:]]]
 
 
 _DAYS = (7, 30, 90, 180, 365, 730)
@@ -499,11 +492,12 @@ def new(snapshot: SnapshotTables, since: Any, depth: int, *, by_language: bool) 
     began = history_starts(snapshot, seen, pages["site"])
     is_known = seen.notna() | news.notna() | (began <= start)
     pages = pages.assign(new=is_seen | is_news, unknown=~is_known, _seen=is_seen, _news=is_news)
-    by = pages.groupby(["site", "section"], sort=False)
-    frame = by.agg(new=("new", "sum"), pages=("new", "size"), unknown=("unknown", "sum")).reset_index()
-    sources = zip(by["_seen"].any(), by["_news"].any(), strict=True)
-    names = ([name for name, is_one in zip((SEEN, NEWS), pair, strict=True) if is_one] for pair in sources)
-    frame["source"] = pd.Series([", ".join(each) or None for each in names], dtype="str")
+    sums = {"new": ("new", "sum"), "pages": ("new", "size"), "unknown": ("unknown", "sum")}
+    sources = {"_seen": ("_seen", "any"), "_news": ("_news", "any")}
+    frame = pages.groupby(["site", "section"], sort=False).agg(**sums, **sources).reset_index()
+    by_seen, by_news = frame.pop("_seen"), frame.pop("_news")
+    source = np.select([by_seen & by_news, by_seen, by_news], [f"{SEEN}, {NEWS}", SEEN, NEWS], "")
+    frame["source"] = pd.Series(source, dtype="str").where(by_seen | by_news)
     frame = frame.sort_values(["new", "pages", "section"], ascending=[False, False, True])
     frame["new"] = frame["new"].astype("Int64").mask(frame["unknown"] == frame["pages"])
     frame = in_site_order(frame, snapshot)
