@@ -127,18 +127,31 @@ def _readings(archive: Archive, groups: Groups) -> pd.DataFrame:
 def _sizes(archive: Archive, number: int, labels: pd.Categorical, by: str | None) -> pd.DataFrame:
     """`state site pages dated newest sitemaps` of one state."""
     snapshot, pages = archive.states[number], archive.numbers.pages[number]
-    rows = pages_with_newest(snapshot).assign(site=labels[pages], page=pages)
-    if len(archive.states) == 1:  # as in all other measures
-        rows["page"] = rows.index
+    rows = pages_with_newest(snapshot).assign(site=labels[pages])
     if by is None:  # also sitemaps that list only what others list, too
         listed = snapshot.urls.stored.select(["site", "sitemap"]).group_by(["site", "sitemap"]).aggregate([])
         listed = listed.to_pandas().replace({"site": dict(archive.names[number])})
     else:
         listed = rows.assign(sitemap=snapshot.pages["sitemap"])
-    groups = rows.assign(dated=rows["page"].where(rows["lastmod"].notna())).groupby("site", sort=False, observed=True)
-    frame = groups.agg(pages=("page", "nunique"), dated=("dated", "nunique"), newest=("newest", "max")).reset_index()
+    if len(archive.states) == 1:  # each URL is a page, as in all other measures
+        labels, pages = labels[pages], np.arange(len(pages))
+    newest = rows.groupby("site", observed=True)["newest"].max()
     sitemaps = listed.groupby("site", observed=True)["sitemap"].nunique()
-    return frame.assign(state=number, sitemaps=frame["site"].astype("str").map(sitemaps).astype("Int64"))
+    sizes = {
+        "pages": _page_counts(labels, pages),
+        "dated": _page_counts(labels, pages[rows["lastmod"].notna()]),
+        "newest": newest.set_axis(newest.index.astype("str")),
+        "sitemaps": sitemaps.set_axis(sitemaps.index.astype("str")),
+    }
+    return pd.DataFrame(sizes).rename_axis("site").reset_index().assign(state=number)
+
+
+def _page_counts(labels: pd.Categorical, pages: Any) -> pd.Series[int]:
+    """How many different pages of each label are among these."""
+    is_listed = np.zeros(len(labels), bool)
+    is_listed[pages] = True
+    counts = np.bincount(labels.codes[is_listed], minlength=len(labels.categories))
+    return pd.Series(counts, labels.categories.astype("str"))
 
 
 def _steps(archive: Archive, labels: pd.Categorical) -> pd.DataFrame:

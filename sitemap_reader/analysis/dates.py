@@ -265,7 +265,7 @@ class _DatedPages:
         return "no date counts" + ("" if len(self.groups.sites) > MAX_SITES else f": {_numbers(counts)}")
 
     def _score(self, label: str, judgement: str) -> str:
-        """The score of the site, if the sentence is about the site, and there are few."""
+        """The score of the site, if that is its trust_class(), and the finding is of few sites."""
         trust = judge_history(site_histories(self.snapshot)[self.groups.site(label)])
         is_of_site = self.groups.by is None and len(self.groups.sites) <= MAX_SITES
         return score_in_words(trust) if is_of_site and trust_class(trust) == judgement else ""
