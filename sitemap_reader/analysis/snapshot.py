@@ -267,6 +267,7 @@ class Snapshot(SnapshotTables):
         """Pages by the age of their lastmod: `site age pages share`, from "0-7 days" to "older", then "undated".
 
         "untrusted" are those with a lastmod that does not count, as it cannot be trusted. `by` is that of cadence().
+        Of an archive only the pages that are listed now count.
         """
         return self._measure("freshness", by)
 
