@@ -3,8 +3,6 @@
 `EXPECTED` is the table of docs/blocked.md.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import attrs

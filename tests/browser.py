@@ -1,7 +1,5 @@
 """Fixtures of tests with a real browser: Chromium, and a function that shows a page in it."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Measures work by the number of function calls, which does not depend on the load of the machine."""
 
-from __future__ import annotations
-
 import gc
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Certificates for servers on loopback, each with a key that is used only here."""
 
-from __future__ import annotations
-
 import ssl
 from pathlib import Path
 

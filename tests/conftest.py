@@ -8,6 +8,7 @@ import inspect
 import os
 import signal
 import socket
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from functools import cache
 from importlib.util import find_spec
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from browser import chromium, show  # noqa: F401 - fixtures
-from servers import NginxServer, SiteServer, nginx_program, run_nginx
+from servers import NginxServer, Page, SiteServer, nginx_program, run_nginx
 from tiers import FULL, examples
 from virtual_time import virtual_time  # noqa: F401 - a fixture
 from webhook_receiver import receiver  # noqa: F401 - a fixture
@@ -24,10 +25,7 @@ from webhook_receiver import receiver  # noqa: F401 - a fixture
 from sitemap_reader.model import RAISE_VARIABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
     from redis_server import RedisServer
-    from servers import Page
 
 ROOT = Path(__file__).parent.parent
 

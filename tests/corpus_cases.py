@@ -3,8 +3,6 @@
 `scripts/write_corpus_expectations` writes the expectations, and test_corpus.py compares them.
 """
 
-from __future__ import annotations
-
 import tomllib
 import warnings
 from collections.abc import Iterable

@@ -7,8 +7,6 @@ The CPU count is one: `harvest` starts a worker for each, and one is enough.
 There is no bokeh: it draws Dask's dashboard, which tests/scale/test_harvest.py looks at, and takes a second to load.
 """
 
-from __future__ import annotations
-
 import os
 import socket
 import sys

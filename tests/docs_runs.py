@@ -7,8 +7,6 @@ The output of a block is in the page (consoles, and `text` after Python), or els
 have separate tests.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

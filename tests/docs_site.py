@@ -4,8 +4,6 @@
 some pages of the shop.
 """
 
-from __future__ import annotations
-
 import gzip
 import re
 import ssl

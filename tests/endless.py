@@ -1,7 +1,5 @@
 """A binary stream that never ends: zeros without a line end."""
 
-from __future__ import annotations
-
 import io
 from typing import Any
 

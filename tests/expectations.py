@@ -1,7 +1,5 @@
 """Rewrites an expected output, for the scripts that do so: prints what changes."""
 
-from __future__ import annotations
-
 import difflib
 import sys
 from pathlib import Path

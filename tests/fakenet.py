@@ -1,7 +1,5 @@
 """One request of a Fetcher, and what it gave."""
 
-from __future__ import annotations
-
 from sitemap_reader import FetchError
 
 

@@ -1,7 +1,5 @@
 """Text that attacks a page, and what a page must not have made of it in a real browser."""
 
-from __future__ import annotations
-
 from typing import Any
 
 PRODUCT = "51317"  # of 7331 and 7, which no page has by chance

@@ -4,8 +4,6 @@
 (`site.write()`) or a server on loopback (`serve(site)`). `read()` gives all that a reader makes of a site or document.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import time

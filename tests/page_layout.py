@@ -5,8 +5,6 @@ saying so. overlapping: texts that lie on each other. contrast: less than WCAG 2
 Nothing depends on the markup, but for `.hint`: the visible element near a box that scrolls sideways.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -5,8 +5,6 @@ this for Python's syntax: recheck knows JavaScript's alone, regexploit (of 2021)
 of the examples in test_patterns.py.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import signal

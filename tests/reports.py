@@ -1,7 +1,5 @@
 """Reports for rendering tests: a small site, a site that is large in every respect, an empty one, and hostile text."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import attrs

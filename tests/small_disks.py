@@ -1,7 +1,5 @@
 """Small file systems, for tests of a full disk."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """A pseudo-terminal for tests: runs a program on it, and gives its output and its final screen."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import re

@@ -3,8 +3,6 @@
 Most cases are replayed; one loopback server of each kind gives the same over the network.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import re

@@ -1,7 +1,5 @@
 """Every document of the corpus: whole, one byte at a time, and cut short."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -3,8 +3,6 @@
 No output has them.
 """
 
-from __future__ import annotations
-
 import logging
 import socket
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """docs/dependencies.md: the table has every direct dependency, with its floor and extras; licences are stated."""
 
-from __future__ import annotations
-
 import runpy
 from pathlib import Path
 

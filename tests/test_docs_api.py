@@ -1,7 +1,5 @@
 """docs/api: the reference has every public name."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from importlib import import_module

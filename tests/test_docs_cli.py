@@ -3,8 +3,6 @@
 Its examples and completion scripts are run by test_docs_cli_examples.py.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

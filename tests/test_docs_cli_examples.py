@@ -1,7 +1,5 @@
 """docs/cli.md: the examples of each command's help succeed, and the completion scripts work."""
 
-from __future__ import annotations
-
 import gzip
 import re
 import shutil

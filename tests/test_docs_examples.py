@@ -1,7 +1,5 @@
 """Every example of README.md and docs/*.md runs, prints what the page shows, and passes the type check."""
 
-from __future__ import annotations
-
 import fcntl
 import re
 import subprocess

@@ -3,8 +3,6 @@
 test_docs_examples.py runs every example; here the first ones of two pages are run.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Exceptions that no rule foresees, which are put into the code here: each ends one document, and nothing else."""
 
-from __future__ import annotations
-
 import json
 import logging
 from pathlib import Path

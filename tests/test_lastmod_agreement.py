@@ -1,7 +1,5 @@
 """stats, audit, snapshot and sync give one verdict on the lastmods of a sitemap: on generated sites the right one."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

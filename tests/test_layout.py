@@ -1,7 +1,5 @@
 """The rules of the package: imports point down, the pure folders are pure, public names are documented."""
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

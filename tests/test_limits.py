@@ -1,7 +1,5 @@
 """Every field of Limits: a document at the limit has no problem; one more gives a problem that names the field."""
 
-from __future__ import annotations
-
 import gzip
 from itertools import takewhile
 from pathlib import Path

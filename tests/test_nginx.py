@@ -1,7 +1,5 @@
 """A generated site on nginx: read completely, with one request for each document."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable

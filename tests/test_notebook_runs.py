@@ -3,8 +3,6 @@
 Here their cells run in order as a program; `.ci/run` executes them in Jupyter.
 """
 
-from __future__ import annotations
-
 import ast
 import os
 import re

@@ -1,7 +1,5 @@
 """The notebooks as they are stored: without outputs, and offline. That their cells run: test_notebook_runs.py."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """What differs on Windows, as far as it can be tried elsewhere: names of files, targets, pipes and signals."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import os

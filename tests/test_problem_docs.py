@@ -4,8 +4,6 @@ Every code is shown by a case of the corpus (reported by the parser), a replayed
 corpus/audit/ (by the audit); the others are in NOT_IN_THE_CORPUS, with the test that shows them.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import re

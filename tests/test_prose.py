@@ -3,8 +3,6 @@
 It is read where a pattern or a method of text is used on `.message`, `.args`, or `str()` of what was caught.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The programs of benchmarks.questions: equal answers on small sites; the table of the page states their lines."""
 
-from __future__ import annotations
-
 import runpy
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The README: first commands, links, length. test_docs_examples.py runs its examples."""
 
-from __future__ import annotations
-
 import re
 import runpy
 import sys

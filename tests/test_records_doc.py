@@ -3,8 +3,6 @@
 Its examples are run by test_records_examples.py.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from datetime import datetime

@@ -1,7 +1,5 @@
 """The examples of docs/records.md give the expected lines."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Removed URLs are requested after a comparison: whether they redirect, where, and whether that page is listed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

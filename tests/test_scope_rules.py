@@ -4,8 +4,6 @@ The first column of a row is the rule in words, with its source. Sites are dicts
 SitemapReader.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path

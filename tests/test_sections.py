@@ -1,7 +1,5 @@
 """stats, audit and snapshot have one definition of sections and months: they agree on generated sites."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """SECURITY.md names every limit with its default, and existing tests."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

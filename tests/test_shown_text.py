@@ -1,7 +1,5 @@
 """No repr or str of a public object has a character that a terminal would obey, or that moves the text beside it."""
 
-from __future__ import annotations
-
 import traceback
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta

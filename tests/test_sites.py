@@ -1,7 +1,5 @@
 """The sites of the corpus: records equal the truth, and outcomes name what is missing."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable

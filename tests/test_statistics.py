@@ -1,7 +1,5 @@
 """Statistics of a site: counted facts, their accuracy, and bounded memory."""
 
-from __future__ import annotations
-
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from itertools import chain

@@ -1,7 +1,5 @@
 """make_site() and the corpus sites, each compared with a simple independent reader."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import subprocess

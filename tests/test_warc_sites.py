@@ -1,7 +1,5 @@
 """Whole sites in WARC files: recorded, recompressed, written by other programs; read by every command."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import shutil

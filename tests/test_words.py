@@ -4,8 +4,6 @@ PRIVATE_WORDS lists words that are used nowhere, with what to write instead; PRI
 English in the docs, but hide the mechanism in docstrings, comments and names.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import tokenize

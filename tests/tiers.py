@@ -1,7 +1,5 @@
 """The two tiers of tests: the number of examples, and skips where something is not installed."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from typing import Any

@@ -5,8 +5,6 @@ as it takes. What the thread of the loop computes takes no time, so a busy machi
 of the loop, not time.monotonic().
 """
 
-from __future__ import annotations
-
 import asyncio
 import selectors
 import threading

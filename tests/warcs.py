@@ -1,7 +1,5 @@
 """WARC files built by hand for tests, without the code under test."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 from pathlib import Path

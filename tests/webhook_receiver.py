@@ -1,7 +1,5 @@
 """A receiver of webhooks on loopback."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer

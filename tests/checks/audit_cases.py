@@ -3,8 +3,6 @@
 `scripts/write_audit_expectations` writes the expectations, and test_audit_corpus.py compares them.
 """
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """audit(): its sources and options; it finds the same in a site, its dump and its recording."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import shutil

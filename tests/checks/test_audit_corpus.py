@@ -1,7 +1,5 @@
 """Every site of corpus/audit: its findings are the expected ones, among them the code of its name."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import subprocess

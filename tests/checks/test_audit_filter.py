@@ -1,7 +1,5 @@
 """Filters of an audit: what it covers, which rules are left out, and what the report says of it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

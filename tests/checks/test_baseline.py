@@ -1,7 +1,5 @@
 """X01 and X02: URLs and sitemaps of an earlier dump or state that the site lists no more."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path

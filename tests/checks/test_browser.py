@@ -1,7 +1,5 @@
 """The HTML report in a browser: it makes no requests, logs no errors, and its filters work without a mouse."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any

@@ -3,8 +3,6 @@
 corpus/audit has a site for each code; here are the boundaries, and cases of more than one block.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -15,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sitemap_reader.checks.audit  # noqa: F401 - imports every check
-from sitemap_reader import Alternate, Image, News, Outcome, Problem, SitemapRef, UrlRecord, Video
+from sitemap_reader import Alternate, News, Outcome, Problem, SitemapRef, UrlRecord, Video
 from sitemap_reader.checks import (
     ASSETS,
     CHECKS,
@@ -38,7 +36,6 @@ from sitemap_reader.checks import (
     FutureDates,
     HreflangAttributes,
     HreflangReturnTags,
-    Images,
     MissingValidators,
     NewsCount,
     NewsItems,
@@ -950,11 +947,7 @@ def item(number: int = 1, **fields: Any) -> UrlRecord:
     # part of the period is recent
     ({"publication_date": at("2026-10-30"), "publication_date_precision": "day"}, None),
     ({"publication_date": at("2026-10-29"), "publication_date_precision": "day"}, "N02"),
-    ({"title": None}, "N03"),
-    ({"name": ""}, "N03"),
-    ({"publication_date": None}, "N03"),
     ({"language": "en-US"}, "N04"),
-    ({"language": "zh-CN"}, None),
     ({"language": "fil"}, None),
     ({"publication_date": NOW + timedelta(minutes=10), "publication_date_precision": "second"}, None),
     ({"publication_date": NOW + timedelta(minutes=10, seconds=1), "publication_date_precision": "second"}, "N05"),
@@ -991,7 +984,6 @@ VIDEO = {"thumbnail_loc": f"{A}/t.jpg", "title": "T", "description": "D", "conte
     ({}, []),
     ({"title": None, "thumbnail_loc": ""}, [("V01", "a video without thumbnail_loc, title")]),
     ({"content_loc": None}, [("V02", "a video with neither content_loc nor player_loc")]),
-    ({"content_loc": None, "player_loc": {"value": f"{A}/p", "allow_embed": None, "autoplay": None}}, []),
     ({"content_loc": f"{A}/x"}, [("V03", "content_loc is the page itself")]),
     (
         {"player_loc": {"value": f"{A}/x", "allow_embed": None, "autoplay": None}},
@@ -1004,7 +996,6 @@ VIDEO = {"thumbnail_loc": f"{A}/t.jpg", "title": "T", "description": "D", "conte
         {"expiration_date": at("2026-10-31"), "expiration_date_precision": "day"},
         [("V06", "a video that expired on 2026-10-31")],
     ),
-    ({"description": "d" * 2_048}, []),
     ({"description": "d" * 2_049}, [("V04", "a description of 2,049 characters; 2,048 are allowed")]),
 ])
 def test_videos(fields: dict[str, Any], reported: list[tuple[str, str]]) -> None:
@@ -1012,12 +1003,6 @@ def test_videos(fields: dict[str, Any], reported: list[tuple[str, str]]) -> None
     assert [(each.code, each.message) for each in problems(Videos(NOW), [record])] == [
         (code, f"{A}/x: {message}") for code, message in reported
     ]
-
-
-@pytest.mark.parametrize(("number", "is_reported"), [(1_000, False), (1_001, True)])
-def test_a_thousand_images(number: int, is_reported: bool) -> None:
-    record = UrlRecord(f"{A}/x", images=(Image(f"{A}/i.jpg"),) * number, sitemap=MAP, line=3)
-    assert bool(found(Images(), [record])) == is_reported
 
 
 # --- robots.txt ---

@@ -1,7 +1,5 @@
 """The report for CI systems: annotations for GitHub, SARIF, JUnit XML and Markdown; text of a site is data in each."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

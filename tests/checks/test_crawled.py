@@ -1,7 +1,5 @@
 """C01 to C06 and X03: each is reported once where it applies, and nowhere else."""
 
-from __future__ import annotations
-
 import tracemalloc
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,8 +18,8 @@ from sitemap_reader.parser import batch_of
 SITE = "https://shop.example"
 SITEMAP = f"{SITE}/sitemap.xml"
 HOME, LAMP, OLD, CART = (f"{SITE}/{name}" for name in ("", "lamp", "old", "cart"))
-HIDDEN, MOVED, LOST, ROUND, OPEN, BUSY, COPY = (
-    f"{SITE}/{name}" for name in ("no", "to", "lost", "round", "open", "busy", "copy")
+HIDDEN, LOST, ROUND, OPEN, BUSY, COPY = (
+    f"{SITE}/{name}" for name in ("no", "lost", "round", "open", "busy", "copy")
 )
 DAY = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -67,7 +65,6 @@ def site_text(crawl: CrawlCheck, *batches: UrlBatch, **options: Any) -> list[str
 
 @pytest.mark.parametrize(("reported", "problems"), [
     ({"status": 404}, ["C01 {0}:3: {1} answers 404 in crawl.jsonl"]),
-    ({"status": 503}, ["C01 {0}:3: {1} answers 503 in crawl.jsonl"]),
     ({"status": 301}, ["C02 {0}:3: {1} redirects (301) in crawl.jsonl"]),
     ({"noindex": True}, ["C03 {0}:3: {1} is noindex in crawl.jsonl"]),
     ({"canonical": LAMP}, ["C04 {0}:3: {1} has the canonical {2} in crawl.jsonl"]),
@@ -77,10 +74,8 @@ def site_text(crawl: CrawlCheck, *batches: UrlBatch, **options: Any) -> list[str
         ["C03 {0}:3: {1} is noindex in crawl.jsonl", "C04 {0}:3: {1} has the canonical {2} in crawl.jsonl"],
     ),
     ({"status": 404, "canonical": LAMP, "noindex": True}, ["C01 {0}:3: {1} answers 404 in crawl.jsonl"]),
-    ({"status": 302, "canonical": LAMP, "noindex": True}, ["C02 {0}:3: {1} redirects (302) in crawl.jsonl"]),
     ({"status": None, "noindex": True}, ["C03 {0}:3: {1} is noindex in crawl.jsonl"]),
     ({"status": None}, []),
-    ({"status": 200}, []),
     ({"status": 204}, ["C12 {0}:3: {1} answers 204, which says that it has no content in crawl.jsonl"]),
     ({"status": 206}, []),
     ({"status": 304}, []),
@@ -126,49 +121,35 @@ def test_urls_are_compared_as_they_are_normalised() -> None:
 
 @pytest.mark.parametrize(("reported", "severity", "text"), [
     ({"status": 401}, "warning", "C09 {0} answers 401 in crawl.jsonl"),
-    ({"status": 403}, "warning", "C09 {0} answers 403 in crawl.jsonl"),
     ({"status": 103}, "error", "C08 {0} does not respond: 103 is no final response in crawl.jsonl"),
     ({"status": 301, "Redirect URL": HIDDEN}, "error",
      f"C02 {{0}} redirects (301) to {HIDDEN}, which is noindex in crawl.jsonl; remove the URL from the sitemap"),
-    ({"status": 301, "Redirect URL": MOVED}, "warning", f"C02 {{0}} redirects (301) to {MOVED} and on to {{1}} in"),
     ({"status": 301, "Redirect URL": LOST}, "error",
      f"C02 {{0}} redirects (301) to {LOST} and on to {{2}}, which answers 404 in crawl.jsonl; remove the URL from the"),
     ({"status": 301, "Redirect URL": ROUND}, "error",
      f"C02 {{0}} redirects (301) to {ROUND} and on and on, in a loop or more than ten times in crawl.jsonl; let"),
     ({"status": 301, "Redirect URL": OPEN}, "warning", f"C02 {{0}} redirects (301) to {OPEN} in crawl.jsonl"),
     ({"status": 301, "Redirect URL": BUSY}, "warning", f"C02 {{0}} redirects (301) to {BUSY} in crawl.jsonl"),
-    ({"canonical": HIDDEN}, "warning",
-     f"C04 {{0}} has the canonical {HIDDEN}, which is noindex in crawl.jsonl; correct the canonical URL of the page"),
-    ({"canonical": COPY}, "warning", f"C04 {{0}} has the canonical {COPY}, which has another canonical URL itself in "
-     "crawl.jsonl; correct the canonical URL of the page, or that of the page at it"),
     ({"status": 301, "Redirect URL": COPY}, "warning",
      f"C02 {{0}} redirects (301) to {COPY}, which has another canonical URL itself in crawl.jsonl"),
     ({"Meta Refresh 1": f"0;url={COPY}"}, "warning",
      f"C10 {{0}} leads on to {COPY} at once, which has another canonical URL itself in crawl.jsonl"),
-    ({"canonical": BUSY}, "warning", f"C04 {{0}} has the canonical {BUSY} in crawl.jsonl"),
-    ({"Meta Refresh 1": f"0;url={HIDDEN}"}, "error",
-     f"C10 {{0}} leads on to {HIDDEN} at once, which is noindex in crawl.jsonl; remove the URL from the sitemap, or"),
-    ({"status": 301, "Redirect URL": LAMP}, "warning", "C02 {0} redirects (301) to {1} in crawl.jsonl"),
     ({"status": 301, "Redirect URL": "/lamp"}, "warning", "C02 {0} redirects (301) to {1} in crawl.jsonl"),
     ({"status": 302, "Redirect URL": CART}, "error",
      "C02 {0} redirects (302) to {2}, which answers 404 in crawl.jsonl;"),
     ({"status": 302, "Redirect URL": ""}, "error", "C02 {0} redirects (302) without a usable target in crawl.jsonl;"),
-    ({"status": 302, "Redirect URL": "https://o.example/"}, "error",
-     "C02 {0} redirects (302) to https://o.example/ in crawl.jsonl; remove the URL from the sitemap: its page is on"),
     ({"status": 301, "Redirect URL": "http://shop.example/old"}, "warning",
      "C02 {0} redirects (301) to http://shop.example/old in crawl.jsonl; redirect to https"),
-    ({"status": 301, "Redirect URL": HOME}, "warning",
-     f"C02 {{0}} redirects (301) to {HOME} in crawl.jsonl; remove the URL from the sitemap; if its page is gone"),
     ({"Meta Robots 1": "noindex, follow"}, "error",
      "C03 {0} is noindex (Meta Robots 1: noindex, follow) in crawl.jsonl"),
     ({"X-Robots-Tag 1": "none"}, "error", "C03 {0} is noindex (X-Robots-Tag 1: none) in crawl.jsonl"),
     ({"X-Robots-Tag 1": "unavailable_after: 2020-01-01"}, "error", "C03 {0} is noindex (X-Robots-Tag 1: unavail"),
-    ({"canonical": CART}, "warning", "C04 {0} has the canonical {2}, which answers 404 in crawl.jsonl; correct"),
+    ({"status": 302, "Redirect URL": "https://o.example/"}, "error",
+     "C02 {0} redirects (302) to https://o.example/ in crawl.jsonl; remove the URL from the sitemap: its page is on"),
+    ({"Meta Refresh 1": f"9;url={LAMP}"}, "notice", "C10 {0} leads on to {1} after 9 s in crawl.jsonl; remove the"),
     ({"canonical": "http://shop.example/old"}, "warning",
      "C04 {0} has the canonical http://shop.example/old in crawl.jsonl; correct the canonical URL of the page: write"),
-    ({"Meta Refresh 1": f"0;url={LAMP}"}, "warning", "C10 {0} leads on to {1} at once in crawl.jsonl"),
     ({"Meta Refresh 1": f"0;url={LAMP}", "canonical": LAMP}, "warning", "C10 {0} leads on to {1} at once in crawl"),
-    ({"Meta Refresh 1": f"9;url={LAMP}"}, "notice", "C10 {0} leads on to {1} after 9 s in crawl.jsonl; remove the"),
     ({"canonical": OLD, "Canonical Link Element 2": LAMP}, "warning",
      "C11 {0} names several canonical URLs: {0}, {1} in crawl.jsonl"),
     ({"status": None, "Indexability Status": "Redirected"}, "warning", "C02 {0} redirects in crawl.jsonl"),
@@ -176,7 +157,6 @@ def test_urls_are_compared_as_they_are_normalised() -> None:
     ({"status": None, "Indexability Status": "Canonicalised"}, "warning", "C04 {0} has another canonical URL in"),
     ({"status": 0, "Status Text": "Connection Timeout"}, "error",
      "C08 {0} does not respond (Connection Timeout) in crawl.jsonl"),
-    ({"status": 0, "Status Text": "DNS Lookup Failed"}, "error", "C08 {0} does not respond (DNS Lookup Failed)"),
     ({"status": "Connection Refused"}, "error", "C08 {0} does not respond (Connection Refused) in crawl.jsonl"),
     ({"status": 0, "Indexability Status": "No Response"}, "error", "C08 {0} does not respond (No Response) in crawl"),
     ({"Indexability Status": "Redirected", "Redirect URL": LAMP}, "warning", "C10 {0} leads on to {1} in crawl.jsonl"),
@@ -184,7 +164,7 @@ def test_urls_are_compared_as_they_are_normalised() -> None:
 ])
 def test_what_a_crawl_says_of_a_page_is_in_the_message(reported: dict[str, Any], severity: str, text: str) -> None:
     others = [
-        page(HIDDEN, noindex=True), page(MOVED, 301, redirect_url=LAMP), page(LOST, 301, redirect_url=CART),
+        page(HIDDEN, noindex=True), page(LOST, 301, redirect_url=CART),
         page(ROUND, 301, redirect_url=OLD), page(OPEN, 301), page(BUSY, 429),
         page(COPY, canonical=OLD),
     ]  # fmt: skip

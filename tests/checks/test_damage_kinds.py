@@ -1,7 +1,5 @@
 """S01 by kind of damage: every message has one, and findings count them."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path
@@ -11,7 +9,7 @@ import pytest
 from kit import dump, gz, urlset
 
 import sitemap_reader as sr
-from sitemap_reader.checks import Findings
+from sitemap_reader.checks import Finding, Findings
 from sitemap_reader.model import Kind, report
 
 CORPUS = Path(__file__).parents[2] / "corpus"
@@ -42,7 +40,7 @@ def test_a_wrong_checksum_is_no_missing_end() -> None:
     assert problem.kind == "wrong checksum or size"
 
 
-def found(*problems: tuple[str, Kind], samples: int = 5) -> sr.Finding:
+def found(*problems: tuple[str, Kind], samples: int = 5) -> Finding:
     """The finding of S01 problems: (sitemap, kind)."""
     findings = Findings(samples=samples)
     for sitemap, kind in problems:

@@ -1,7 +1,5 @@
 """Shares of all URLs, estimated from a sample: their intervals hold, also for rare and clustered faults."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """What the known findings have and an audit no longer finds: fixed, if it was looked at; else not checked again."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -4,9 +4,8 @@ Beside each state stands the truth: what Google's documentation of news, video a
 says of it. Nothing stands beside what they allow, or say nothing of. All that an audit finds is compared.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
+from typing import Any
 
 from kit import NS, feed, files, gz, index, robots, urlset
 
@@ -342,7 +341,7 @@ def findings(folder: Path, pages: Files) -> Found:
         "sitemap.xml": index(*(f"{WWW}/{name}" for name in listed)),
         **pages,
     }
-    rows: list[sr.Occurrence] = []
+    rows: list[Any] = []
     sr.audit(files(folder, site), base=WWW, as_of=AS_OF, on_occurrence=rows.append)
     return {(row.code, row.severity, (row.url or row.sitemap or "").removeprefix(WWW)) for row in rows}
 
@@ -362,7 +361,7 @@ def test_a_time_without_zone_in_an_index_is_in_the_future_where_it_is_so_in_all_
     dated = {"sections.xml": "2026-11-30T17:30:00", "video.xml": "2026-12-01T16:00:00"}
     pages["index.xml"] = index(*((f"{WWW}/{name}", date) for name, date in dated.items()))
     (tmp_path / "robots.txt").write_bytes(robots(f"{WWW}/index.xml"))
-    rows: list[sr.Occurrence] = []
+    rows: list[Any] = []
     site = {name: pages[name] for name in (*dated, "index.xml")}
     sr.audit(files(tmp_path, site), base=WWW, as_of=AS_OF, select="D02,D06", on_occurrence=rows.append)
     assert {(row.code, row.url) for row in rows} == {

@@ -1,7 +1,5 @@
 """Every occurrence of a finding as a row, and the findings that an earlier audit knows."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path

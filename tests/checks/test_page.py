@@ -1,7 +1,5 @@
 """The HTML report: the page loads nothing, runs only its own script, and has every field of the report."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

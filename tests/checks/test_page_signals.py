@@ -1,7 +1,5 @@
 """What pages state: robots directives, canonical URLs, and which pages are error pages."""
 
-from __future__ import annotations
-
 import sys
 import time
 from datetime import UTC, datetime

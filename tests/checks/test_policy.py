@@ -1,7 +1,5 @@
 """The policy of a config file: severities, ignores and thresholds, and what a report states of them."""
 
-from __future__ import annotations
-
 import json
 import time
 from datetime import date

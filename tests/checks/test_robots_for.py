@@ -1,7 +1,5 @@
 """What robots.txt forbids to crawlers of search engines (U12, F02, F20), and the sitemaps that it names (F09, F21)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from pathlib import Path

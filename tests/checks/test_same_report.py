@@ -1,7 +1,5 @@
 """The same site gives the same report, byte for byte but for times, in whichever order its documents arrive."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import re
@@ -17,7 +15,7 @@ from hypothesis import strategies as st
 from kit import HOST, Site, feed, index, robots, urlset
 
 import sitemap_reader as sr
-from sitemap_reader.checks import OccurrenceBuffer, RowSpool
+from sitemap_reader.checks import Occurrence, OccurrenceBuffer, RowSpool
 from sitemap_reader.client import SitemapTree
 from sitemap_reader.fetch import Response
 
@@ -129,7 +127,7 @@ def outputs(site: Site, **options: Any) -> dict[str, str]:
     """The report in all formats, and the rows of --findings, without times."""
     rows, kept = RowSpool(), OccurrenceBuffer(1_000)
 
-    def add(found: sr.Occurrence) -> None:
+    def add(found: Occurrence) -> None:
         rows.add(found.to_dict())
         kept.add(found)
 

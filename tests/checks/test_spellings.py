@@ -1,7 +1,5 @@
 """Pages that are listed in two spellings (U16), and hosts in several variants (U11) or on http alone (U18)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import permutations
 from typing import Any

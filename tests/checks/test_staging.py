@@ -1,7 +1,5 @@
 """U14 for private sites: the target's own host is not reported if private addresses are permitted."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

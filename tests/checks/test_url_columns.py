@@ -1,7 +1,5 @@
 """What checks derive from the columns of a batch is what they would find in its records, in both kinds of stores."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The sample of listed URLs: seeded, without replacement, in proportion to sitemaps and sections."""
 
-from __future__ import annotations
-
 import itertools
 import random
 from collections import Counter

@@ -1,7 +1,5 @@
 """Sites, processes and output files for tests of the command line."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -3,8 +3,6 @@
 `scripts/write_table_expectations` writes them.
 """
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`audit`: formats, exit codes, messages, and outputs of interrupted runs."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

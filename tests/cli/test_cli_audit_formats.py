@@ -1,7 +1,5 @@
 """`audit` for CI systems: --format, --also, --known and --fail-on in them; the examples of docs/ci.md."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -1,7 +1,5 @@
 """`audit` of several targets: a total, then a part for each."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """`audit --check-urls`: mistakes, the progress bar, --quiet, and an interrupt, which keeps what is known."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """`compare`: sites, files and archives on one page; errors that name what is wrong; nothing read is lost."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

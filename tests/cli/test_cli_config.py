@@ -1,7 +1,5 @@
 """The config file of the commands: where it is found, what it may set, what replaces it; `config`."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

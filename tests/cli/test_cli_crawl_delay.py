@@ -1,7 +1,5 @@
 """Crawl-delay at the command line: its duration is reported, and one over the limit is an error with advice."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

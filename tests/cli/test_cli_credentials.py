@@ -1,7 +1,5 @@
 """No command shows or writes credentials, whatever fails: all output and every file is searched."""
 
-from __future__ import annotations
-
 import zlib
 from base64 import b64encode
 from collections.abc import Callable, Iterator

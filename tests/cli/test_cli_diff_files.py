@@ -1,7 +1,5 @@
 """`diff` of sitemap files, lists of URLs and tables; and pipes, which are read once, in place of files."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The table of exit codes in docs/cli.md: each case of each row is a command here."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Text of a site on stdout and stderr: no command of a CI system, no control character on a terminal."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from html import unescape

@@ -1,7 +1,5 @@
 """One signal ends a command whose stdout or stderr is a full pipe without a reader."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import signal

@@ -1,7 +1,5 @@
 """`harvest`: messages and exit codes. Its tasks run in this process."""
 
-from __future__ import annotations
-
 import errno
 import logging
 import sys

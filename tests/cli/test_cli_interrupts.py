@@ -1,7 +1,5 @@
 """Interrupted commands keep what they have written, say so, and exit with 130."""
 
-from __future__ import annotations
-
 import csv
 import fcntl
 import gzip

@@ -1,7 +1,5 @@
 """--base and --map: a site that is not deployed, from its folder, from stdin, or from its staging host."""
 
-from __future__ import annotations
-
 import json
 from base64 import b64encode
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The advice in the last line; every message is one line."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

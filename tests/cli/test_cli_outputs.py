@@ -1,7 +1,5 @@
 """`-o FILE`: its contents after complete, partial and empty runs; formats and compressions by its suffix."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

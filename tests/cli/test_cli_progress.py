@@ -1,7 +1,5 @@
 """The progress bar of a command: when it is shown, and that it is removed completely."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -1,7 +1,5 @@
 """A file that a command reads is never one that it writes, whichever options name it."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

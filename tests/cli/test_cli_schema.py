@@ -1,7 +1,5 @@
 """`schema` prints the result of sitemap_reader.serialize.schema(), without importing a network library."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import get_args
 

@@ -1,7 +1,5 @@
 """`stats`: inputs, output and exit codes. tests/test_statistics.py has the counts."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

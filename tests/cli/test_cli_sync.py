@@ -1,7 +1,5 @@
 """`sync`: output, messages, and exit codes."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Tables on a wide or narrow terminal, and in a pipe from it."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

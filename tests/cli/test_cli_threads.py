@@ -1,7 +1,5 @@
 """The output of `dump` is the same with any number of threads."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The watch command as a process: lines on stdout, a server, signals, and what it says about mistakes."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """What a fetcher of the caller raises reaches the caller; a FetchError is a failure of its request alone."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager

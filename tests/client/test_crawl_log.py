@@ -1,7 +1,5 @@
 """Messages in the log of another program."""
 
-from __future__ import annotations
-
 import logging
 
 import pytest

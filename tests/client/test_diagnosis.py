@@ -1,7 +1,5 @@
 """Answers that hide a sitemap: errors whose body is one, redirects that set a cookie, indexes that list pages."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Each keyword is declared once: help(), signatures and the command line say the same of it."""
 
-from __future__ import annotations
-
 import inspect
 import pydoc
 import re

@@ -1,7 +1,5 @@
 """Folders and files read as the site that will have them: shaped as generators write them; base=, likely_base()."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

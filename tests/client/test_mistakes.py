@@ -1,7 +1,5 @@
 """Mistakes of a Python caller: each is a UsageError whose message has the correction."""
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 from collections.abc import AsyncIterator, Callable

@@ -1,7 +1,5 @@
 """snapshot() of several sites: at once, in the order given, within the limits of one reader."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 import threading

@@ -1,7 +1,5 @@
 """SitemapReader and sr.urls: whole sites, early ends, faults, and usage errors; over HTTP where connections matter."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import re

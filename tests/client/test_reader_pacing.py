@@ -4,8 +4,6 @@ Servers and fetchers keep a log; asserted are the most requests in flight and th
 makes smaller and longer.
 """
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections import Counter

@@ -2,8 +2,6 @@
 the whole.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import math

@@ -1,7 +1,5 @@
 """Sync and async streams: same results, same errors, and closed when unreferenced."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import subprocess

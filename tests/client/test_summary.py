@@ -1,7 +1,5 @@
 """SummaryBuilder: items are counted before callbacks run, and each document once."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 

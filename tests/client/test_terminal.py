@@ -1,7 +1,5 @@
 """Whether a stream takes colours, how wide it is, and which characters it has."""
 
-from __future__ import annotations
-
 import io
 import re
 

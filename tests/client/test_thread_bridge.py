@@ -1,7 +1,5 @@
 """The queue between the thread of an event loop and its consumer."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

@@ -1,7 +1,5 @@
 """The aiohttp fetcher with real sockets on 127.0.0.1: raw servers with unusual responses."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import gzip

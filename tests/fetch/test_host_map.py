@@ -1,21 +1,14 @@
 """HostMap and MappedFetcher: where requests for a site go, in whose names answers are, and where credentials go."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import pytest
 from kit import Site
 
 from sitemap_reader import FetchError, UsageError
-from sitemap_reader.fetch import HostMap, Logins, MappedFetcher, RequestHeaders, make_headers
+from sitemap_reader.fetch import HostMap, Logins, MappedFetcher, RequestHeaders, Response, make_headers
 from sitemap_reader.frontier import basic, parse_target
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from sitemap_reader.fetch import Response
 
 WWW, STAGING = "https://www.example.com", "https://staging.example.com"
 CDN, BUCKET = "https://cdn.example.com", "https://bucket.example.net"

@@ -1,7 +1,5 @@
 """RequestHeaders: which of the caller's headers are sent where, by a table of targets and URLs."""
 
-from __future__ import annotations
-
 import pytest
 
 from sitemap_reader import UsageError

@@ -1,21 +1,17 @@
 """Name servers that do not answer for some hosts."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
 import sitemap_reader as sr
 from sitemap_reader import FetchError, Limits
 from sitemap_reader.fetch import AiohttpFetcher
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 SILENT_HOSTS = [f"silent{number}.example" for number in range(40)]  # more than the event loop's executor has threads
 

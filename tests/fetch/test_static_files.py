@@ -1,7 +1,5 @@
 """StaticFilesFetcher: what a URL of a site gives that is served from a folder, and what is refused."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys

@@ -1,7 +1,5 @@
 """WARC files of other crawlers, built by hand, read instead of the network."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import gzip

@@ -1,8 +1,6 @@
 """Truncated or changed WARC files give a clean error or their complete records; never a traceback or an invented URL.
 """
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

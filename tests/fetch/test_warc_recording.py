@@ -1,7 +1,5 @@
 """Recorded WARC files replay what was fetched, and other WARC readers accept them."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import os

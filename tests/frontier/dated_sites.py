@@ -3,19 +3,13 @@
 The dates in the sitemaps are the truth; those in the indexes may differ.
 """
 
-from __future__ import annotations
-
+import random
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 import attrs
 from kit import index, urlset
-
-if TYPE_CHECKING:
-    import random
-    from collections.abc import Callable
-
-    from simulated import Pages
+from simulated import Pages
 
 TODAY = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SITE = "https://shop.example"

@@ -1,10 +1,10 @@
 """Simulates a crawl for tests of the frontier: a dict of URL -> responses is the network, a number the clock."""
 
-from __future__ import annotations
-
+import random
 from collections import Counter
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 import attrs
@@ -27,10 +27,6 @@ from sitemap_reader.frontier import (
 )
 from sitemap_reader.model import CATALOGUE, items_of, lastmod_columns
 from sitemap_reader.pipeline import OutOfScopeUrls
-
-if TYPE_CHECKING:
-    import random
-    from collections.abc import Mapping
 
 TODAY = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 SITE = "https://shop.example"

@@ -1,8 +1,7 @@
 """Late robots.txt verification: URLs and children that wait for a robots.txt, and the limits of that."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from calls import calls_of
@@ -37,9 +36,6 @@ from sitemap_reader.frontier import (
     links,
     parse_target,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 HOST = "https://host.example"
 NARROW, PROVEN, SHARED = f"{HOST}/n/index.xml", f"{HOST}/r.xml", f"{HOST}/x/s.xml"

@@ -3,8 +3,6 @@
 The rules are applied here to all documents at once until nothing changes; the crawl must find the same incrementally.
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """Hosts that refuse are distinguished from hosts without sitemaps: one report each, and completeness."""
 
-from __future__ import annotations
-
 import re
 from itertools import chain
 

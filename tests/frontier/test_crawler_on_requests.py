@@ -1,7 +1,5 @@
 """The crawler of docs/frontier.md reads what the reader of this package reads, from a real server."""
 
-from __future__ import annotations
-
 import gzip
 import itertools
 from collections.abc import Callable, Iterator

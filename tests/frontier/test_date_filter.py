@@ -1,7 +1,5 @@
 """since and until: accepted values, and the dates that match."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest

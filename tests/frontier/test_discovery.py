@@ -1,7 +1,5 @@
 """Targets -> seeds, and the discovery of a site's sitemaps."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

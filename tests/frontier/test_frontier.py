@@ -1,7 +1,5 @@
 """The frontier in simulated crawls: robots rules, discovery, children, redirects, politeness, outcomes."""
 
-from __future__ import annotations
-
 import sys
 from datetime import UTC, datetime
 from itertools import pairwise

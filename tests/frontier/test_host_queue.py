@@ -1,9 +1,7 @@
 """HostQueue: the order of requests to hosts, and the cost of a call."""
 
-from __future__ import annotations
-
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 from calls import calls_of
@@ -20,14 +18,10 @@ from sitemap_reader.frontier import (
     HostQueues,
     Plan,
     RequestQueue,
+    Rules,
     parse_rules,
     parse_target,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from sitemap_reader.frontier import Rules
 
 
 def request(url: str, not_before: float = 0.0, *, is_robots: bool = False) -> Document:

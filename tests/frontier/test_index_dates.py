@@ -1,7 +1,5 @@
 """`since` and lastmods of indexes: the result equals a filter of all URLs, or the skipped children are counted."""
 
-from __future__ import annotations
-
 import random
 from datetime import UTC, datetime, timedelta
 from typing import Any

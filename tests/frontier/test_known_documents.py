@@ -1,7 +1,5 @@
 """Ancestors of documents: how far cycles are searched, and the cost of the search."""
 
-from __future__ import annotations
-
 import pytest
 from calls import calls_of
 

@@ -1,9 +1,8 @@
 """The lastmods of a document -> their history -> the score of trust in them."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 import pytest
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 from sitemap_reader.frontier import (
     Batch,
     History,
+    Lastmod,
     LastmodEvidence,
     LastmodTrust,
     is_behind,
@@ -23,14 +23,9 @@ from sitemap_reader.frontier import (
 )
 from sitemap_reader.model import PRECISIONS, SUBSECOND, lastmod_columns
 from sitemap_reader.model.records import News, UrlRecord
+from sitemap_reader.model.url_batch import UrlBatch
 from sitemap_reader.parser.normalise.dates import parse_date
 from sitemap_reader.serialize import in_batches
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sitemap_reader.frontier import Lastmod
-    from sitemap_reader.model.url_batch import UrlBatch
 
 READ_AT = 1_800_000_000
 DAY, MINUTE, SECOND = map(PRECISIONS.index, ("day", "minute", "second"))

@@ -1,7 +1,5 @@
 """Backoff, Retry-After, and one host's pace, on a clock of plain numbers."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

@@ -1,8 +1,6 @@
 """The state of an earlier crawl -> whether a document is requested, and its conditions; and the frontier with a state.
 """
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 
 import attrs

@@ -1,7 +1,5 @@
 """robots.txt: which group applies, what its rules permit, and what a status means."""
 
-from __future__ import annotations
-
 import pytest
 from protego import _protego
 

@@ -3,8 +3,6 @@
 INPUT is the file that holds each input while it is checked: that of a process that died is still there.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from pathlib import Path

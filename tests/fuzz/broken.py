@@ -1,13 +1,8 @@
 """The exception of broken rules, and cuts of inputs that depend on the bytes only."""
 
-from __future__ import annotations
-
 import zlib
+from collections.abc import Iterator, Sequence
 from random import Random
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 
 class Broken(AssertionError):

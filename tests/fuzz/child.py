@@ -3,18 +3,14 @@
 A finding is minimised and written to FOUND/TARGET/; the target continues. Each fault is written once.
 """
 
-from __future__ import annotations
-
 import hashlib
 import sys
 import time
 import traceback
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from targets import Target
+from targets import Target
 
 SECONDS_TO_MINIMISE = 10.0
 PACKAGE = "sitemap_reader"

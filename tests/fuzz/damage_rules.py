@@ -4,21 +4,17 @@ An input for check_damage: two bytes are the position, the third the number of r
 An input for check_growth: head, repeated unit and tail, separated by NULs.
 """
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterator
 from contextlib import contextmanager
 from time import process_time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 from broken import hold
 
 import sitemap_reader as sr
 from sitemap_reader.parser import ExpatDriver
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _NAMES = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 _ENTRY = """\

@@ -1,7 +1,5 @@
 """Rules for the decoder: gzip as the standard library decodes it, and UTF-8 as output."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import zlib

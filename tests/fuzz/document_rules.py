@@ -1,14 +1,13 @@
 """Rules for documents of any bytes: single items of iter_parse(), and all of them."""
 
-from __future__ import annotations
-
 import html
 import json
 import re
 from collections import Counter
+from collections.abc import Iterable
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 
 import attrs
@@ -17,9 +16,6 @@ from broken import Broken, cuttings, dice, hold
 import sitemap_reader as sr
 from sitemap_reader.model import SAMPLES_PER_CODE
 from sitemap_reader.parser import HEAD_BYTES, clean_url, host, is_app_link
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 Items = list[Any]
 

@@ -3,16 +3,11 @@
 gzip data is decompressed first, and compressed again: a changed byte of a gzip file only breaks it.
 """
 
-from __future__ import annotations
-
 import gzip
 import re
 import zlib
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from random import Random
+from collections.abc import Callable, Sequence
+from random import Random
 
 _SEAM = re.compile(rb"(?=[<&\n\0])|(?<=[>;=\"' /:?])|\Z")
 _CHARSETS = ("utf-16", "utf-16-be", "utf-32-le", "utf-8-sig", "latin-1", "iso2022_jp", "cp1251")

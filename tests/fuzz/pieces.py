@@ -1,7 +1,5 @@
 """Pieces of which inputs are made, by target: tags, values, and damage."""
 
-from __future__ import annotations
-
 MARKUP = (
     *rb"""<urlset> </urlset> <urlset <sitemapindex> </sitemapindex> <url> </url> <url/> <url <sitemap> </sitemap> <loc>
     </loc> <loc/> <loc </loc https://example.com/a?b=c https://other.example/ http:// /a ../b <lastmod> </lastmod>

@@ -9,8 +9,6 @@ bytes are cut. Needs no atheris.
 Findings are minimised and written to tests/fuzz/found/TARGET/, where test_found.py replays them.
 """
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import json
@@ -19,9 +17,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from xml.etree import ElementTree
 
 import attrs
@@ -31,9 +30,6 @@ from document_rules import OPTIONS, Items, check_same, padded, read, read_by_exp
 from pieces import FEED, MARKUP
 
 import sitemap_reader as sr
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
 
 HERE = Path(__file__).parent
 URL = "https://example.com/sitemap.xml"

@@ -4,8 +4,6 @@ Each target runs in its own process, one after the other. Findings are minimised
 tests/fuzz/found/TARGET/: fix the fault, make a corpus case of the input, and keep the file; test_found.py replays it.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib.util
 import re

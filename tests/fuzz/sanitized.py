@@ -5,8 +5,6 @@ tests/fuzz/found/TARGET/, as is one that breaks a rule (those of known_wrong.tom
 sanitizers, and the extra `test`; no atheris.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import os

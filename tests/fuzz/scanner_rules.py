@@ -18,13 +18,13 @@ from sitemap_reader.parser import FastPath, TextReader, batch_of, clean_url, new
 from sitemap_reader.serialize import encode_urls
 
 sys.path.append(str(Path(__file__).parent.parent / "parser"))
+from collections.abc import Callable, Iterator, Sequence
+
 import extension_documents
 import feed_documents
 import plain_documents
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
     from sitemap_reader.parser.scanner import ScannedEntries
 
 DOCUMENTS = (plain_documents, extension_documents, feed_documents)

@@ -1,9 +1,8 @@
 """The targets: the check, the documents of corpus/ that are its seeds, and the pieces of its inputs."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import attrs
 from damage_rules import check_damage, check_growth
@@ -12,9 +11,6 @@ from document_rules import check_document, check_robots_document
 from pieces import DATES, FEED, MARKUP, ROBOTS, TEXT
 from scanner_rules import MAX_DOCUMENT_BYTES, check_scanner, made_up, pieces_of_documents
 from value_rules import check_date_text, check_robots_text, check_url_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 HERE = Path(__file__).parent
 CORPUS = HERE.parent.parent / "corpus"

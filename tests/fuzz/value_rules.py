@@ -1,23 +1,26 @@
 """Rules for any text: dates, URLs, and the lines and rules of a robots.txt."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes, urlsplit
 
 from broken import hold
 
 from sitemap_reader import Limits
 from sitemap_reader.frontier import parse_rules
-from sitemap_reader.parser import SCOPE_MODES, Scope, host_prefixes, is_html, parse_date, period_end, sitemap_lines
+from sitemap_reader.parser import (
+    SCOPE_MODES,
+    Date,
+    Scope,
+    host_prefixes,
+    is_html,
+    parse_date,
+    period_end,
+    sitemap_lines,
+)
 from sitemap_reader.parser.normalise import urls
 from sitemap_reader.serialize import stamp
-
-if TYPE_CHECKING:
-    from sitemap_reader.parser import Date
 
 # --- dates ----------------------------------------------------------------------------------------------------
 

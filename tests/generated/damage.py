@@ -4,8 +4,6 @@ DAMAGES maps each kind to a description and a function. Bytes that are still wel
 all others may lose URLs, but never lead a correct reader to a wrong one. Equal arguments give equal bytes.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from html.entities import codepoint2name

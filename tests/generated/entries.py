@@ -2,8 +2,6 @@
 values: no parser takes part, so that one can be compared with the other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta

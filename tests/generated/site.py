@@ -5,8 +5,6 @@ in them. No parser takes part and no clock is read: equal arguments give equal b
 large the site.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack

@@ -4,8 +4,6 @@ It has the seconds, the memory beyond that of a small document, and the result. 
 peak memory of a fork starts at its memory at the fork.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import os
@@ -13,15 +11,12 @@ import resource
 import sys
 import tempfile
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import IO
 
 from bombs import ALL, CHUNK, FIRST, HEAD, TAIL
 
 import sitemap_reader as sr
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import IO
 
 
 def peak_kib() -> int:

@@ -4,18 +4,13 @@ Each begins with a good entry where possible. A document is never completely in 
 long ones are 50 or 200 MiB, else 20: both exceed the limits that stop them.
 """
 
-from __future__ import annotations
-
 import gzip
 import itertools
 import os
 import zlib
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator
 
 import attrs
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
 
 KIB = 1024
 MIB = 1024 * KIB

@@ -1,15 +1,10 @@
 """Documents that are expensive to parse, and a reader of them on the caller's event loop."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
 from kit import Site, pieces
 
 import sitemap_reader as sr
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 SITE = "https://shop.example"
 MAP = f"{SITE}/sitemap.xml"

@@ -3,23 +3,16 @@
 leave() reads one in a separate process up to some URL, and returns what was still open at its end.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
 import zlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import attrs
-from faultserver import FaultServer, head, page
+from faultserver import FaultServer, Script, Wire, head, page
 from kit import index
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from faultserver import Script, Wire
 
 URLS = 1_000_000
 CHILDREN = 20

@@ -1,7 +1,5 @@
 """Reads COUNT URLs, leaves the stream, and prints what is still open: `leaving_child.py WAY COUNT TARGET`."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

@@ -4,12 +4,11 @@
 must not be reached; every connect is recorded.
 """
 
-from __future__ import annotations
-
 import asyncio
 import socket
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import aiohttp
 import attrs
@@ -22,10 +21,7 @@ from sitemap_reader.fetch import address_refusal
 from sitemap_reader.fetch import client as fetch
 from sitemap_reader.parser import clean_url, origin, without_userinfo
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
-
-    Way = Callable[["Net", list[str]], list[str]]
+Way = Callable[["Net", list[str]], list[str]]
 
 PUBLIC = "127.0.0.2"
 PERMIT = "--allow-private (allow_private=True) permits it"

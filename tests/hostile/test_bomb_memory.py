@@ -1,7 +1,5 @@
 """Each hostile document takes little memory and is read no further than necessary, in a separate process."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -4,19 +4,15 @@ The corpus has the small ones. Each gives an outcome with the URL and completene
 complete siblings.
 """
 
-from __future__ import annotations
-
 import gzip
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import pytest
 from bombs import BOMBS, CHUNK, FIRST, HEAD, KIB, LAST, TAIL, Bomb, codes, packed
 from kit import Reading, Site, index, parse, read
 
 import sitemap_reader as sr
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
 
 FAULT = "https://example.com/fault.xml"
 INDEX = "https://example.com/index.xml"

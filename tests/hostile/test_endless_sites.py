@@ -1,17 +1,12 @@
 """Cyclic and endless indexes: a crawl ends, with an exact number of requests."""
 
-from __future__ import annotations
-
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 from kit import Reading, Site, index, read, urlset
 
 import sitemap_reader as sr
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 SITE = "https://shop.example"
 START = f"{SITE}/index.xml"

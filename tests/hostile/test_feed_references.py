@@ -1,7 +1,5 @@
 """References to characters that do not exist crash feedparser; the rest of the feed is read."""
 
-from __future__ import annotations
-
 from sitemap_reader.pipeline import feedparser_fallback
 
 BLOG = "https://blog.example"

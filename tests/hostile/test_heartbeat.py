@@ -3,24 +3,18 @@
 A turn is measured by the CPU time of the loop's thread, which does not depend on other processes.
 """
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import threading
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 from expensive_documents import EXPENSIVE_DOCUMENTS, MAP, SITE, entry, read, read_document, urlset
 
 import sitemap_reader as sr
+from sitemap_reader import Item
 from sitemap_reader.parser import Normaliser, RawEntry
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from sitemap_reader import Item
 
 pytestmark = pytest.mark.slow
 

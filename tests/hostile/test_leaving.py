@@ -3,16 +3,15 @@
 The server counts open connections; it responds slowly, partly, or not at all.
 """
 
-from __future__ import annotations
-
 import _thread
 import asyncio
 import gc
 import threading
 import time
 import weakref
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from kit import until
@@ -34,9 +33,6 @@ from slow_server import (
 )
 
 import sitemap_reader as sr
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 pytestmark = pytest.mark.slow
 

@@ -1,19 +1,14 @@
 """Streams that are left, in separate programs: at any place of a large site, and by exceptions in callbacks."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 from large_sites import SITES, URLS, leave
 from leaving_child import WAYS
 from slow_server import SlowServer, all_is_over, silence_behind_one
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 pytestmark = pytest.mark.slow
 

@@ -3,21 +3,23 @@
 Each row is a child of an index, between two good ones, on a server that runs the script of the row.
 """
 
-from __future__ import annotations
-
 import asyncio
 import socket
+import ssl
 import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import attrs
 import pytest
 from certificates import EXPIRED, OF_ANOTHER_HOST, tls_contexts
 from faultserver import (
     FaultServer,
+    Script,
     Wire,
     dripping,
     endless,
@@ -34,13 +36,6 @@ from kit import gz, index, robots, until, urlset
 from servers import free_port
 
 import sitemap_reader as sr
-
-if TYPE_CHECKING:
-    import ssl
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
-
-    from faultserver import Script
 
 pytestmark = pytest.mark.usefixtures("short_backoffs")
 

@@ -3,8 +3,6 @@
 All written lines are complete, what was read is written, and the exit code and the last line state the cause.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import os
@@ -15,21 +13,18 @@ import sys
 import threading
 import time
 import tomllib
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import kit
 import pytest
+from servers import Page, SiteServer
 
 from sitemap_reader.cli import Interrupts, OutputStream
 from sitemap_reader.serialize import Blocks
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from servers import Page, SiteServer
-
-    Serve = Callable[[Mapping[str, Page]], SiteServer]
+Serve = Callable[[Mapping[str, Page]], SiteServer]
 
 pytestmark = pytest.mark.slow
 

@@ -3,29 +3,23 @@
 Times are those of the server's clock; no test requires speed.
 """
 
-from __future__ import annotations
-
 import asyncio
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import kit
 import pytest
-from faultserver import FaultServer, Wire, overlap, page, status
+from faultserver import FaultServer, Script, Wire, overlap, page, status
 from kit import index, robots, urlset
 
 import sitemap_reader as sr
 from sitemap_reader.fetch import AiohttpFetcher
 from sitemap_reader.frontier import Frontier, Plan, parse_target
 from sitemap_reader.pipeline import Crawl
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from faultserver import Script
 
 pytestmark = pytest.mark.slow
 

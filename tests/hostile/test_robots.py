@@ -1,7 +1,5 @@
 """robots.txt, valid by RFC 9309 and hostile: what each response permits, what is reported, and the cost of a body."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from itertools import pairwise

@@ -4,8 +4,6 @@ MODE: key persists its position every ten URLs, and then prints "kept"; state re
 queue on disk; count only counts, and prints the memory used.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

@@ -3,19 +3,12 @@
 Its storages, events and settings are globals; fresh() resets them, and keeps files on disk.
 """
 
-from __future__ import annotations
+from pathlib import Path
 
-from typing import TYPE_CHECKING
-
-from crawlee import service_locator
+from crawlee import Request, service_locator
 from crawlee.configuration import Configuration
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from crawlee import Request
-
-    from sitemap_reader.integrations.crawlee import SitemapReaderLoader
+from sitemap_reader.integrations.crawlee import SitemapReaderLoader
 
 
 def fresh(storage: Path) -> None:

@@ -1,7 +1,5 @@
 """The modules of the Scrapy adapter that need no Scrapy, also where it is not installed: `items`."""
 
-from __future__ import annotations
-
 import sys
 from importlib import import_module
 from importlib.util import find_spec

@@ -4,8 +4,6 @@ A reactor can start only once in a process, so each crawl is a fork of a program
 reactor yet.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

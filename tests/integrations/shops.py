@@ -1,7 +1,5 @@
 """A shop on loopback with pages: the URLs of its sitemaps can be crawled."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The DAG of docs/integrations.md, run by Airflow, which .ci/run installs for this test only."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """SitemapReaderLoader with the real Crawlee: alone and in tandem, with a state, over restarts and kills."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import gzip

@@ -1,7 +1,5 @@
 """The Crawlee example of docs/integrations.md with another host, as Crawlee has its own HTTP client."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

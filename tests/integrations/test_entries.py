@@ -1,7 +1,5 @@
 """Records as dicts of text."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

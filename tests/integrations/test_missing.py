@@ -1,7 +1,5 @@
 """An adapter whose framework is not installed says what to install."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """The spider: it is compatible with Scrapy's SitemapSpider, and reads the URLs that this one misses."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

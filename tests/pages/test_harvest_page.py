@@ -1,7 +1,5 @@
 """The page of a harvest: its numbers, what was skipped, and text of hosts as text."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime
 from pathlib import Path

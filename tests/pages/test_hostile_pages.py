@@ -1,7 +1,5 @@
 """Text of a site stays text in each page: in Chromium nothing of it runs, is requested, or becomes an element."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from html import escape

@@ -1,7 +1,5 @@
 """Each page in Chromium: on a wide screen and a phone, light and dark, and on paper, all text can be read."""
 
-from __future__ import annotations
-
 import re
 import zlib
 from collections.abc import Callable, Iterator

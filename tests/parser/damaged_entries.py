@@ -6,8 +6,6 @@ end: more may be lost. `lost`: the rest of the entry is. `more`: after the end o
 early. A number in front is its line, if that is not the third, in which every row begins.
 """
 
-from __future__ import annotations
-
 Rows = list[tuple[str, ...]]
 
 IMAGE = "<image:image><image:loc>@i</image:loc>"

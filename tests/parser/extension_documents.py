@@ -1,13 +1,8 @@
 """Random documents whose entries have extensions, mostly plain, some unusual."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from random import Random
 
 import plain_documents
-
-if TYPE_CHECKING:
-    from random import Random
 
 NAMESPACES = {
     "image": "http://www.google.com/schemas/sitemap-image/1.1",

@@ -1,13 +1,8 @@
 """Random feeds and text sitemaps that are mostly usual and partly unusual, with options."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from random import Random
 
 import plain_documents
-
-if TYPE_CHECKING:
-    from random import Random
 
 ATOM = "http://www.w3.org/2005/Atom"
 NAMES = (

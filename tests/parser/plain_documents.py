@@ -1,13 +1,8 @@
 """Random documents that are mostly plain and partly unusual, with chunks and options."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from random import Random
 
 import sitemap_reader as sr
-
-if TYPE_CHECKING:
-    from random import Random
 
 CORE = "http://www.sitemaps.org/schemas/sitemap/0.9"
 ROOTS = (

@@ -1,7 +1,5 @@
 """Where a document begins: behind junk, at its root element; or at its first entry, if the root is lost."""
 
-from __future__ import annotations
-
 import pytest
 from kit import parse
 

@@ -1,17 +1,10 @@
 """CharacterReader and RepairLog alone: text that XML does not allow in, what it stands for and Problems out."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
-from sitemap_reader import Extra, Limits, SitemapParser, UrlRecord
+from sitemap_reader import Extra, Limits, Problem, SitemapParser, UrlRecord
 from sitemap_reader.model import Attribute
 from sitemap_reader.parser import Budget, CharacterReader, NoCharacter, RepairLog, ReplayBuffer, Stop, special_in
-
-if TYPE_CHECKING:
-    from sitemap_reader import Problem
 
 AND = "a bare & was read as &amp;"
 CONTROL = "a control character was kept"

@@ -1,7 +1,5 @@
 """The charset of a document, its problems, and invalid bytes."""
 
-from __future__ import annotations
-
 import codecs
 
 import kit

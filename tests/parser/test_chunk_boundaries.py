@@ -1,7 +1,5 @@
 """Minimal documents whose items once depended on the chunks, or were altered."""
 
-from __future__ import annotations
-
 import pytest
 from kit import parse, without_bytes_taken
 from tiers import is_full

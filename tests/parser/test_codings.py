@@ -1,21 +1,17 @@
 """Content-Encoding br and zstd: decoded as gzip is; cut, damaged, or declared by mistake; and without packages."""
 
-from __future__ import annotations
-
 import builtins
 import gzip
 import tracemalloc
 import zlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from kit import decode, parse
 
 import sitemap_reader as sr
 from sitemap_reader.parser import Decoder, zstd_module
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 brotli = pytest.importorskip("brotli")
 try:

@@ -1,9 +1,8 @@
 """Damaged sitemaps with known truth: nothing is misread, losses are reported, and lxml finds no more."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from generated import DAMAGES, Damaged, damaged
@@ -14,9 +13,6 @@ from tiers import examples, needs
 
 import sitemap_reader as sr
 from sitemap_reader.parser import Loc, clean_url
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 URL = "https://shop.example/sitemap.xml"
 SEEDS = range(examples(25, 10))

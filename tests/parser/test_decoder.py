@@ -1,14 +1,11 @@
 """The decoder from bytes to UTF-8: layers, limits, charsets; independent of the chunks."""
 
-from __future__ import annotations
-
 import bz2
-import codecs
 import gzip
 import hashlib
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from kit import decode
 from tiers import examples
@@ -107,46 +104,6 @@ def test_a_valid_chunk_is_passed_and_not_copied() -> None:
 
 
 # --- chunks ---
-
-PIECES = st.sampled_from(
-    [b"<?xml version='1.0' encoding='shift_jis'?>", b"<?xml version='1.0' encoding='utf-16'?>",
-     b"<?xml encoding='gb2312'?>", b"caf\xe9", b"\xe2\x82", b"\xac", b"\x81", b"\0", "\u65e5\u672c\U0001f600".encode(),
-     "\u65e5\u672c".encode("cp932"), b"a" * 600, b"\n", codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF32_BE,
-     gzip.compress(b"inner"), b"\x1f\x8b"]
-)
-BODIES = (st.lists(PIECES, max_size=8).map(b"".join)) | st.binary(max_size=60)
-HARM = st.none() | st.tuples(st.integers(0, 1 << 16), st.integers(0, 255))
-
-
-@given(body=BODIES, layers=st.integers(0, 3), harm=HARM, cut=st.integers(0, 30),
-       tail=st.sampled_from([b"", b"\0\0", b"junk", gzip.compress(b"next \xe9"), b"\x1f"]),
-       charset=st.sampled_from([None, "utf-8", "latin1", "euc-jp", "gbk", "utf-16", "nonsense"]),
-       sizes=st.lists(st.integers(1, 700), min_size=1, max_size=12), cap=st.sampled_from([0, 7, 1023, 1024, 1 << 20]))
-@example(body=b"a" * 1100, layers=1, harm=(14, 255), cut=0, tail=b"", charset="latin1", sizes=[5], cap=1024)
-def test_result_is_the_same_whole_byte_by_byte_and_at_random(
-    body: bytes, layers: int, harm: tuple[int, int] | None, cut: int, tail: bytes, charset: str | None,
-    sizes: list[int], cap: int,
-) -> None:
-    data = body
-    for _ in range(layers):
-        data = gzip.compress(data, mtime=0)
-    data = bytearray(data[: len(data) - cut] + tail)
-    if harm and data:
-        data[harm[0] % len(data)] = harm[1]
-    data = bytes(data)
-    limits = Limits(max_decoded_bytes=cap, max_gzip_members=2)
-    whole = view(*decode(data, charset, limits=limits))
-    assert view(*decode(data, charset, limits=limits, size=1)) == whole
-
-    decoder = Decoder(limits, charset)
-    out, at, turn = b"", 0, 0
-    while at < len(data):
-        size = sizes[turn % len(sizes)]
-        out += b"".join(decoder.feed(data[at : at + size]))
-        at, turn = at + size, turn + 1
-    out += b"".join(decoder.close())
-    assert view(out, decoder) == whole
-    out.decode()  # always UTF-8
 
 
 @pytest.mark.parametrize("name", sorted(set(LABELS.values()) - {"replacement", "x-user-defined"}))

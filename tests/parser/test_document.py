@@ -1,19 +1,15 @@
 """parse(), iter_parse() and SitemapParser: inputs, early stops, and usage errors."""
 
-from __future__ import annotations
-
 import gzip
 import io
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from kit import index, parse, urlset
 
 import sitemap_reader as sr
 from sitemap_reader.model import PROTOCOL_MAX_BYTES, PROTOCOL_MAX_ENTRIES
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 URL = "https://example.com/sitemap.xml"
 A, B = "https://example.com/1", "https://example.com/2"

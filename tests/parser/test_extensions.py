@@ -1,10 +1,10 @@
 """Extensions: every kind of value, every rule of an element, and random entries compared completely."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import attrs
 import pytest
@@ -36,9 +36,6 @@ import sitemap_reader as sr
 from sitemap_reader.model import EXTENSIONS, EXTRAS_STATE_CODE, NESTED
 from sitemap_reader.parser import TAG_RULES, Date, EntryContext
 from sitemap_reader.parser.dialects import extensions as values
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 DAY_ZERO = Date(datetime(1970, 1, 1, tzinfo=UTC), "day")
 Fault = tuple[str, str, str | None]  # code, field, raw
@@ -149,7 +146,7 @@ def shown(value: object) -> str | None:
 
 @pytest.mark.parametrize(("kind", "text", "value", "codes"), KINDS, ids=shown)
 def test_kind_gives_a_typed_value_or_none_with_a_problem(
-    kind: values.ValueParser, text: str, value: object, codes: list[str]
+    kind: Callable[..., object], text: str, value: object, codes: list[str]
 ) -> None:
     notes: list[tuple[str, str, str, str]] = []
     found = kind(EntryContext(URL, lambda *note: notes.append(note)), text, "video:tag")
@@ -182,7 +179,7 @@ def test_the_dialect_of_feeds_takes_their_dates_without_a_note() -> None:
 
 
 @pytest.mark.parametrize("kind", [values.url, values.href])
-def test_relative_url_without_a_base_is_none(kind: values.ValueParser) -> None:
+def test_relative_url_without_a_base_is_none(kind: Callable[..., object]) -> None:
     notes: list[str] = []
     assert kind(EntryContext(None, lambda code, *rest: notes.append(code)), "/b", "x") is None
     assert notes == ["L06" if kind is values.href else "U01"]

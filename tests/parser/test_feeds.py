@@ -1,7 +1,5 @@
 """Feeds as sitemaps: link and date of an item, Media RSS, and elements outside items."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import attrs

@@ -1,19 +1,13 @@
 """Content-Encoding: deflate, with or without zlib's header, and data declared so by mistake."""
 
-from __future__ import annotations
-
 import gzip
 import zlib
-from typing import TYPE_CHECKING
 
 import pytest
 from kit import decode, parse
 
 import sitemap_reader as sr
-from sitemap_reader.parser import IDLE_SLICES, SLICE_BYTES
-
-if TYPE_CHECKING:
-    from sitemap_reader.parser import Decoder
+from sitemap_reader.parser import IDLE_SLICES, SLICE_BYTES, Decoder
 
 BODY = b"<?xml version='1.0'?>\n<urlset>" + b"<url><loc>https://example.com/a</loc></url>" * 1600 + b"</urlset>"
 SHORT = b"https://e.com/"

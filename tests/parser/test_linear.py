@@ -1,21 +1,17 @@
 """Documents take linear time and bounded memory; work is measured in calls, not in seconds."""
 
-from __future__ import annotations
-
 import cProfile
 import pstats
 import tracemalloc
+from collections.abc import Callable
 from time import process_time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from kit import parse
 
 import sitemap_reader as sr
 from sitemap_reader.parser import clean_url, comparable, detect
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 pytestmark = pytest.mark.slow
 

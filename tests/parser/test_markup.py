@@ -1,7 +1,5 @@
 """The XML driver: declared prefixes, truncated entries, and limits."""
 
-from __future__ import annotations
-
 import pytest
 from kit import parse
 

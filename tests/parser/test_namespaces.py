@@ -1,7 +1,5 @@
 """Namespaces: which are right, which are read with a problem, and what a usual prefix shows."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

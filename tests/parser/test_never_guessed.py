@@ -1,7 +1,5 @@
 """Ambiguous damage: an entry is dropped and reported, rather than read as a URL that was not listed."""
 
-from __future__ import annotations
-
 import pytest
 from kit import parse
 

@@ -1,7 +1,5 @@
 """A URL that is kept out of scope states what it would state in scope; so do the scanner and the exact reader."""
 
-from __future__ import annotations
-
 from random import Random
 from typing import Any
 

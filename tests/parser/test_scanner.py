@@ -1,13 +1,10 @@
-"""The compiled scanner gives the same as expat and the Normaliser, and is used where possible.
-
-SCANNED_DOCUMENTS=100000 in the environment sets the number of random documents, instead of some hundred.
-"""
+"""The compiled scanner gives the same as expat and the Normaliser, and is used where possible."""
 
 from __future__ import annotations
 
-import os
 from html.entities import name2codepoint
 from random import Random
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
@@ -27,8 +24,6 @@ import sitemap_reader as sr
 from sitemap_reader.parser import FastPath
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from sitemap_reader.parser.scanner import ScannedEntries
 
 pytestmark = needs_scanner
@@ -121,13 +116,6 @@ DOCUMENTS = [plain_documents, extension_documents, feed_documents]
 @settings(max_examples=examples(400, 40))
 def test_made_up_documents_give_the_same(documents: ModuleType, seed: int) -> None:
     check_made_up(seed, documents)
-
-
-@pytest.mark.parametrize("seed", range(int(os.environ.get("SCANNED_DOCUMENTS", "0")) // 1000))
-@pytest.mark.parametrize("documents", DOCUMENTS)
-def test_a_thousand_more_give_the_same(documents: ModuleType, seed: int) -> None:
-    for each in range(1000 * seed, 1000 * (seed + 1)):
-        check_made_up(each, documents)
 
 
 @pytest.mark.slow

@@ -1,7 +1,5 @@
 """Which URLs a document may list: one row a rule."""
 
-from __future__ import annotations
-
 import attrs
 import pytest
 

@@ -1,7 +1,5 @@
 """The format of a document by its first bytes, independent of the rest and of the chunks."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

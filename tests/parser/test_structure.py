@@ -1,7 +1,5 @@
 """Entries with structural damage, between two good ones: which are repaired, and which are dropped."""
 
-from __future__ import annotations
-
 import re
 from itertools import product
 from typing import Any

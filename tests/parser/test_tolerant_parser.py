@@ -1,12 +1,12 @@
 """The tolerant parser alone: of well-formed documents it gives what expat gives, however they are cut."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import Any
 from xml.etree import ElementTree
 
 import extension_documents
@@ -21,10 +21,6 @@ from tiers import examples
 import sitemap_reader as sr
 from sitemap_reader.parser import EntryParser, ExpatDriver, XmlFault, next_token
 from sitemap_reader.parser.xml import markup
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import ModuleType
 
 CORPUS = Path(__file__).parents[2] / "corpus"
 URL = "https://example.com/shop/sitemap.xml"

@@ -1,7 +1,5 @@
 """A URL -> the date that its path states, or None."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime
 

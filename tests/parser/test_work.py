@@ -1,7 +1,5 @@
 """The budget of work: steps are counted, permitted in proportion to the bytes, and end any document."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

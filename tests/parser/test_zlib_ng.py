@@ -1,7 +1,5 @@
 """zlib-ng and the standard library's zlib give the same output, faults and counters."""
 
-from __future__ import annotations
-
 import zlib
 
 import pytest

@@ -1,11 +1,10 @@
 """A Fetcher with scripted responses, and crawls with it, for the tests of the pipeline."""
 
-from __future__ import annotations
-
 import asyncio
 import zlib
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 import kit
@@ -15,12 +14,8 @@ from sitemap_reader import Outcome
 from sitemap_reader.fetch import Response
 from sitemap_reader.frontier import Frontier, Plan, parse_target
 from sitemap_reader.model import items_of
+from sitemap_reader.parser import FeedFallback
 from sitemap_reader.pipeline import Crawl
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-
-    from sitemap_reader.parser import FeedFallback
 
 SITE = "https://shop.example"
 ROBOTS = f"{SITE}/robots.txt"

@@ -1,14 +1,13 @@
 """Crawls with scripted responses: flow control, ends, faults, and requests."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import zlib
 from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from kit import pieces
@@ -39,15 +38,10 @@ from scripted_fetcher import (
 
 import sitemap_reader as sr
 from sitemap_reader import FetchError, Limits, Outcome, Problem, SitemapRef, UrlRecord
+from sitemap_reader.fetch import Response
 from sitemap_reader.frontier import Selection, Window
 from sitemap_reader.model import UrlBatch, items_of
-from sitemap_reader.pipeline import Stopwatch
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
-
-    from sitemap_reader.fetch import Response
-    from sitemap_reader.pipeline import Crawl
+from sitemap_reader.pipeline import Crawl, Stopwatch
 
 # --- items ------------------------------------------------------------------------------------------
 

@@ -1,26 +1,20 @@
 """DocumentParser and ParseExecutor: batches of bounded size, and memory that is free without a garbage collection."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import threading
+from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing, contextmanager
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from scripted_fetcher import MAP, many, packed
 
 from sitemap_reader.frontier import Document, Plan, Selection, make_patterns
 from sitemap_reader.model import MIB, UrlBatch, items_of
-from sitemap_reader.pipeline import DocumentParser, ParseExecutor
+from sitemap_reader.pipeline import Batch, DocumentParser, ParseExecutor
 from sitemap_reader.serialize import encode_urls
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-
-    from sitemap_reader.pipeline import Batch
 
 BODY = packed(many(3000))
 MOST_SECONDS = 10.0

@@ -1,8 +1,6 @@
 """feedparser and the streaming parser on the same feeds: the same links and dates, except those listed here."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 from urllib.parse import urlsplit
 from xml.etree import ElementTree
 
@@ -11,12 +9,7 @@ from corpus_cases import cases
 
 import sitemap_reader as sr
 from sitemap_reader.parser import FallbackBuffer, Normaliser, Scope
-from sitemap_reader.pipeline import read_links
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from sitemap_reader.pipeline import FallbackResult
+from sitemap_reader.pipeline import FallbackResult, read_links
 
 Rows = list[tuple[str, object, object]]  # loc, lastmod, precision
 

@@ -1,16 +1,15 @@
 """The feedparser fallback in a crawl: other documents are not delayed, early ends, and no files or URLs opened."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from kit import Site, robots, urlset
@@ -18,10 +17,6 @@ from servers import is_untouched
 
 import sitemap_reader as sr
 from sitemap_reader.pipeline import MAX_CHILDREN
-
-if TYPE_CHECKING:
-    import socket
-    from pathlib import Path
 
 pytestmark = pytest.mark.slow
 

@@ -1,7 +1,5 @@
 """feedparser in its process: links as spelled in the feed, resource limits, and how it ends."""
 
-from __future__ import annotations
-
 import ast
 import html
 import os

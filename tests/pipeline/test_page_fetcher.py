@@ -1,15 +1,14 @@
 """Pages are fetched politely: each URL once, robots.txt and delays obeyed, redirects followed within the site."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import itertools
 import time
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from contextlib import asynccontextmanager
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from kit import Site
@@ -18,9 +17,6 @@ from sitemap_reader import FetchError
 from sitemap_reader.fetch import AiohttpFetcher
 from sitemap_reader.frontier import ALLOW_ALL, Plan, parse_rules
 from sitemap_reader.pipeline import MAX_BODY_BYTES, MAX_HOPS, PageFetcher, PageResponse
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 SITE = "https://e.example"
 HTML = {"content-type": "text/html"}

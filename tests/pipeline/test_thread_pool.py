@@ -1,7 +1,5 @@
 """The pool: calls run in its threads, and the threads end with close()."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import threading

@@ -1,7 +1,5 @@
 """Documents are parsed in several threads: with the same results as in one, at the same time, and without a trace."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import re
@@ -9,9 +7,10 @@ import subprocess
 import sys
 import threading
 from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 import pytest
@@ -40,13 +39,8 @@ from scripted_fetcher import (
 from sitemap_reader import FallbackFailed, FetchError, Limits, Outcome, UrlRecord
 from sitemap_reader.client import url_batches
 from sitemap_reader.frontier import Selection, Window, make_patterns
-from sitemap_reader.pipeline import DocumentParser, feedparser_fallback
+from sitemap_reader.pipeline import Batch, DocumentParser, feedparser_fallback
 from sitemap_reader.serialize import encode_urls
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from sitemap_reader.pipeline import Batch
 
 SITES = Path(__file__).parents[2] / "corpus" / "sites"
 FEED = b"<CHANNEL><ITEM HREF='https://shop.example/1'/><ITEM HREF='https://shop.example/2'/></CHANNEL>"

@@ -1,19 +1,14 @@
 """The timeout of a chunk: the rest of document_seconds, or the time that the minimum rate allows; the smaller one."""
 
-from __future__ import annotations
-
 import asyncio
 import time
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator
 
 import attrs
 import pytest
 
 from sitemap_reader import FetchError, Limits
 from sitemap_reader.pipeline import DocumentTimeouts
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 SOON, NEVER = 0.02, 60.0
 MOST_SECONDS = 10.0

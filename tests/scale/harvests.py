@@ -1,7 +1,5 @@
 """Runs harvests for tests, and reads their tables."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Simulates a kill: from the nth change of a folder on nothing is changed any more."""
 
-from __future__ import annotations
-
 import functools
 import os
 import pathlib

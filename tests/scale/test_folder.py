@@ -1,7 +1,5 @@
 """The folder of a harvest after any interruption: complete shards count, and nothing is repeated."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 import threading

@@ -1,7 +1,5 @@
 """Harvests on real worker processes: killed, interrupted, and on a full disk."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Lists of hosts: accepted lines, registrable domains, and shards."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

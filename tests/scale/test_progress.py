@@ -1,7 +1,5 @@
 """ProgressTracker: events of workers, finished shards, and the text of the bar."""
 
-from __future__ import annotations
-
 import attrs
 import pytest
 

@@ -1,7 +1,5 @@
 """One shard in this process: rows, verdicts, politeness, and failures."""
 
-from __future__ import annotations
-
 import errno
 import itertools
 import re

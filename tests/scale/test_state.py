@@ -1,7 +1,5 @@
 """Harvests with a state: changes since the last one are reported once, after any interruption."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from contextlib import asynccontextmanager

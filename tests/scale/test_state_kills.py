@@ -1,7 +1,5 @@
 """Harvests with a state that are killed at many moments: changes are reported once."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 import pytest

@@ -1,13 +1,11 @@
 """JSON objects and UrlBatches become the same rows, and rows become the lines again."""
 
-from __future__ import annotations
-
 import io
 import subprocess
 import sys
 from datetime import UTC, datetime
 from itertools import chain
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import attrs
 import orjson
@@ -40,9 +38,6 @@ from sitemap_reader.serialize import (
     row_object,
 )
 from sitemap_reader.serialize import arrow as room
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CHANGES = fields_of(Change)
 unix = pytest.mark.skipif(sys.platform == "win32", reason="there is no module resource")

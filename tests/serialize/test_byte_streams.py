@@ -1,15 +1,10 @@
-from __future__ import annotations
-
 import io
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import pytest
 
 from sitemap_reader.serialize import BLOCK_BYTES, FLUSH_SECONDS, Blocks
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 
 class Clock:

@@ -1,11 +1,11 @@
 """Damaged dumps give the lines before the fault, with its line number; `convert` writes these."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,10 +16,6 @@ from corpus_cases import CORPUS
 import sitemap_reader as sr
 from sitemap_reader.cli.main import main
 from sitemap_reader.serialize import numbered_objects
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 Numbered = list[tuple[int, dict[str, Any]]]
 

@@ -1,17 +1,16 @@
 """Dumps are read back in every compression; invalid files are reported with advice."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json
 import re
 import sys
 import tracemalloc
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from corpus_cases import CORPUS
@@ -24,9 +23,6 @@ from sitemap_reader.model import Attribute, Price, printable, report
 from sitemap_reader.serialize import DumpFile, is_dump_name, numbered_objects, open_file
 from sitemap_reader.serialize import dumps as dump_lines
 from sitemap_reader.serialize.byte_streams import zstd_module
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 SHOP = CORPUS / "sites" / "shop.jsonl"
 LINES = SHOP.read_bytes()

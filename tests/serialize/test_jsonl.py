@@ -1,7 +1,5 @@
 """JSON lines round trips: records are read back as written, and faults of lines are reported."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime, timedelta, timezone
 from types import NoneType

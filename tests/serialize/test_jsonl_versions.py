@@ -4,8 +4,6 @@
 another version, with a file of its own.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

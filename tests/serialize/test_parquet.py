@@ -1,12 +1,12 @@
-from __future__ import annotations
-
 import gc
 import io
 import subprocess
 import sys
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import orjson
 import pyarrow as pa
@@ -27,10 +27,6 @@ from sitemap_reader.serialize import (
 )
 from sitemap_reader.serialize import arrow as batches
 from sitemap_reader.serialize import arrow as room
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
 Form = dict[str, Any]
 

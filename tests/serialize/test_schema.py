@@ -3,12 +3,11 @@
 Type inference fails on the dump: 30,000 plain lines, and nested values only at the end.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, get_args
+from pathlib import Path
+from typing import Any, get_args
 
 import attrs
 import jsonschema
@@ -34,9 +33,6 @@ from sitemap_reader.model import (
     without_null,
 )
 from sitemap_reader.serialize import TYPES, Language, keys_of, line_type
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 RECORDS = (sr.UrlRecord, *TYPES.values())
 COLUMNS = [*keys_of(line_type(sr.UrlRecord))]

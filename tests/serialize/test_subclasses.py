@@ -1,7 +1,5 @@
 """The lines of changes of a watch, and of objects of subclasses of the records."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 

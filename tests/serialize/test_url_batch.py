@@ -1,11 +1,9 @@
 """UrlBatch: what is scanned, what expat reads and records are the same, as objects, as columns and as JSON lines."""
 
-from __future__ import annotations
-
 import io
-from html import escape
+from collections.abc import Callable, Iterable
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import Any, cast
 
 import attrs
 import pytest
@@ -22,9 +20,9 @@ from sitemap_reader.model import (
     NESTED,
     URL_COLUMNS,
     Attribute,
-    ChangeFreq,
     ObjectColumns,
     UrlBatch,
+    UrlColumns,
     changefreq_of,
     items_of,
     joined,
@@ -32,11 +30,6 @@ from sitemap_reader.model import (
 )
 from sitemap_reader.parser import batch_of, new_columns
 from sitemap_reader.serialize import Blocks, encode_changes, encode_urls, in_batches, make_sink, parse_fields
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from sitemap_reader.model import UrlColumns
 
 SITEMAP = "https://shop.example/sitemap.xml"
 START = (
@@ -46,28 +39,11 @@ START = (
     'xmlns:xhtml="http://www.w3.org/1999/xhtml">\n'
 )
 SITES = (None, "shop.example", 'a"\\\n}\n{')
-paths = st.text("abcxyz/-._~", max_size=12) | st.text("abcxyz/-._~é字&'\"", max_size=12)
-LASTMODS = (
-    "2026-01-31", "2026-01", "2026", "2026-01-31T08:30Z", "2026-01-31T08:30:00+02:00", "2026-01-31T08:30:00.25Z",
-)
 EXTRAS = (
     "<image:image><image:loc>https://shop.example/i.png</image:loc></image:image>",
     "<mobile:mobile/>",
     '<xhtml:link rel="alternate" hreflang="de" href="https://shop.example/de"/>',
 )
-
-
-@st.composite
-def entries(draw: st.DrawFn) -> str:
-    """An entry of a urlset without a fault; every second one has no extension."""
-    fields = {
-        "lastmod": draw(st.none() | st.sampled_from(LASTMODS)),
-        "changefreq": draw(st.none() | st.sampled_from(get_args(ChangeFreq))),
-        "priority": draw(st.none() | st.sampled_from(["0", "0.5", "0.29", "1.0"])),
-    }
-    stated = "".join(f"<{name}>{value}</{name}>" for name, value in fields.items() if value is not None)
-    extra = draw(st.sampled_from(["", *EXTRAS]))
-    return f"<url><loc>https://shop.example/{escape(draw(paths))}</loc>{stated}{extra}</url>\n"
 
 
 def batches_of(body: str) -> list[UrlBatch]:
@@ -150,16 +126,6 @@ def check_parts(batch: UrlBatch, records: list[sr.UrlRecord]) -> None:
 
 
 # --- columns ---
-
-
-@pytest.mark.slow
-@needs_scanner
-@settings(max_examples=examples(200), deadline=None)
-@given(st.lists(entries(), min_size=1, max_size=8))
-def test_scanned_entries_agree_with_the_records_of_expat(drawn: list[str]) -> None:
-    body = f"{START}{''.join(drawn)}</urlset>"
-    (batch,) = joined(batches_of(body))
-    check_parts(cast("UrlBatch", batch), read_by_expat(body))
 
 
 @pytest.mark.parametrize("reader", [pytest.param("scanner", marks=needs_scanner), "expat"])

@@ -1,10 +1,10 @@
-from __future__ import annotations
-
 import csv
 import io
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -16,11 +16,7 @@ from tiers import needs
 from sitemap_reader import Extra, Image, UrlRecord, UsageError, json_line, to_dict
 from sitemap_reader.serialize import FORMATS, Blocks, all_fields, make_sink, parse_fields
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from pathlib import Path
-
-    Readers = dict[str, Callable[[Path], list[list[str]]]]
+Readers = dict[str, Callable[[Path], list[list[str]]]]
 
 Form = dict[str, Any]
 COLUMNS = list(all_fields().names)

@@ -1,10 +1,9 @@
 """Streams of changes: async and sync, left early, with callbacks, and their summaries."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from changing_sites import SITE, Document, World, entries, loc
@@ -13,10 +12,6 @@ from generated import make_site
 import sitemap_reader as sr
 from sitemap_reader.client import change_pieces
 from sitemap_reader.serialize import encode_changes
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 
 @pytest.fixture

@@ -1,12 +1,12 @@
 """States with damaged or foreign contents: every use gives a StateError that names the file, and leaves it as it is."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing, suppress
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from changing_sites import DAY, SITE, Document, World, entries
@@ -15,10 +15,6 @@ import sitemap_reader as sr
 from sitemap_reader import diff
 from sitemap_reader.checks import open_baseline
 from sitemap_reader.state import ChangeLog, StoredResponse, WatchData
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 NOW = World().now
 RICH = b"""<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"

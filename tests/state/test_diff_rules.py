@@ -1,7 +1,5 @@
 """The rules that compare a document with its previous version, without a database."""
 
-from __future__ import annotations
-
 from itertools import chain
 
 import attrs

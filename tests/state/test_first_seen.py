@@ -1,17 +1,13 @@
 """When a URL was first seen: kept wherever it is listed, unknown for what the first complete run found."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from changing_sites import DAY, START, Document, World, entries, first_seen, loc
 from test_migrations import as_version
 
 import sitemap_reader as sr
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FIRST, SECOND, THIRD, FOURTH = (START + number * DAY for number in range(4))
 

@@ -3,26 +3,21 @@
 Each run appends to one file, as `>> changes.jsonl` does. SYNC_KILLS=200 kills 200 times instead of 6.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random
 import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 import pytest
 from kit import index, robots, urlset
+from servers import Page, SiteServer
 
 import sitemap_reader as sr
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
-
-    from servers import Page, SiteServer
 
 pytestmark = pytest.mark.slow
 

@@ -1,21 +1,16 @@
 """States of earlier versions: what they hold is compared as before."""
 
-from __future__ import annotations
-
 import sqlite3
 import subprocess
 import sys
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from changing_sites import Document, World, entries, loc
 
 import sitemap_reader as sr
 from sitemap_reader.state import schema, unpack_stated
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 DATES = ["2026-01-02", "2026-01-02T03:04:05.678Z", "2026-01-02T03:04:05.678901Z", "1969-07-20T20:17:40Z", None]
 PRIORITIES = ["0.3333333333333333", "1.0", None]

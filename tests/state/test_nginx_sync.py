@@ -1,24 +1,16 @@
 """A generated site on nginx, synced over several runs: real ETags, If-None-Match and If-Modified-Since."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
-from generated import make_site
-from servers import free_port
+from generated import Site, make_site
+from servers import NginxServer, free_port
 
 import sitemap_reader as sr
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from generated import Site
-    from servers import NginxServer
 
 LONG_AGO = time.time() - 3600
 

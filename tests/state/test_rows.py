@@ -1,15 +1,14 @@
 """Rows of a state: the stored fields of a URL, and the comparison of two listings."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os.path
 import random
 import sqlite3
 from base64 import b64encode
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 import orjson
@@ -52,9 +51,6 @@ from sitemap_reader.state import (
     unpack_stated,
     url_keys,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SECRET = b"0123456789abcdef"
 MAP = "https://a.example/map.xml"

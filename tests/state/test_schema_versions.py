@@ -1,14 +1,13 @@
 """Unusable state files: each has a message with advice, and is left unchanged."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import closing, suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from changing_sites import Document, World, entries
@@ -16,10 +15,6 @@ from small_disks import mounted
 
 import sitemap_reader as sr
 from sitemap_reader.state import schema as statefile
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 
 @pytest.fixture

@@ -1,10 +1,9 @@
 """SpillBuffer: stores of URLs are read back unchanged, from memory and from disk; a document in batches of them."""
 
-from __future__ import annotations
-
 import sys
 import tracemalloc
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -15,10 +14,6 @@ from sitemap_reader.model import ObjectColumns, UrlBatch, UrlColumns
 from sitemap_reader.parser import scanner
 from sitemap_reader.pipeline import SpillBuffer
 from sitemap_reader.state import DocumentBuffer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 MAP = "https://a.example/map.xml"
 STORES = [ObjectColumns] if scanner is None else [ObjectColumns, scanner.NativeColumns]

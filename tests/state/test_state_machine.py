@@ -4,14 +4,11 @@ The changes applied in order must give the site, as far as it could be read. The
 are in `Mirror` and `Machine.check`; how documents are compared is not repeated here.
 """
 
-from __future__ import annotations
-
 import tempfile
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import attrs
 import hypothesis.strategies as st
@@ -21,11 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from tiers import examples
 
 import sitemap_reader as sr
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from sitemap_reader import Change, UrlRecord
+from sitemap_reader import Change, UrlRecord
 
 PAGES = tuple("abcdefgh")
 MAPS = ("one.xml", "two.xml", "three.xml")

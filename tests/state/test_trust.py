@@ -1,18 +1,12 @@
 """trust_lastmod: children are not requested if their index is trusted, and its dates are checked."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from changing_sites import DAY, HOUR, NOTHING, Document, World, entries
 
 import sitemap_reader as sr
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from sitemap_reader import Outcome
+from sitemap_reader import Outcome
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """Entries of a change log, a state with one, and sinks that a test controls."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta

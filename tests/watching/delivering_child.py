@@ -4,8 +4,6 @@ A fork logs entries in the state, delivers them to the sinks in argv, and ends w
 not killed, and logs nothing more.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import random

@@ -1,7 +1,5 @@
 """A watch for tests of its server: sites, counters and a log of changes that a test fills."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime

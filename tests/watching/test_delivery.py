@@ -1,7 +1,5 @@
 """Delivery to one sink: order, cursors, repetitions, dead letters, draining."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """What a state keeps where its disk fails: whole documents with their changes, or nothing of them."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from datetime import timedelta

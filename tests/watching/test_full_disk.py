@@ -9,8 +9,10 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,6 +22,7 @@ from small_disks import mounted
 from tiers import needs
 from watched_sites import FastClock
 from watching_child import until_all_is_found
+from webhook_receiver import Receiver
 
 from sitemap_reader import SitemapReader
 from sitemap_reader.client import site_target
@@ -27,11 +30,7 @@ from sitemap_reader.state import State
 from sitemap_reader.watching import Budget, DeadLetters, ServerPlan, SinkPlan, Watcher, WatchPlan, run_watch, sink_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
     from redis_server import RedisServer
-    from webhook_receiver import Receiver
 
 needs("redis")
 

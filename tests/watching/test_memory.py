@@ -1,7 +1,5 @@
 """What a watcher keeps in memory does not grow with its visits, nor with pings."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from pathlib import Path
 

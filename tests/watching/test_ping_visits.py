@@ -1,7 +1,5 @@
 """What a ping brings: a visit at once, unless the budget, the host or the history of pings holds it back."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager

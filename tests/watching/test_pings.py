@@ -1,7 +1,5 @@
 """Pings: what they may cause, and that hostile ones cause no request."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """Rate limits and sets with expiry: each limit just under and just over, and the bound of their memory."""
 
-from __future__ import annotations
-
 import pytest
 
 from sitemap_reader.watching import ExpiringSet, Rate, RateTable

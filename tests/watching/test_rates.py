@@ -1,7 +1,5 @@
 """The estimate of a document's changes: known rates are recovered, and integrals agree with sums."""
 
-from __future__ import annotations
-
 import json
 import random
 

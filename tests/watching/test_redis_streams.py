@@ -1,7 +1,5 @@
 """Redis Streams, by a real redis-server: every change once, also after kills of the server."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """The schedule: documents are due at their threshold, budgets hold, and signals count by their precision."""
 
-from __future__ import annotations
-
 import math
 import random
 import sys

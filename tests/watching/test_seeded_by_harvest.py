@@ -1,7 +1,5 @@
 """A watch that continues with the state of a harvest: what the harvest has read is not new again."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import shutil

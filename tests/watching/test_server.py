@@ -1,7 +1,5 @@
 """The server of a watch over loopback: each route, who may read it, and its limits."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import json

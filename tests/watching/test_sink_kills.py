@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 import pytest
 from change_logs import all_entries, logged, seqs_of
 from tiers import needs
+from webhook_receiver import Receiver
 
 if TYPE_CHECKING:
     from redis_server import RedisServer
-    from webhook_receiver import Receiver
 
 needs("redis")
 

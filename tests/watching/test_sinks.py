@@ -1,7 +1,5 @@
 """Files, their rotation, and stdout: every change once, whole lines only; and which sink a text names."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import gzip

@@ -1,7 +1,5 @@
 """The page of a watch in a browser: sites, live changes, hostile text, token, keyboard, small and dark screens."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import threading

@@ -1,7 +1,5 @@
 """watch() from Python: how it ends, what it raises, where it continues, and what it takes as a sink."""
 
-from __future__ import annotations
-
 import asyncio
 import functools
 import os

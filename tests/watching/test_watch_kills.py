@@ -22,14 +22,14 @@ from changing_site import ChangingSite
 from servers import SiteServer
 from tiers import needs
 from watched_sites import FastClock, urlset
+from webhook_receiver import Receiver
+
+from sitemap_reader.state import LogEntry
 
 needs("redis")
 
 if TYPE_CHECKING:
     from redis_server import RedisServer
-    from webhook_receiver import Receiver
-
-    from sitemap_reader.state import LogEntry
 
 KILLS = int(os.environ.get("WATCH_KILLS") or 30)
 SEED = int(os.environ.get("WATCH_SEED") or 20261127)

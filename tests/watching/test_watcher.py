@@ -1,7 +1,5 @@
 """The watcher against sites in memory: what it requests when, and which changes it logs."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sqlite3

@@ -1,7 +1,5 @@
 """Webhooks: requests, signatures, answers; secrets in the URL are sent, and shown nowhere."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import os

@@ -6,8 +6,6 @@ signal count from when the watch has begun, or with a third word `forked` from t
 seconds since the signal.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import select
