@@ -7,11 +7,10 @@ some pages of the shop.
 import gzip
 import re
 import ssl
-import threading
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Self
+
+from servers import Page, Received, SiteServer
 
 SITES = Path(__file__).parent.parent / "corpus" / "sites"
 OLD_NAME, NAME = b"shop.example", b"example.com"
@@ -28,70 +27,36 @@ DAYS = (
 PAGE = re.compile(rb"<loc>https://example\.com(/c/kitchen/[^<]+)")  # HTML pages that exist
 
 
-class DocsSite:
+class DocsSite(SiteServer):
     """Serves both sites over TLS; a context manager. `next_day()` changes the shop."""
 
     def __init__(self, folder: Path) -> None:
-        self.pages = {("example.com", path): body for path, body in _shop()} | {
+        self.bodies = {("example.com", path): body for path, body in _shop()} | {
             ("broken.example", path): body for path, body in _files("broken")
         }
-        self.pages |= {("example.com", name): self.pages["example.com", path] for name, path in ALIASES.items()}
-        self.pages["example.com", "/news.xml"] = self.pages["example.com", "/news.xml"].replace(b"2026-10-26", _today())
-        kitchen = [*PAGE.findall(self.pages["example.com", CHANGING]), b"/c/kitchen/outlet/"]
-        self.pages |= {("example.com", path.decode()): _page(path) for path in kitchen}
+        self.bodies |= {("example.com", name): self.bodies["example.com", path] for name, path in ALIASES.items()}
+        news = self.bodies["example.com", "/news.xml"]
+        self.bodies["example.com", "/news.xml"] = news.replace(b"2026-10-26", _today())
+        kitchen = [*PAGE.findall(self.bodies["example.com", CHANGING]), b"/c/kitchen/outlet/"]
+        self.bodies |= {("example.com", path.decode()): _page(path) for path in kitchen}
         certificate = folder / "served.pem"
         certificate.write_text(CERTIFICATE)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate)
-        self._server = _Server(("127.0.0.1", 0), self._handler())
-        # The handshake runs in the thread of the connection.
-        self._server.socket = context.wrap_socket(
-            self._server.socket, server_side=True, do_handshake_on_connect=False
-        )
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02})
-        self.port = int(self._server.server_port)
+        super().__init__({}, context)
+
+    def page(self, request: Received) -> Page:
+        body = self.bodies.get((request.headers.get("host", ""), request.path))
+        return (404, {}, b"") if body is None else (200, {}, body)
 
     def next_day(self) -> None:
         """Changes the shop to its next day."""
-        body = self.pages["example.com", CHANGING]
+        body = self.bodies["example.com", CHANGING]
         for texts in DAYS:
             (old,) = (text for text in texts if text in body)
             (new,) = (text for text in texts if text not in body)
             body = body.replace(old, new)
-        self.pages["example.com", CHANGING] = body
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
-
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        site = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            timeout = 5  # a client that keeps its connection open does not block the thread forever
-
-            def do_GET(self) -> None:
-                body = site.pages.get((self.headers["Host"], self.path))
-                self.send_response(404 if body is None else 200)
-                self.send_header("Content-Length", str(len(body or b"")))
-                self.end_headers()
-                self.wfile.write(body or b"")
-
-            def log_message(self, format: str, *args: object) -> None:
-                """Logs nothing to stderr."""
-
-        return Handler
-
-
-class _Server(ThreadingHTTPServer):
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Ignores clients that disconnect, also in the handshake."""
+        self.bodies["example.com", CHANGING] = body
 
 
 def _files(site: str) -> list[tuple[str, bytes]]:

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Self
 from urllib.parse import urlsplit
 
 import attrs
@@ -159,8 +160,8 @@ class Received:
 
 class _QuietServer(ThreadingHTTPServer):
     def handle_error(self, request: object, client_address: object) -> None:
-        """Ignores clients that disconnect, as some tests do."""
-        if not isinstance(sys.exception(), ConnectionError):
+        """Ignores clients that disconnect, as some tests do, also in the handshake."""
+        if not isinstance(sys.exception(), ConnectionError | ssl.SSLError):
             super().handle_error(request, client_address)  # type: ignore[arg-type]
 
 
@@ -178,13 +179,18 @@ class SiteServer:
         self.port = self._server.server_port
         self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self.port}"
         if tls is not None:
-            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
+            # The handshake runs in the thread of the connection.
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
 
     def requests(self) -> list[str]:
         """The requested paths so far, in order of arrival."""
         return [request.path for request in self.received]
 
-    def __enter__(self) -> SiteServer:
+    def page(self, request: Received) -> Page:
+        """What is answered."""
+        return self.pages.get(request.path, (404, {}, b""))
+
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 
@@ -204,7 +210,7 @@ class SiteServer:
             def do_GET(self) -> None:
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 site.received.append(Received(self.command, self.path, headers))
-                status, given, body = site.pages.get(self.path, (404, {}, b""))
+                status, given, body = site.page(site.received[-1])
                 self.send_response(status)
                 for name, value in given.items():
                     self.send_header(name, value)

@@ -39,7 +39,7 @@ def runner(tmp_path: Path) -> Iterator[Runner]:
         (runner.folder / "hosts.txt").write_text("example.com\n")
         crawled = "Address,Status Code,Indexability\nhttps://example.com/about/1,200,Indexable\n"
         (runner.folder / "internal_all.csv").write_text(crawled)
-        (runner.folder / "sitemap.xml.gz").write_bytes(gzip.compress(site.pages["example.com", "/sitemap.xml"]))
+        (runner.folder / "sitemap.xml.gz").write_bytes(gzip.compress(site.bodies["example.com", "/sitemap.xml"]))
         (runner.folder / "public").mkdir()
         (runner.folder / "public" / "sitemap.xml").write_text(XML)
         yield runner

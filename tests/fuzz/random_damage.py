@@ -5,19 +5,15 @@ that they hold may raise. `tags`: a document whose markup is damaged, but no URL
 and the outcome is complete only if all came out. In both the compiled scanner and expat give the same, wherever the
 bytes are cut. Needs no atheris.
 
-`--dump 20000` has `sitemap-reader dump` read a site of such documents beside one without damage, which has to be whole.
 Findings are minimised and written to tests/fuzz/found/TARGET/, where test_found.py replays them.
 """
 
 import argparse
 import gzip
-import json
 import re
-import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -318,65 +314,6 @@ def run(name: str, seed: int, seconds: float, most: int, folder: Path) -> tuple[
     return number, len(finder.known)
 
 
-# --- two sites, of which one has such documents only ---
-
-_DAMAGED, _WHOLE = "https://damaged.example", "https://whole.example"
-_SITEMAPS_OF_INDEX = 1_000
-_WHOLE_URLS = 5_000
-
-
-def write_sites(folder: Path, seed: int, count: int) -> None:
-    """Recordings of a site of damaged documents, in indexes of 1,000, and of one without any damage."""
-    damaged = folder / "damaged" / "https" / "damaged.example"
-    whole = folder / "whole" / "https" / "whole.example"
-    damaged.mkdir(parents=True)
-    whole.mkdir(parents=True)
-    names = list(TARGETS)
-    indexes = []
-    for first in range(0, count, _SITEMAPS_OF_INDEX):
-        numbers = range(first, min(count, first + _SITEMAPS_OF_INDEX))
-        for number in numbers:
-            body = document(names[number % len(names)], seed, number)
-            (damaged / f"{number}.xml").write_bytes(body)
-        indexes.append(f"index-{first}.xml")
-        (damaged / indexes[-1]).write_text(_index(f"{_DAMAGED}/{number}.xml" for number in numbers))
-    lines = "".join(f"Sitemap: {_DAMAGED}/{name}\n" for name in indexes)
-    (damaged / "robots.txt").write_text(lines)
-    pages = "".join(f"<url><loc>{_WHOLE}/{number}</loc></url>\n" for number in range(_WHOLE_URLS))
-    (whole / "sitemap.xml").write_text(f'<urlset xmlns="{_SITEMAPS.decode()}">\n{pages}</urlset>\n')
-    (whole / "robots.txt").write_text(f"Sitemap: {_WHOLE}/sitemap.xml\n")
-    for name, site in (("damaged", _DAMAGED), ("whole", _WHOLE)):
-        (folder / name / "site.toml").write_text(f'seeds = ["{site}/"]\nrecorded = 2026-11-20T08:00:00Z\n')
-
-
-def _index(urls: Iterable[str]) -> str:
-    entries = "".join(f"<sitemap><loc>{url}</loc></sitemap>\n" for url in urls)
-    return f'<sitemapindex xmlns="{_SITEMAPS.decode()}">\n{entries}</sitemapindex>\n'
-
-
-def dumped(folder: Path, names: Sequence[str]) -> str | None:
-    """What is wrong with a dump of these sites; None: nothing."""
-    command = [sys.executable, "-m", "sitemap_reader", "dump", *(str(folder / name) for name in names), "-o", "-"]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)
-    locs = {json.loads(line)["loc"] for line in ran.stdout.splitlines()}
-    expected = {f"{_WHOLE}/{number}" for number in range(_WHOLE_URLS)}
-    if "Traceback" in ran.stderr or ran.returncode not in (0, 3):
-        return f"exit code {ran.returncode}: {ran.stderr[-2000:]}"
-    if missing := expected - locs:
-        return f"{len(missing):,} URLs of the other site are missing"
-    return None
-
-
-def dump(seed: int, count: int) -> int:
-    """Whether a dump of both sites, in both orders, has all of the undamaged one; the exit code."""
-    with tempfile.TemporaryDirectory(prefix="sitemap-reader-damaged-") as made:
-        write_sites(Path(made), seed, count)
-        wrong = [dumped(Path(made), names) for names in (("damaged", "whole"), ("whole", "damaged"))]
-    for each in wrong:
-        print(f"dump      {count:>12,} documents  {each or 'the other site is whole'}", flush=True)
-    return int(any(wrong))
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=f"of {', '.join(TARGETS)}; default: both")
@@ -385,13 +322,8 @@ def main() -> int:
     parser.add_argument(
         "--documents", type=int, default=sys.maxsize, help="for each target at most (default: no limit)"
     )
-    parser.add_argument(
-        "--dump", type=int, metavar="COUNT", help="dump a site of so many documents beside one without damage instead"
-    )
     parser.add_argument("--found", type=Path, default=HERE / "found", help="where findings go (default: %(default)s)")
     stated = parser.parse_args()
-    if stated.dump:
-        return dump(stated.seed, stated.dump)
     found = 0
     for name in stated.targets or TARGETS:
         documents, findings = run(name, stated.seed, 60 * stated.minutes, stated.documents, stated.found)

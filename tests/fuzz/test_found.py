@@ -7,9 +7,11 @@ from random import Random
 import pytest
 from broken import Broken
 from child import fault_of, minimised, signature
+from kit import Site, index, objects, robots, urlset
+from kit import run as run_command
 from mutate import mutate
 from random_damage import TARGETS as MADE
-from random_damage import Made, document, dump
+from random_damage import Made, document
 from run import NAMES
 from targets import FOUND, HERE, TARGETS, Target
 from tiers import examples, is_full
@@ -55,8 +57,17 @@ def test_short_run_of_random_damage_finds_nothing(name: str) -> None:
 
 
 @pytest.mark.slow
-def test_damaged_site_takes_nothing_from_another_in_the_same_dump() -> None:
-    assert dump(1, 40) == 0
+def test_damaged_site_takes_nothing_from_another_in_the_same_dump(tmp_path: Path) -> None:
+    damaged, whole = "https://damaged.example", "https://whole.example"
+    made = {f"{number}.xml": document([*MADE][number % len(MADE)], 1, number) for number in range(examples(500, 40))}
+    listed = index(*(f"{damaged}/{name}" for name in made))
+    Site({"robots.txt": robots(f"{damaged}/index.xml"), "index.xml": listed, **made}, damaged).write(tmp_path / "1")
+    pages = {f"{whole}/{number}" for number in range(5_000)}
+    Site({"robots.txt": robots(f"{whole}/s.xml"), "s.xml": urlset(*pages)}, whole).write(tmp_path / "2")
+    for sites in ("12", "21"):
+        result = run_command("dump", *(tmp_path / name for name in sites))
+        assert result.exit_code in (0, 3), result.stderr
+        assert pages <= {line["loc"] for line in objects(result.stdout)}
 
 
 @pytest.mark.slow

@@ -36,17 +36,12 @@ NO_ZONE = "no zone, read as UTC"
 REPAIRED = [
     ("2014-06-03 10:30:15Z", "2014-06-03T10:30:15Z", "second", "space instead of T"),
     ("2014-06-03  10:30Z", "2014-06-03T10:30:00Z", "minute", "space instead of T"),
-    ("2014-06-03\n10:30Z", "2014-06-03T10:30:00Z", "minute", "space instead of T"),
-    ("2014-06-03T10:30", "2014-06-03T10:30:00Z", "minute", NO_ZONE),
     ("2014-06-03T10:30:15.5", "2014-06-03T10:30:15.5Z", "subsecond", NO_ZONE),
-    ("2014-06-03T10:30:15-01", "2014-06-03T11:30:15Z", "second", "offset not written as +hh:mm"),
     ("2014-06-03T10:30:15 +01:00", "2014-06-03T09:30:15Z", "second", "space before the zone"),
-    ("2014-06-3", "2014-06-03T00:00:00Z", "day", "one-digit month or day"),
     ("2014-6", "2014-06-01T00:00:00Z", "month", "one-digit month or day"),
     ("2014/6/3 08:00", "2014-06-03T08:00:00Z", "minute",
      f"/ instead of -; one-digit month or day; space instead of T; {NO_ZONE}"),
     # ISO 8601: the end of the day
-    ("2014-12-31T24:00Z", "2015-01-01T00:00:00Z", "minute", "24:00, read as the next day"),
     ("2014-06-03T24:00:00+02:00", "2014-06-03T22:00:00Z", "second", "24:00, read as the next day"),
     # time of a 12-hour clock
     ("2014-06-03 8:30 AM", "2014-06-03T08:30:00Z", "minute", f"space instead of T; 12-hour clock; {NO_ZONE}"),
@@ -77,14 +72,10 @@ REPAIRED = [
     ("\ufeff \u200b2014-06-03 10:30", "2014-06-03T10:30:00Z", "minute",
      f"space instead of T; {NO_ZONE}; invisible characters around it"),
     # numbers
-    ("0000000000", "1970-01-01T00:00:00Z", "second", "epoch seconds"),
     ("9999999999", "2286-11-20T17:46:39Z", "second", "epoch seconds"),
 ]
 
 RFC822 = [
-    ("Wed, 03 Jun 2014 10:30:15 GMT", "2014-06-03T10:30:15Z", "second"),  # it was a Tuesday
-    ("3 Jun 2014 10:30 UT", "2014-06-03T10:30:00Z", "minute"),
-    ("Tue, 03 Jun 14 10:30:15 Z", "2014-06-03T10:30:15Z", "second"),
     ("Mon, 03 Jun 96 10:30:15 UTC", "1996-06-03T10:30:15Z", "second"),
     ("03 Jun 49 00:00 GMT", "2049-06-03T00:00:00Z", "minute"),  # RFC 2822 4.3: the window
     ("03 Jun 50 00:00 GMT", "1950-06-03T00:00:00Z", "minute"),
@@ -130,16 +121,6 @@ SPACE, OFFSET, RFC_822 = "space instead of T", "offset not written as +hh:mm", "
 NAMED, BY_NAME = "month by name", "zone by name"
 GO = f"{SPACE}; space before the zone; {OFFSET}; {BY_NAME}"
 DIALECTS: dict[str, list[tuple[str, str | None, str | None, str | None]]] = {
-    "the start of the period": [
-        ("2014", "2014-01-01T00:00:00Z", "year", None),
-        ("2014-06", "2014-06-01T00:00:00Z", "month", None),
-        ("2014-06-03", "2014-06-03T00:00:00Z", "day", None),
-    ],
-    "an instant": [
-        ("2014-06-03T10:30Z", "2014-06-03T10:30:00Z", "minute", None),
-        ("2014-06-03T10:30:00+01:00", "2014-06-03T09:30:00Z", "second", None),
-        ("2014-06-03T10:30+01:00", "2014-06-03T09:30:00Z", "minute", None),
-    ],
     "fractions of 1 to 9 digits": [
         (f"2014-06-03T10:30:00.{'123456789'[:digits]}Z", f"2014-06-03T10:30:00.{'123456'[:digits]}Z", "subsecond", None)
         for digits in range(1, 10)

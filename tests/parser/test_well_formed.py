@@ -12,7 +12,7 @@ from sitemap_reader.serialize import stamp
 paths = st.text("abcXYZ019-_~!$'()*+,;=:@", max_size=20)
 queries = st.one_of(st.just(""), st.text("ab=&;", min_size=1, max_size=10).map("?".__add__))
 locs = st.builds("https://{}.example/{}{}".format, st.sampled_from(["shop", "www.news"]), paths, queries)
-moments = st.datetimes(datetime(1970, 1, 2), datetime(2100, 1, 1)).map(lambda moment: moment.replace(tzinfo=UTC))
+moments = st.datetimes(datetime(1981, 1, 1), datetime(2100, 1, 1)).map(lambda moment: moment.replace(tzinfo=UTC))
 freqs = st.sampled_from(["always", "hourly", "daily", "weekly", "monthly", "yearly", "never"])
 entries = st.tuples(locs, st.none() | moments, st.none() | freqs,
                     st.none() | st.integers(0, 10).map(lambda tenth: tenth / 10))
