@@ -592,41 +592,12 @@ def test_tls_to_a_server_without_it():
 
 # --- addresses --------------------------------------------------------------------------------------------------
 
-PRIVATE_HOSTS = ["127.0.0.1", "localhost", "LOCALHOST.", "a.localhost", "[::1]", "[::ffff:127.0.0.1]", "[::127.0.0.1]",
-                 "[fe80::1%251]", "0x7f000001", "2130706433", "127.1", "0.0.0.0", "169.254.169.254", "user@127.0.0.1",
-                 "example.com@127.0.0.1"]
-
-
-@pytest.mark.parametrize("host", PRIVATE_HOSTS)
-@pytest.mark.parametrize("proxy", [None, "http://127.0.0.1:9/"])
-def test_private_host_is_refused(host, proxy):
-    error = failure(f"http://{host}:{free_port()}/", allow_private=False, proxy=proxy)
-    assert (error.code, error.transient) == ("F13", False)
-    assert "address; --allow-private (allow_private=True) permits it" in str(error)
+# tests/hostile/test_addresses.py has every spelling and source of a private address.
 
 
 def test_refusal_names_the_address():
     error = failure("http://127.0.0.1/", allow_private=False)
     assert str(error) == "127.0.0.1 is a loopback address; --allow-private (allow_private=True) permits it"
-
-
-def resolving_to(monkeypatch, *addresses: str) -> None:
-    async def resolve(self, host, port=0, family=socket.AF_INET):
-        common = {"hostname": host, "port": port, "proto": 0, "flags": socket.AI_NUMERICHOST}
-        families = {True: socket.AF_INET6, False: socket.AF_INET}
-        return [{**common, "host": each, "family": families[":" in each]} for each in addresses]
-
-    monkeypatch.setattr("aiohttp.resolver.ThreadedResolver.resolve", resolve)
-    monkeypatch.setattr("aiohttp.connector.DefaultResolver", sys.modules["aiohttp.resolver"].ThreadedResolver)
-
-
-def test_name_that_resolves_to_private_addresses_is_refused_at_connect(monkeypatch):
-    resolving_to(monkeypatch, "127.0.0.1", "::1")
-    error, server = refused(ok(b""), url="http://shop.example:{}/", allow_private=False)
-    assert (error.code, error.transient, server.connections) == ("F13", False, 0)
-    assert str(error).startswith("shop.example: ")
-    assert "127.0.0.1 is a loopback address" in str(error)
-    assert "Errno" not in str(error)
 
 
 def test_literal_is_refused_by_the_connector_itself():

@@ -78,20 +78,14 @@ WALKS: dict[str, tuple[str | list[str], Pages, dict[str, object], list[str], str
     "rules that are not obeyed": (SITE, FORBIDDEN, {"obey_robots": False}, [MAP], "1", []),
     "forbidden": (SITE, {ROBOTS: names(MAP, rules="Disallow: /sitemap.xml"), MAP: ONE}, {"probe": "never"}, [], "",
                   ["F02 sitemap.xml", "partial sitemap.xml"]),
-    "unreachable": (SITE, {ROBOTS: 500, MAP: ONE}, {}, [ROBOTS, ROBOTS], "", ["F18 robots.txt", "partial robots.txt"]),
     "unreachable, not obeyed": (SITE, {ROBOTS: 500, MAP: ONE}, {"obey_robots": False}, [ROBOTS, ROBOTS, MAP], "1",
                                 ["F18 robots.txt", "partial robots.txt"]),
-    "there at the second try": (SITE, {ROBOTS: [503, names(MAP)], MAP: ONE}, {}, [ROBOTS, MAP], "1", []),
     "redirected to a document": (MAP, {ROBOTS: to(MAP), MAP: ONE}, {}, [MAP, MAP], "1",
                                  ["F03 robots.txt", "notice F14 robots.txt"]),
     "redirected to another domain, does not apply there": (
         SITE, {ROBOTS: to(f"{OTHER}/robots.txt"), f"{OTHER}/robots.txt": names(f"{OTHER}/a.xml"),
                f"{OTHER}/a.xml": urlset(f"{OTHER}/1")}, {},
         [f"{OTHER}/robots.txt", f"{OTHER}/robots.txt", f"{OTHER}/a.xml"], "1", ["F03 robots.txt"]),
-    "over the limit of bytes": (SITE, {ROBOTS: names() + "#" * 600, MAP: ONE},
-                                {"limits": Limits(max_robots_bytes=500)}, [MAP], "1",
-                                ["F09 robots.txt", "partial robots.txt"]),
-    "without a Sitemap line": (SITE, {ROBOTS: names(), MAP: ONE}, {}, [MAP], "1", ["F09 robots.txt"]),
     "that names itself": (
         SITE, {ROBOTS: names(ROBOTS, A, "http://me:x@shop.example/robots.txt"), A: ONE}, {},
         [f"{HTTP}/robots.txt", A], "1", []),
@@ -115,7 +109,6 @@ WALKS: dict[str, tuple[str | list[str], Pages, dict[str, object], list[str], str
                f"{OTHER}/robots.txt": names(rules="Crawl-delay: 60")}, {"scope": "any"},
         [MAP, A, f"{OTHER}/robots.txt"], "1",
         [f"F15 {OTHER}/robots.txt", f"notice F15 {OTHER}/a.xml", f"partial {OTHER}/a.xml"]),
-    "a long Retry-After": (SITE, {ROBOTS: BUSY}, {}, [], "", ["F18 robots.txt", "partial robots.txt"]),
     "a long Retry-After of a path": (SITE, {MAP: BUSY}, {}, [MAP], "", ["F18 sitemap.xml", "partial sitemap.xml"]),
     # targets
     "a document, of which nothing is probed": (f"{A}?page=2", {ROBOTS: names(MAP), f"{A}?page=2": ONE, MAP: TWO}, {},

@@ -218,8 +218,6 @@ ROWS = [
     # connections
     passes("accept then silence", raw(then=hold), "no byte for 0.3 s", limits=SILENCE),
     passes("close before status", raw(), "closed the connection before it answered"),
-    passes("close in the status line", raw(b"HTTP/1.1 200"), "closed the connection before it answered"),
-    passes("RST before headers", raw(then=reset), "connection reset by"),
     passes("RST in mid-body", broken(then=reset), "broke off after 2,", "S01 F04", records=IN_HALF),
     passes("stall in mid-body", broken(then=hold), "no byte for 0.3 s af", "S01 F04", records=IN_HALF, limits=SILENCE),
     sound("keep-alive dropped on reuse", drop_on_reuse, page(BODY), requests=2, per_host=1),
@@ -246,7 +244,6 @@ ROWS = [
     sound("2,000 x 103 then 200", raw(head("103 Early Hints", "Link: </a.css>") * 2000 + whole(BODY))),
     # status
     fails("garbage status line", raw(b"garbage\r\n\r\n"), NO_HTTP + "Bad status line"),
-    fails("status 000", status("000 Odd"), ": 000 (listed in /index.xml:3)", "F18"),
     fails("status 999", status("999 Denied"), ": 999 (listed in /index.xml:3)", "F18"),
     fails("101", raw(head("101 Switching Protocols", "Upgrade: x", "Connection: Upgrade")), "101 Switching", "F18"),
     fails("204 with body", raw(whole(BODY, status="204 No Content")), "204 No Content", "F18"),
@@ -256,7 +253,6 @@ ROWS = [
     fails("unsolicited 206", page(BODY, status="206 Partial Content"), "206 Partial Content", "F18"),
     *(fails(text[:3], page(BODY, status=text), text, "F17") for text in ("401 Unauthorized", "403 Forbidden")),
     *(fails(text[:3], page(BODY, status=text), text, "F01") for text in ("404 Not Found", "410 Gone")),
-    passes("500", page(BODY, status="500 Internal Server Error"), "500 Internal Server Error", "F18"),
     fails("200 with an HTML login page", page(LOGIN, "Content-Type: text/html"), "an HTML page", "F05"),
     # length
     passes("Content-Length too long", raw(lengths(len(BODY) + 100)), "broke off after", records=100),
@@ -276,8 +272,6 @@ ROWS = [
     passes("chunked cut", raw(CHUNKED + b"%x\r\n" % len(BODY) + HALF), "broke off", "S01 F04", records=IN_HALF),
     passes("chunked without terminator", raw(CHUNKED + chunk(BODY)), "broke off after", records=100),
     passes("chunk of bad size", raw(CHUNKED + chunk(HALF) + b"zz\r\n"), "body is not HTTP", "S01 F04", records=IN_HALF),
-    passes("chunk of bad size that comes late", raw(CHUNKED, chunk(HALF), b"zz\r\n" + BODY, then=hold),
-           "body is not HTTP after 2,", "S01 F04", records=IN_HALF),
     # headers
     sound("8-bit header", page(BODY, "X: caf\xe9")),
     fails("8-bit name of a header", raw(whole(BODY, "X\xe9: cafe")), NO_HTTP + "Invalid header token"),
@@ -293,7 +287,6 @@ ROWS = [
     fails("302 without Location", status("302 Found"), "302 Found", "F18"),
     fails("redirect to itself", to(FAULT), "redirect loop: "),
     fails("redirect loop", to("/1"), "redirect loop: ", "F03 F04", more={"/1": to("/2"), "/2": to(FAULT)}),
-    sound("6 hops", to("/1"), notes="F03", more=hops(6)),
     sound("10 hops", to("/1"), notes="F03", more=hops(10)),
     fails("11 hops", to("/1"), "more than 10 redirects (listed in /index.xml:3); raise max_redirects", "F03 F04",
           more=hops(11)),

@@ -1,4 +1,4 @@
-"""Which URLs a document may list: one row a rule."""
+"""Which URLs a document may list, beyond the rules that tests/test_scope_rules.py has a row for each."""
 
 import attrs
 import pytest
@@ -13,15 +13,6 @@ DEEP = ("https://www.example.co.uk/a/b/",)
 SIX = ("http://[2001:db8::1]/",)
 
 ROWS = [
-    # protocol: everything below the directory
-    ("protocol", SHOP, "https://example.com/shop/", None),
-    ("protocol", SHOP, "https://example.com/shop/a/b?c", None),
-    ("protocol", SHOP, "https://example.com/shop/?page=2", None),
-    # above or beside it: path
-    ("protocol", SHOP, "https://example.com/", "path"),
-    ("protocol", SHOP, "https://example.com/shop", "path"),
-    ("protocol", SHOP, "https://example.com/shopping/", "path"),
-    ("protocol", SHOP, "https://example.com/Shop/a", "path"),  # paths have case
     ("protocol", SHOP, "https://example.com/?/shop/", "path"),
     # compared as RFC 3986 6.2.2 does: hex digits, unreserved characters, dot segments
     ("protocol", ("https://example.com/sh%C3%B6p/",), "https://example.com/sh%c3%b6p/a", None),
@@ -32,29 +23,21 @@ ROWS = [
     ("protocol", SHOP, "https://example.com/shop/%2E./admin", "path"),
     ("protocol", SHOP, "https://example.com/shop/a/%2e%2e/b", None),
     # http and https on their default ports differ by scheme only
-    ("protocol", SHOP, "http://example.com/shop/a", "scheme"),
     ("protocol", SHOP, "http://example.com/", "scheme"),  # the path does not matter
     ("protocol", SHOP, "http://example.com:443/shop/a", "scheme"),
     ("protocol", PORT, "https://example.com:8080/", "scheme"),
     # ports
-    ("protocol", SHOP, "https://example.com:8443/shop/a", "port"),
     ("protocol", SHOP, "http://example.com:8080/shop/a", "port"),  # scheme and port: the port is the larger difference
-    ("protocol", PORT, "http://example.com:8080/a", None),
     ("protocol", PORT, "http://example.com:8081/a", "port"),
-    ("protocol", PORT, "http://example.com/a", "port"),
     ("protocol", SHOP, "https://example.com:0/shop/a", "port"),
     # other hosts, also those that look alike
-    ("protocol", SHOP, "https://www.example.com/shop/a", "host"),
     ("protocol", SHOP, "https://example.com.evil.example/shop/a", "host"),
     ("protocol", SHOP, "https://evil.example/https://example.com/shop/", "host"),
     ("protocol", SHOP, "https://example.com./shop/a", "host"),  # a trailing dot is kept as part of the name
-    ("protocol", SHOP, "https://example.com@evil.example/shop/a", "host"),
     ("protocol", SHOP, "https://example.com:x@evil.example/shop/a", "host"),
     ("protocol", SIX, "http://[2001:db8::1]/a", None),
     ("protocol", SIX, "http://[2001:db8::1]:81/a", "port"),
     ("protocol", SIX, "http://[2001:db8::2]/a", "host"),
-    # userinfo does not count
-    ("protocol", SHOP, "https://me:secret@example.com/shop/a", None),
     ("protocol", SHOP, "https://me:secret@example.com/a", "path"),
     # one of several authorities is enough; otherwise the nearest gives the reason
     ("protocol", SITE, "http://example.com/a", None),
@@ -68,25 +51,19 @@ ROWS = [
     # no authority
     ("protocol", (), "https://example.com/", "host"),
     # host: scheme and path do not count, ports do
-    ("host", SHOP, "https://example.com/a", None),
-    ("host", SHOP, "http://example.com/a", None),
     ("host", SHOP, "http://me@example.com/a", None),
     ("host", PORT, "https://example.com:8080/a", None),
-    ("host", SHOP, "https://example.com:8443/shop/a", "port"),
-    ("host", SHOP, "https://www.example.com/shop/a", "host"),
     ("host", (), "https://example.com/", "host"),
     # domain: hosts under one registrable domain, on any port
     ("domain", DEEP, "http://shop.example.co.uk:8080/c", None),
     ("domain", DEEP, "https://example.co.uk/", None),
     ("domain", DEEP, "https://example.co.uk./", None),
-    ("domain", DEEP, "https://other.co.uk/", "host"),  # a public suffix is no domain
     ("domain", SIX, "http://[2001:db8::1]:81/a", None),
     ("domain", ("http://192.0.2.1/",), "http://9.0.2.1/", "host"),  # addresses have no domain
     ("domain", ("https://a.github.io/",), "https://b.github.io/", "host"),
     ("domain", (), "https://example.com/", "host"),
     # any
     ("any", (), "https://example.com/", None),
-    ("any", SHOP, "http://other.example:81/", None),
 ]
 
 
