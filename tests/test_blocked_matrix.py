@@ -1,13 +1,11 @@
 """The blocked matrix: the result of every command and function for hosts that refuse; it is never complete.
 
-Most cases are replayed; one loopback server of each kind gives the same over the network.
+All are replayed; tests/hostile/test_network.py has such answers and connections over the network.
 """
 
 import csv
 import json
-import re
 import sys
-from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from itertools import product
@@ -32,10 +30,8 @@ from blocked_hosts import (
     lay_out,
     status_of,
 )  # fmt: skip
-from certificates import EXPIRED, tls_contexts
-from faultserver import FaultServer
 from kit import Site, run, urlset
-from servers import SiteServer, free_port
+from servers import free_port
 
 import sitemap_reader as sr
 from sitemap_reader.cli import worst
@@ -365,47 +361,6 @@ def test_sync_keeps_urls_of_sitemaps_named_by_a_robots_txt_that_is_a_page_now(tm
         with sr.changes(site, state=state, clock=lambda days=days: _later(days)) as changes:  # type: ignore[misc]
             found = [(each.change, each.record.loc) for each in changes]
     assert found == [("removed", f"{SITE}/named")]
-
-
-# --- the network ---
-
-
-@pytest.fixture(scope="module")
-def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """Kind -> the origin of a server that refuses in this way at every path."""
-    paths = ("/robots.txt", *WELL_KNOWN)
-    with ExitStack() as running:
-        urls: dict[str, str] = {}
-        for kind, answer in KINDS.items():
-            if isinstance(answer, tuple):
-                page = (answer[0], {"content-type": "text/html"}, answer[1])
-                urls[kind] = running.enter_context(SiteServer(dict.fromkeys(paths, page))).url
-        context, _ = tls_contexts(EXPIRED, tmp_path_factory.mktemp("tls"))
-        urls["TLS error"] = running.enter_context(FaultServer(tls=context)).url
-        reset: dict[str, Callable[..., object]] = dict.fromkeys(paths, lambda wire: wire.reset())
-        urls["reset"] = running.enter_context(FaultServer(reset)).url
-        urls["refused"] = f"http://127.0.0.1:{free_port()}"
-        yield urls
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_server_that_refuses_is_one_error(servers: dict[str, str], kind: str) -> None:
-    result = run("dump", servers[kind], "--allow-private", "--retries", "0")
-    assert result.exit_code == 5
-    (error,) = errors(result.stderr)
-    assert error.startswith(f"error {CODES[kind]} {servers[kind]}/robots.txt: ")
-    assert re.search(HELPS.get(kind, "try "), error.partition("; ")[2])
-
-
-HELPS = {
-    "401": r"--auth \(auth=",
-    "403": "-A, user_agent=",
-    "407": "--proxy",
-    "429": "--max-wait",
-    "HTML page with 200": "-A, user_agent=",
-    "TLS error": r"--cacert \(cacert=FILE\) .*--insecure",
-    "refused": "check the host and the port",
-}
 
 
 def test_both_schemes_of_a_bare_host_are_one_error() -> None:

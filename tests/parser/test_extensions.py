@@ -73,20 +73,11 @@ KINDS = [
     (values.comma_separated, ", a,,b , ", ("a", "b"), []),
     (values.comma_separated, ",", (), []),
     (values.comma_separated, "a;b", ("a;b",), []),
-    # URLs, as a loc
+    # URLs, as a loc: tests/parser/test_urls.py
     (values.url, HTTPS, HTTPS, []),
-    (values.url, "HTTPS://Example.com:443/b", HTTPS, []),
-    (values.url, "https://b\u00fccher.example/\u00fc", "https://xn--bcher-kva.example/%C3%BC", []),
     (values.url, "/b", HTTPS, ["U01"]),
-    (values.url, "b", "https://example.com/maps/b", ["U01"]),
-    (values.url, "//cdn.example/b", "https://cdn.example/b", ["U01"]),
     (values.url, "https://example.com/b#c", HTTPS, ["U08"]),
-    (values.url, "https://example.com/b c", "https://example.com/b%20c", ["U10"]),
-    (values.url, "https://example.com/" + "b" * 2028, "https://example.com/" + "b" * 2028, ["U03"]),
-    (values.url, "https://u:p@example.com/b", "https://u:p@example.com/b", ["U14"]),
     (values.url, "javascript:void(0)", None, ["U02"]),
-    (values.url, "data:image/gif;base64,R0lG", None, ["U02"]),
-    (values.url, "ftp://example.com/b", None, ["U02"]),
     (values.url, "https://", None, ["U15"]),
     (values.href, HTTPS, HTTPS, []),
     (values.href, "/b", HTTPS, ["L06"]),
@@ -129,11 +120,8 @@ KINDS = [
     # dates
     (values.date, "2026", Date(datetime(2026, 1, 1, tzinfo=UTC), "year"), []),
     (values.date, "2026-11-20", Date(datetime(2026, 11, 20, tzinfo=UTC), "day"), []),
-    (values.date, "2026-11-20T06:30+01:00", Date(datetime(2026, 11, 20, 5, 30, tzinfo=UTC), "minute"), []),
     (values.date, "2026-11-20 06:30",
      Date(datetime(2026, 11, 20, 6, 30, tzinfo=UTC), "minute", "space instead of T; no zone, read as UTC"), ["D06"]),
-    (values.date, "2026-11-31", None, ["D01"]),
-    (values.date, "20/11/2026", None, ["D01"]),
     (values.date, "soon", None, ["D01"]),
 ]
 
@@ -318,8 +306,6 @@ RULES = {
     "a show that holds nothing is a show": (
         "<video:video><video:tvshow/></video:video>", {"videos": [{"tvshow": {}}]}, []),
     "an image that holds nothing has no location": ("<image:image/>", {}, [("S11", "image:loc", "")]),
-    "an image whose location is blank has none": (
-        "<image:image><image:loc> </image:loc></image:image>", {}, [("S11", "image:loc", "")]),
     "an image whose location is unusable is none, and that is reported once": (
         "<image:image><image:loc>data:x</image:loc></image:image>", {}, [("U02", "image:loc", "data:x")]),
     "blank tags and attributes say nothing": (
@@ -373,7 +359,6 @@ RULES = {
     "a tag of another extension": (f"<video:video>{IMAGE}</video:video>", {"videos": [{}]},
                                    [("S10", "image:image", "https://example.com/1.jpg")]),
     "a tag by itself": ("<video:title>T</video:title>", {}, [("S10", "video:title", "T")]),
-    "a show by itself": ("<video:tvshow/>", {}, [("S10", "video:tvshow", "")]),
     "a publication by itself": ("<news:publication/>", {}, [("S10", "news:publication", "")]),
     # news
     "name and language are read without their publication": (
@@ -411,7 +396,6 @@ RULES = {
                                       {}, [("U02", "image:loc", "android-app://com.example/a")]),
     "rel of another kind": (link(f'rel="canonical" hreflang="de" href="{HTTPS}"'), {}, [("S10", "xhtml:link", HTTPS)]),
     "amphtml is no alternate": (link(f'rel="amphtml" href="{HTTPS}"'), {}, []),
-    "rel that only begins like it": (link(f'rel="alternates" href="{HTTPS}"'), {}, []),
     "no href": (link('rel="alternate" hreflang="de"'), {}, [("S11", "xhtml:link", "de")]),
     "an href in capitals": (link('rel="alternate" hreflang="de" HREF="https://example.com/de"'),
                             {"alternates": [{"hreflang": "de", "href": "https://example.com/de"}]},
@@ -422,7 +406,6 @@ RULES = {
         [("S10", "xhtml:link href", "https://example.com/de")]),
     "an href of another namespace": (link('rel="alternate" hreflang="de" f:href="https://example.com/de"'), {},
                                      [("S11", "xhtml:link", "de")]),
-    "a blank href": (link('rel="alternate" href=" "'), {}, [("S11", "xhtml:link", "")]),
     "an unusable href": (link('rel="alternate" href="data:x"'), {}, [("U02", "xhtml:link href", "data:x")]),
     "a relative href": (link('rel="alternate" href="/b"'), {"alternates": [{"href": HTTPS}]},
                         [("L06", "xhtml:link href", "/b")]),
@@ -435,8 +418,6 @@ RULES = {
     # empty, and then with a value
     "an empty location before another": (
         "<image:image><image:loc/><image:loc>https://example.com/1.jpg</image:loc></image:image>", AN_IMAGE, []),
-    "an empty title before another": (
-        "<video:video><video:title/><video:title>T</video:title></video:video>", {"videos": [{"title": "T"}]}, []),
     "an empty list before another": (
         "<news:news><news:keywords/><news:keywords>a</news:keywords></news:news>", {"news": {"keywords": ["a"]}}, []),
     "an empty show before and behind another": (
@@ -446,7 +427,6 @@ RULES = {
         "<news:news><news:publication><news:name>A</news:name></news:publication><news:publication><news:name>B"
         "</news:name><news:language>de</news:language></news:publication></news:news>", {"news": {"name": "A"}},
         [("S10", "news:publication", "Bde")]),
-    "an empty attribute": ('<video:video><video:price currency=""/></video:video>', {"videos": [{}]}, []),
     "a foreign attribute": ('<video:video><video:price f:vat="20"/></video:video>', {"videos": [{}]}, []),
     # tags inside of values
     "a rating in a duration": (
