@@ -6,8 +6,8 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import aiohttp
 import pytest
 from kit import HOST, Site, feed, gz, index, read, robots, serve, until, urlset, xml
-from servers import Page, SiteServer
+from servers import SiteServer
 
 import sitemap_reader as sr
 
@@ -451,12 +451,6 @@ def test_progress_and_outcomes_are_reported_during_the_run() -> None:
     assert all(outcome.seconds is not None for outcome in reported if outcome.status == 200)
 
 
-@pytest.mark.parametrize(("extras", "given"), [(True, (sr.Extra("urn:x", "n", "1"),)), (False, ())])
-def test_foreign_elements_come_out_on_request_only(extras: bool, given: tuple[sr.Extra, ...]) -> None:
-    site = Site({"/sitemap.xml": xml(urlset(f'<url><loc>{HOST}/</loc><n xmlns="urn:x">1</n></url>'))})
-    assert [url.extras for url in read(site, extras=extras).of(sr.UrlRecord)] == [given]
-
-
 # --- recordings -----------------------------------------------------------------------------------------------
 
 
@@ -597,51 +591,6 @@ def test_folder_named_like_a_host_does_not_hide_the_host(tmp_path: Path, monkeyp
     (tmp_path / "a.invalid").mkdir()
     with pytest.raises(sr.NothingReadable, match="no such host"), sr.urls("a.invalid") as urls:
         list(urls)
-
-
-# --- private addresses ----------------------------------------------------------------------------------------
-
-
-def test_private_addresses_are_refused_unless_allowed(server: SiteServer) -> None:
-    with pytest.raises(sr.NothingReadable) as caught, sr.urls(server.url) as urls:
-        list(urls)
-    assert caught.value.outcomes[0].problems["F13"] == 1
-    assert server.received == []
-
-
-class Half(Site):
-    """Its own pages are simulated, everything else is fetched."""
-
-    @asynccontextmanager
-    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[sr.fetch.Response]:
-        async with sr.fetch.AiohttpFetcher(user_agent="test") as network:
-            fetcher = super() if url.startswith(self.origin) else network
-            async with fetcher.fetch(url, headers) as response:
-                yield response
-
-
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "2130706433", "0x7f.1"])
-@pytest.mark.parametrize("obstacle", ["redirect", "index", "robots"])
-def test_private_addresses_are_refused_wherever_they_come_from(
-    site_server: Callable[[dict[str, Page]], SiteServer], host: str, obstacle: str
-) -> None:
-    server = site_server({"/secret.xml": xml(urlset(f"{HOST}/leak"))})
-    secret = f"http://{host}:{server.port}/secret.xml"
-    good = xml(urlset(f"{HOST}/1"))
-    named = [f"{HOST}/{name}.xml" for name in ("good", "index", "moved")]
-    half = Half(
-        {
-            "/good.xml": good,
-            "/index.xml": xml(index(secret)) if obstacle == "index" else good,
-            "/moved.xml": (302, {"Location": secret}, b"") if obstacle == "redirect" else good,
-            "/robots.txt": robots(*named, *([secret] if obstacle == "robots" else [])),
-        }
-    )
-    reading = read(half, scope="any")
-    assert {*reading.locs} == {f"{HOST}/1"}
-    assert not reading.stream.complete
-    assert "F13" in reading.codes
-    assert server.received == []
 
 
 def test_userinfo_of_a_sitemap_is_never_sent(server: SiteServer) -> None:
