@@ -45,14 +45,10 @@ def server() -> Iterator[SiteServer]:
         yield running
 
 
-def own_threads() -> list[threading.Thread]:
-    return [thread for thread in threading.enumerate() if thread.name == "sitemap-reader"]
-
-
 @pytest.fixture(autouse=True)
 def _no_stray_threads() -> Iterator[None]:
     yield
-    assert own_threads() == []
+    assert [thread for thread in threading.enumerate() if thread.name == "sitemap-reader"] == []
 
 
 def all_threads_end(before: set[threading.Thread]) -> bool:
@@ -242,18 +238,6 @@ async def test_several_streams_of_one_reader_at_once() -> None:
     ]
 
 
-async def test_leaving_an_async_stream_early_cancels_its_requests() -> None:
-    site = small_site()
-    site.pages["/2.xml"] = (200, XML, (lambda: asyncio.sleep(WAIT_SECONDS),))
-    started = time.monotonic()
-    async with sr.SitemapReader(fetcher=site) as reader:
-        async with reader.urls(HOST) as urls:
-            async for _ in urls:
-                break
-        assert len(asyncio.all_tasks()) == 1
-    assert time.monotonic() - started < WAIT_SECONDS / 2
-
-
 def test_an_exception_of_the_caller_comes_out_as_it_is() -> None:
     def follow(ref: sr.SitemapRef) -> bool:
         raise KeyError(ref.loc)
@@ -309,41 +293,6 @@ def test_reading_to_the_end_leaves_no_thread_and_no_connection(server: SiteServe
     assert len(list(sr.urls(server.url, allow_private=True))) == 6
     assert all_threads_end(before)
     gc.collect()
-
-
-class Held(dict[str, Any]):
-    """Pages of a server; /1.xml is sent when `released` is set."""
-
-    released: threading.Event
-
-    def get(self, path: str, default: Any = None) -> Any:
-        if path == "/1.xml":
-            self.released.wait(WAIT_SECONDS)
-        return super().get(path, default)
-
-
-def test_leaving_early_joins_the_thread_and_closes_the_connections(server: SiteServer) -> None:
-    before = set(threading.enumerate())
-    server.pages = Held(server.pages)
-    server.pages.released = threading.Event()
-    started = time.monotonic()
-    with sr.urls(server.url, allow_private=True) as urls:
-        next(iter(urls))
-        assert own_threads()
-    assert own_threads() == []
-    assert time.monotonic() - started < WAIT_SECONDS / 2
-    server.pages.released.set()
-    assert all_threads_end(before)
-    gc.collect()
-
-
-@pytest.mark.slow
-def test_streams_that_are_left_early_leave_no_connection_open(server: SiteServer) -> None:
-    """Also where the reader is closing: the collector would warn of a session, which is an error of this test."""
-    for _ in range(20):
-        with sr.urls(server.url, allow_private=True) as urls:
-            next(iter(urls))
-        gc.collect()
 
 
 def test_leaving_early_reports_documents_that_wait_for_verification() -> None:
@@ -405,28 +354,6 @@ def test_a_stream_that_is_left_early_keeps_no_url_from_the_next() -> None:
     assert sorted([first, *read(site, unique=seen).locs]) == locs_of(0)
     last = read(site, unique=seen)
     assert (last.locs, last.stream.summary.repeated, last.stream.complete) == ([], 2, True)
-
-
-def test_a_stream_that_is_dropped_in_mid_loop_leaves_no_thread() -> None:
-    def first() -> str:
-        for url in sr.urls(SHOP):
-            return url.loc
-        raise AssertionError
-
-    assert first().startswith("https://shop.example/")
-    gc.collect()
-    assert own_threads() == []
-
-
-def test_a_stream_may_be_closed_by_another_thread() -> None:
-    with sr.urls(SHOP) as stream:
-        urls = iter(stream)
-        next(urls)
-        closer = threading.Thread(target=stream.close)
-        closer.start()
-        closer.join(10)
-        assert not closer.is_alive()
-        assert len(list(urls)) < 640
 
 
 def test_stream_that_is_never_iterated_makes_no_request() -> None:

@@ -103,6 +103,7 @@ def test_left_stream_ends_at_once(
     assert stream.progress.urls == 1
 
 
+@pytest.mark.smoke("bodies")
 @pytest.mark.parametrize("site", SITES)
 def test_unreferenced_stream_is_closed(server: SlowServer, site: Callable[[SlowServer], str]) -> None:
     def first() -> weakref.ref[sr.Stream[sr.UrlRecord]]:
@@ -160,6 +161,7 @@ def test_collector_may_close_a_stream_in_its_own_thread(server: SlowServer) -> N
         gc.enable()
 
 
+@pytest.mark.smoke("silence_behind_one")
 @pytest.mark.parametrize("site", [*BEFORE, silence_behind_one, retries_behind_one])
 def test_another_thread_may_close_a_stream_that_waits(server: SlowServer, site: Callable[[SlowServer], str]) -> None:
     """Waiting for robots.txt, for a document without a response, or for a retry."""

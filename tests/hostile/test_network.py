@@ -32,7 +32,7 @@ from faultserver import (
     status,
     whole,
 )
-from kit import gz, index, robots, until, urlset
+from kit import gz, index, robots, urlset
 from servers import free_port
 
 import sitemap_reader as sr
@@ -573,11 +573,3 @@ def test_connection_of_an_unread_body_is_closed_at_once(name: str) -> None:
         found = read(server.url + "/index.xml", limits={"max_decoded_bytes": 100_000, "tries": 1}, per_host=1)
     assert seen == [True]
     assert_siblings_are_whole(found, server.url)
-
-
-def test_leaving_early_closes_the_connection_during_a_response() -> None:
-    many = urlset(*(f"{SITE}/{number}" for number in range(5000))).removesuffix(b"</urlset>\n")
-    with FaultServer({"/s.xml": endless(head("200 OK") + many, b" ", 0.02)}) as server:
-        with sr.urls(server.url + "/s.xml", allow_private=True, scope="any") as stream:
-            assert next(iter(stream)).loc == f"{SITE}/0"
-        assert until(lambda: server.requests("/s.xml")[0].hung_up)

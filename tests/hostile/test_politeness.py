@@ -1,7 +1,7 @@
 """Politeness measured by server logs: delays and retries.
 
-How many requests are sent at once, tests/client/test_reader_pacing.py has. Times are those of the server's clock; no test
-requires speed.
+How many requests are sent at once, tests/client/test_reader_pacing.py has. Times are those of the server's clock; no
+test requires speed.
 """
 
 import threading
