@@ -1,7 +1,6 @@
 import gzip
 import json
 import re
-import socket
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -165,34 +164,10 @@ def test_limit_counts_over_all_targets() -> None:
     assert {line["site"] for line in objects(result.stdout)} == {SHOP, BROKEN}
 
 
-@pytest.mark.parametrize(("options", "names"), [
-    (["--since", "2026-05-31"], "may new undated"),
-    (["--until", "2026-05-31"], "old may undated"),
-    (["--since", "2026-05-31", "--until", "2026-05-31"], "may undated"),
-    (["--since", "2026-05-31", "--undated", "drop"], "may new"),
-    (["--since", "2026-05-31", "--undated", "keep"], "may new undated"),
-    (["--undated", "drop"], "old may new"),
-])
-def test_dates_select_urls(dated: Path, options: list[str], names: str) -> None:
-    result = run("dump", dated, *options)
-    assert locs(result.stdout) == [f"{A}/{name}" for name in names.split()]
-    assert result.exit_code == 0
-
-
 def test_dates_that_leave_nothing_are_still_complete(dated: Path) -> None:
     result = run("dump", dated, "--since", "2040-01-01", "--undated", "drop")
     assert (result.exit_code, result.stdout) == (0, "")
     assert "4 outside the dates" in result.stderr
-
-
-@pytest.mark.parametrize(("scope", "count"), [("protocol", 2), ("host", 2), ("domain", 3), ("any", 4)])
-def test_scope_decides_what_a_sitemap_may_list(tmp_path: Path, scope: str, count: int) -> None:
-    listed = [f"{A}/1", "http://a.example/2", "https://www.a.example/3", "https://b.example/4"]
-    site = replay(tmp_path, {"sitemap.xml": urlset(*listed)})
-    result = run("dump", site, "--scope", scope)
-    assert len(locs(result.stdout)) == count
-    assert result.exit_code == 0
-    assert ("dropped" in result.stderr) == (scope != "any")
 
 
 def test_report_writes_problems_and_outcomes_to_a_file(tmp_path: Path) -> None:
@@ -222,17 +197,6 @@ def test_verbose_adds_documents_and_notices() -> None:
     assert any(line.startswith("done https://shop.example/sitemaps/news.xml: urlset, 30 entries") for line in done)
 
 
-def test_headers_and_user_agent_are_sent(site_server: Any) -> None:
-    site = site_server({"/sitemap.xml": (200, {"Content-Type": "text/xml"}, urlset("/x"))})
-    sent = ["-H", "X-Key: a b", "--header", "Authorization: Basic Zm9v", "-A", "bot/1.0 (+https://bot.example)"]
-    result = run("dump", f"{site.url}/sitemap.xml", "--allow-private", *sent)
-    assert result.exit_code == 0
-    for request in site.received:
-        assert request.headers["x-key"] == "a b"
-        assert request.headers["authorization"] == "Basic Zm9v"
-        assert request.headers["user-agent"] == "bot/1.0 (+https://bot.example)"
-
-
 def test_private_addresses_need_permission(site_server: Any) -> None:
     site = site_server({"/sitemap.xml": (200, {}, urlset("/x"))})
     result = run("dump", site.url)
@@ -248,49 +212,6 @@ def test_no_robots_reads_what_robots_forbids(tmp_path: Path) -> None:
     assert refused.exit_code == 5
     assert "--no-robots" in refused.stderr.splitlines()[-2]
     assert locs(run("dump", site, "--no-robots").stdout) == [f"{A}/1"]
-
-
-@pytest.mark.parametrize(("probe", "names"), [("auto", "named"), ("always", "named known"), ("never", "named")])
-def test_probe_selects_when_well_known_paths_are_tried(tmp_path: Path, probe: str, names: str) -> None:
-    pages = {"robots.txt": robots(f"{A}/s.xml"), "s.xml": urlset(f"{A}/named"), "sitemap.xml": urlset(f"{A}/known")}
-    result = run("dump", replay(tmp_path, pages), "--probe", probe)
-    assert sorted(locs(result.stdout)) == sorted(f"{A}/{name}" for name in names.split())
-
-
-def test_probe_never_finds_nothing_where_robots_names_nothing(tmp_path: Path) -> None:
-    site = replay(tmp_path, {"sitemap.xml": urlset(f"{A}/1")})
-    assert run("dump", site, "--probe", "never").exit_code == 4
-
-
-def test_a_recording_reads_the_same(tmp_path: Path) -> None:
-    first = run("dump", SHOP, "--record", tmp_path / "copy")
-    again = run("dump", tmp_path / "copy")
-    assert first.exit_code == again.exit_code == 0
-    assert sorted(first.stdout.splitlines()) == sorted(again.stdout.splitlines())
-
-
-def test_timeout_ends_a_silent_server() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        target = f"http://127.0.0.1:{silent.getsockname()[1]}/sitemap.xml"
-        result = run("dump", target, "--allow-private", "--timeout", "0.2", "--retries", "0")
-    assert result.exit_code == 5
-    assert "0.2 s" in result.stderr
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("retries", [0, 1])
-def test_retries_are_tries_after_the_first(site_server: Any, retries: int) -> None:
-    site = site_server({"/robots.txt": (404, {}, b""), "/s.xml": (500, {}, b"")})
-    result = run("dump", f"{site.url}/s.xml", "--allow-private", "--retries", str(retries))
-    assert result.exit_code == 5
-    assert site.requests().count("/s.xml") == 1 + retries
-
-
-def test_max_wait_skips_a_host_with_a_longer_retry_after(site_server: Any) -> None:
-    site = site_server({"/s.xml": (503, {"Retry-After": "9"}, b"")})
-    result = run("dump", f"{site.url}/s.xml", "--allow-private", "--max-wait", "5")
-    assert result.exit_code == 5
-    assert "Retry-After 9 s" in result.stderr
 
 
 MIB = 1024**2
@@ -319,6 +240,7 @@ MIB = 1024**2
     (["--no-robots"], {"obey_robots": False}),
     (["--allow-private"], {"allow_private": True}),
     (["--record", "x"], {"record": "x"}),
+    (["--undated", "drop"], {"undated": "drop"}),
     (["--probe", "never"], {"probe": "never"}),
     (["--scope", "any", "--since", "7d", "--until", "1d"], {"scope": "any", "since": "7d", "until": "1d"}),
 ])
