@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import pytest
 from kit import objects, run
 
+from sitemap_reader.model import CATALOGUE
+
 MESSY = Path(__file__).parent / "messy"
 # Documents of which nothing can be read, and those that can be read in part.
 UNREAD = {
@@ -19,6 +21,35 @@ UNREAD = {
     "private/map.xml", "removed.xml", "soft404.xml",
 }  # fmt: skip
 CUT = {"cut.xml", "truncated.xml.gz"}
+# The other codes, or their first letters, and why the site has none.
+ABSENT = {
+    "F08": "50 MiB are too many for a test",
+    "F09": "its robots.txt names sitemaps",
+    "F13": "its host is public",
+    "F14": "its robots.txt can be read",
+    "F15": "its Crawl-delay is short",
+    "F16": "it is read without headers",
+    "F19": "it has sitemaps",
+    "F20": "its robots.txt disallows one folder",
+    "F21": "its sitemaps are on its host",
+    "U05": "its robots.txt names the index: each sitemap may list the whole host",
+    "U11": "it has one host and port",
+    "U18": "it is a recording, which is not what a crawler sees",
+    "I01": "1,001 images are too many for a document that is read by eye",
+    "N01": "1,001 entries are too many for a document that is read by eye",
+    "S03": "50,001 entries are too many for a test",
+    "S14": "it takes six levels of indexes",
+    "S16": "a limit of this reader, not a fault of a site",
+    "S17": "an error of this reader, not a fault of a site",
+    "S18": "it is no folder of sitemaps",
+    "D08": "its pages change",
+    "L07": "not all of its sitemaps are read completely",
+    "L09": "needs a crawl of the pages",
+    "L10": "a second listing is U06",
+    "L12": "needs a check of the pages",
+    "C": "needs a crawl of the pages",
+    "X": "needs an earlier audit",
+}
 
 
 class Fault(NamedTuple):
@@ -37,6 +68,12 @@ def fault(row: dict[str, Any]) -> Fault:
 
 
 FAULTS = Counter(map(fault, objects(MESSY.with_suffix(".jsonl").read_bytes())))
+
+
+def test_each_code_is_in_the_site_or_has_a_reason_why_not() -> None:
+    absent = {code for code in CATALOGUE if code.startswith(tuple(ABSENT))}
+    assert absent.isdisjoint(seeded := {fault.code for fault in FAULTS})
+    assert absent | seeded == {*CATALOGUE}
 
 
 @pytest.mark.slow
