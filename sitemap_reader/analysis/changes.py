@@ -243,7 +243,7 @@ def churn(snapshot: SnapshotTables, other: SnapshotTables | None, depth: int) ->
     if other.complete is False:
         rule += f" {other.name} was not read completely: it may have had pages that count as new."
     if unread := int(frame[_UNREAD].sum()):
-        why = "was not read completely" if snapshot.complete is False else "has not their site"
+        why = "was not read completely" if snapshot.complete is False else "lacks their site"
         rule += f" Not counted as removed: {count_of(unread, 'page')} missing from {snapshot.name}, which {why}."
     sites = [*dict.fromkeys([*snapshot.sites, *frame["site"]])]
     describe = partial(_churn_finding, is_surely_new=other.complete is not False)

@@ -148,7 +148,7 @@ def test_a_site_that_was_not_read_again_is_not_removed() -> None:
     later = sr.load(pd.DataFrame({"url": [f"{START}a"], "site": ["a"]}), at="2026-02-01")
     made = later.churn(earlier)
     assert made.finding.endswith("b: 0 new pages; of 1 earlier page 0 updated, 0 removed, 1 not read again")
-    assert "1 page missing from DataFrame, which has not their site" in made.rule
+    assert "1 page missing from DataFrame, which lacks their site" in made.rule
 
 
 def test_the_numbers_of_growth_add_up() -> None:
