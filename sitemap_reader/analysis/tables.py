@@ -569,11 +569,9 @@ def _url_part_names(parts: DerivedColumns) -> list[str]:
 
 def main_host(urls: Any) -> str | None:
     """The most frequent host of the URLs without a site, of a sample of a pyarrow.Table; None if there is none."""
-    from pyarrow import compute
-
     from .url_parts import url_part_columns
 
-    rows = compute.indices_nonzero(urls["site"].is_null()).to_numpy()
+    rows = urls["site"].is_null().to_numpy().nonzero()[0]
     sample = rows[:: len(rows) // _HOST_SAMPLE_ROWS + 1]
     hosts = Counter(url_part_columns(urls["loc"].take(sample), ["host"])["host"].drop_null().to_pylist())
     return hosts.most_common(1)[0][0] if hosts else None

@@ -265,10 +265,9 @@ def split_words(texts: Any, *, is_encoded: bool) -> Words:
     >>> split_words(pa.array(["Caf%C3%A9-o'clock-2"]), is_encoded=True).vocabulary.to_pylist()
     ['café', "o'clock", '0']
     """
-    plain = compute.utf8_normalize(compute.utf8_lower(decode(texts) if is_encoded else texts), "NFC")
-    lists = compute.split_pattern_regex(plain, _SEPARATORS)
+    lists = compute.split_pattern_regex(compute.utf8_lower(decode(texts) if is_encoded else texts), _SEPARATORS)
     parts = compute.list_flatten(lists).dictionary_encode()  # few different ones
-    words = compute.utf8_trim(parts.dictionary, _APOSTROPHES)
+    words = decode(compute.utf8_trim(parts.dictionary, _APOSTROPHES))  # in NFC; none has a %
     words = compute.if_else(compute.utf8_is_digit(words), NUMBER, words)
     coded = compute.if_else(compute.equal(words, ""), None, words).dictionary_encode()
     codes = coded.indices.fill_null(-1).to_numpy()[parts.indices.to_numpy()]

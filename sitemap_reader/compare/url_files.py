@@ -41,7 +41,7 @@ _HEAD_BYTES = 4096
 _CHUNK_BYTES = 64 * 1024
 _BOM, _BOMS_16 = b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")
 _DUMP = re.compile(rb"\s*(?:[{\[]|$)|PAR1|" + re.escape(SQLITE))
-_DOCUMENT, _URL = (re.compile(rf"\s*(?:{start}https?://)", re.IGNORECASE) for start in ("<|", ""))
+_DOCUMENT = re.compile(r"\s*(?:<|https?://)", re.IGNORECASE)
 _LISTS = (".txt", ".txt.gz")
 
 
@@ -208,7 +208,7 @@ def table_columns(
 
 def _are_urls(values: Sequence[Any]) -> bool:
     texts = [value for value in values if isinstance(value, str)]
-    return 2 * sum(bool(_URL.match(text)) for text in texts) > len(texts)
+    return 2 * sum(text.lstrip()[:8].lower().startswith(("http://", "https://")) for text in texts) > len(texts)
 
 
 def _cells(line: str, delimiter: str) -> list[str]:

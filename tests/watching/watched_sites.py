@@ -3,6 +3,8 @@
 Tests with watching() need the fixture `virtual_time`, by which the watch knows when all has been done.
 """
 
+from __future__ import annotations
+
 import asyncio
 import json
 import time
@@ -13,17 +15,19 @@ from email.utils import format_datetime
 from heapq import heappop, heappush
 from itertools import count
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 from change_logs import all_entries
-from virtual_time import VirtualTimeLoop  # which a process that imports this module does not find
 
 from sitemap_reader import FetchError, Limits, SitemapReader
 from sitemap_reader.client import site_target
 from sitemap_reader.fetch import AsyncChunks, Response
 from sitemap_reader.state import State
 from sitemap_reader.watching import LEAST_INTERVAL_SECONDS, Budget, Watcher, WatchPlan
+
+if TYPE_CHECKING:
+    from virtual_time import VirtualTimeLoop  # which a process that imports this module does not find
 
 NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 START = datetime(2026, 3, 2, tzinfo=UTC)
