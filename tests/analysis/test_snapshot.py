@@ -153,7 +153,7 @@ def test_interrupted_snapshot_keeps_what_was_read(tmp_path: Path) -> None:
     some = sr.snapshot([tmp_path / "site", SITES / "shop"], show_progress=False, on_progress=enough)
     assert 1_500 <= len(some.urls) < 4_000
     assert some.complete is False
-    assert some.notes == (STOPPED,)
+    assert some.notes[0] == STOPPED  # then perhaps what the site that was being read lacks
     assert len(some.sitemaps) >= 10
     whole = {record.loc for record in sr.snapshot([tmp_path / "site", SITES / "shop"], show_progress=False)}
     assert {record.loc for record in some} < whole
