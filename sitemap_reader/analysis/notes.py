@@ -28,7 +28,7 @@ _KEYWORDS = {"date": "since, until, undated", "pattern": "include, exclude"}
 def omissions(summary: Summary, outcomes: Iterable[Outcome], problems: Problems) -> Iterator[str]:
     """A note for each reason why a URL may be missing; the counts are those of the Summary."""
     outcomes = [*outcomes]
-    if summary.sitemaps and not summary.urls:
+    if summary.sitemaps and not summary.urls and not summary.stopped:
         codes = ", ".join(f"{code} {count:,}" for code, count in problems.counts.most_common(MAX_NAMED))
         yield f"no URL in {count_of(summary.sitemaps, 'sitemap')}" + (f"; problems: {codes}" if codes else "")
     if summary.dropped:

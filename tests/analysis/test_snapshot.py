@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from generated import make_site
-from kit import Site
+from kit import HOST, Site, index
 from recorded import RECORDED, SITES, STOPPED, comparable, dump, snapshot
 
 import sitemap_reader as sr
@@ -153,10 +155,26 @@ def test_interrupted_snapshot_keeps_what_was_read(tmp_path: Path) -> None:
     some = sr.snapshot([tmp_path / "site", SITES / "shop"], show_progress=False, on_progress=enough)
     assert 1_500 <= len(some.urls) < 4_000
     assert some.complete is False
-    assert some.notes[0] == STOPPED  # then perhaps what the site that was being read lacks
+    assert some.notes == (STOPPED,)
     assert len(some.sitemaps) >= 10
     whole = {record.loc for record in sr.snapshot([tmp_path / "site", SITES / "shop"], show_progress=False)}
     assert {record.loc for record in some} < whole
+
+
+def test_snapshot_interrupted_after_its_index_does_not_conclude_that_there_is_no_url() -> None:
+    hangs = 200, {}, [b"<urlset>", partial(asyncio.sleep, 60)]
+    site = Site({"/sitemap.xml": index(f"{HOST}/child.xml"), "/child.xml": hangs})
+
+    calls: list[int] = []
+
+    def after_index(progress: sr.client.Progress) -> None:
+        calls.append(f"{site.origin}/child.xml" in site.requests)
+        if sum(calls) > 4:  # then it is called because nothing more comes
+            raise KeyboardInterrupt
+
+    some = sr.snapshot(f"{site.origin}/sitemap.xml", show_progress=False, on_progress=after_index, fetcher=site)
+    assert some.sitemaps["url"].tolist() == [f"{site.origin}/robots.txt", f"{site.origin}/sitemap.xml"]
+    assert some.notes == (STOPPED,)
 
 
 def test_snapshot_interrupted_at_once_is_empty() -> None:
