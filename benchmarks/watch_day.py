@@ -32,8 +32,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 import sitemap_reader as sr
-from sitemap_reader import SitemapReader
-from sitemap_reader.client import site_target
+from sitemap_reader.client import Crawler, site_target
 from sitemap_reader.state import State
 from sitemap_reader.watching import Budget, FileSink, SinkPlan, Watcher, WatchPlan, run_watch
 
@@ -202,8 +201,8 @@ class TimedFile(FileSink):
 async def watch(folder: Path, port: int, clock: FastClock, hours: float, budget: Budget) -> TimedFile:
     """Watches both hosts for so many simulated hours."""
     async with fast_session() as session:
-        reader = SitemapReader(session=session, allow_private=True)
-        plan = WatchPlan(budget, reader, clock=clock, sleep=clock.sleep)
+        crawler = Crawler(session=session, allow_private=True)
+        plan = WatchPlan(budget, crawler, clock=clock, sleep=clock.sleep)
         targets = [site_target(f"http://{host}:{port}/") for host in (NEWS, SMALL)]
         watcher = Watcher(targets, State(folder / "sites.sqlite", create=True, shared_by=50), plan)
         sink = TimedFile(folder / "changes.jsonl", clock)

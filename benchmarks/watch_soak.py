@@ -31,8 +31,7 @@ from zlib import crc32
 
 import attrs
 
-from sitemap_reader import SitemapReader
-from sitemap_reader.client import site_target
+from sitemap_reader.client import Crawler, site_target
 from sitemap_reader.state import State
 from sitemap_reader.watching import Budget, FileSink, SinkPlan, Watcher, WatchPlan, run_watch
 
@@ -41,7 +40,7 @@ from .tables import aligned
 
 if TYPE_CHECKING:
     from sitemap_reader.state import LogEntry
-    from sitemap_reader.watching import Visit, WatchedSite
+    from sitemap_reader.watching import SiteVisit
 
 HOUR, DAY = 3600.0, 86_400.0
 PAST_DAYS, LATER_DAYS = 20, 20  # of changes, before and after the start of the run
@@ -198,9 +197,9 @@ class Soak:
 
     def watcher(self, budget: float, session: Any) -> Watcher:
         targets = [site_target(self.web.site(number, self.port).origin + "/") for number in range(self.sites)]
-        reader = SitemapReader(session=session, allow_private=True)
+        crawler = Crawler(session=session, allow_private=True)
         plan = WatchPlan(
-            Budget(budget, 100.0), reader, sites_at_once=self.at_once, clock=self.clock, sleep=self.clock.sleep
+            Budget(budget, 100.0), crawler, sites_at_once=self.at_once, clock=self.clock, sleep=self.clock.sleep
         )
         state = State(self.folder / "sites.sqlite", create=True, shared_by=self.at_once)
         return Watcher(targets, state, plan)
@@ -225,8 +224,8 @@ async def _visit_all_once(soak: Soak) -> None:
         visited: set[str] = set()
         is_over = asyncio.Event()
 
-        def note(site: WatchedSite, visit: Visit) -> None:
-            visited.add(site.name)
+        def note(visit: SiteVisit) -> None:
+            visited.add(visit.site)
             if len(visited) == soak.sites:
                 is_over.set()
 

@@ -20,11 +20,12 @@ from .analysis.url_parts import page_key as page_key
 from .checks.audit import audit as audit
 from .checks.report import Report as Report
 from .checks.rule_docs import explain as explain
-from .client.reader import SitemapReader as SitemapReader
-from .client.reader import changes as changes
-from .client.reader import discover as discover
-from .client.reader import urls as urls
+from .client.crawler import changes as changes
+from .client.crawler import discover as discover
+from .client.crawler import urls as urls
+from .client.streams import AsyncChangeStream as AsyncChangeStream
 from .client.streams import AsyncStream as AsyncStream
+from .client.streams import ChangeStream as ChangeStream
 from .client.streams import Stream as Stream
 from .client.summary import Summary as Summary
 from .client.summary import UrlSet as UrlSet
@@ -57,6 +58,8 @@ from .parser.parser import Document as Document
 from .parser.parser import SitemapParser as SitemapParser
 from .parser.parser import iter_parse as iter_parse
 from .parser.parser import parse as parse
+from .reader import Reader as Reader
+from .reader import SitemapReader as SitemapReader
 from .serialize.jsonl import from_json as from_json
 from .serialize.jsonl import json_line as json_line
 from .serialize.jsonl import to_dict as to_dict

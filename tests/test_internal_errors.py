@@ -168,7 +168,7 @@ def test_sync_removes_nothing_because_of_an_internal_error(tmp_path: Path) -> No
 
 def test_an_internal_error_outside_of_documents_is_exit_7(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = site(tmp_path / "a", good=listing("/a"))
-    monkeypatch.setattr("sitemap_reader.client.reader.SitemapReader.__init__", defect)
+    monkeypatch.setattr("sitemap_reader.client.crawler.Crawler.__init__", defect)
     result = run("tree", folder)
     assert result.exit_code == 7
     assert result.stderr.startswith("error: internal error IndexError (list index out of range) in ")

@@ -27,10 +27,10 @@ from urllib.parse import unquote, urlsplit
 
 import attrs
 
+from ..client.crawler import crawler_of
 from ..client.keywords import UrlQuery
 from ..client.options import QueryOptions, ReaderOptions
 from ..client.progressbar import ProgressBar
-from ..client.reader import reader_of
 from ..client.streams import Bridge
 from ..client.summary import Progress, SummaryBuilder, count_of
 from ..model.columns import SUBSECOND
@@ -362,7 +362,7 @@ class _SiteCrawls:
         # As many as leave each the requests at once that one host may have.
         at_once = max(1, min(len(self._groups), given["concurrency"] // given["per_host"]))
         self._at_once = 1 if given["record"] else at_once
-        self._reader, self._query = reader_of(options), UrlQuery(**part_of(QueryOptions, options))
+        self._crawler, self._query = crawler_of(options), UrlQuery(**part_of(QueryOptions, options))
         self._query.plan_fields(datetime.now(UTC))
 
     def read(self) -> None:
@@ -390,7 +390,7 @@ class _SiteCrawls:
                 for _ in range(self._at_once):
                     tasks.create_task(self._read_some(waiting, put))
         finally:
-            await self._reader.close()
+            await self._crawler.close()
 
     async def _read_some(self, waiting: Iterator[list[_Site]], put: Callable[[Any], Awaitable[None]]) -> None:
         for group in waiting:
@@ -398,7 +398,7 @@ class _SiteCrawls:
                 await self._read_site(site, put)
 
     async def _read_site(self, site: _Site, put: Callable[[Any], Awaitable[None]]) -> None:
-        run = self._reader.crawl_run(site.target, self._query.changed(on_item=site.add_item))
+        run = self._crawler.crawl_run(site.target, self._query.changed(on_item=site.add_item))
         await put((site, run, []))
         await run.crawl.run(lambda batch: put((site, run, batch)))
         await put((site, run, None))

@@ -442,7 +442,7 @@ class SiteAudit:
     _closed: list[str] = attrs.field(factory=list)  # sitemaps where robots.txt forbids to look, if no other was found
 
     def run(self) -> Report:
-        from ..client.reader import batches  # a dump needs no network library
+        from ..client.crawler import batches  # a dump needs no network library
 
         target, request = self._target, self._request
         self._notes += [*_files_notes(target, request.findings), *request.apply_filters()]
@@ -533,7 +533,7 @@ class SiteAudit:
 
     def _check_pages(self, url_checks: UrlChecks, rules_of: Callable[[str], Rules | None]) -> None:
         """Requests the sample."""
-        from ..client.reader import page_responses
+        from ..client.crawler import page_responses
 
         bar = check_bar() if self._options.get("show_progress") else None
 

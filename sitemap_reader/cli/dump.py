@@ -7,7 +7,7 @@ from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, Any
 
-from ..client.reader import url_batches
+from ..client.crawler import url_batches
 from ..client.summary import Summary, UrlSet
 from ..client.targets import find_target
 from ..model.problems import count_of
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def run(*, targets: Sequence[str], to: OutputOptions, unique: bool, limit: int | None, **reading: Any) -> Exit:
-    """Reads the targets one after the other; `reading` are keywords of client.reader.url_batches()."""
+    """Reads the targets one after the other; `reading` are keywords of client.crawler.url_batches()."""
     console = Console(quiet=to.quiet, verbose=to.verbose)
     names = read_targets_at(targets, reading)
     chosen = None if to.fields is None else parse_fields(to.fields)

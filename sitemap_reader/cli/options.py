@@ -456,8 +456,6 @@ targets = _targets(required=True)
 targets_if_any = _targets(required=False)
 
 
-_TOKEN = "$SITEMAP_READER_TOKEN"  # noqa: S105 - the name of a variable
-
 _TO_STDOUT = "stdout, unless there is --listen"
 _BUDGETS = ("budget", "host_budget", "least_interval", "sites_at_once")
 
@@ -482,14 +480,7 @@ watch = stack(
     keyword("State", WatchOptions, "shard", type=types.SHARD, default_is="all HOSTS"),
     accept_removals,
     number("State", "--keep-days", default=7, help="Days for which delivered changes can be read again by /changes."),
-    option(
-        "Server",
-        "--listen",
-        type=types.LISTEN,
-        default_is="no server",
-        help="Serve /ping, /changes, /sites, /healthz, /metrics and a page; other machines need the token in "
-        f"{_TOKEN}.",
-    ),
+    keyword("Server", WatchOptions, "listen", type=types.LISTEN, default_is="no server"),
     option(
         "Server",
         "--accept",

@@ -132,7 +132,7 @@ class _StatsRun:
     partial: str | None = None
 
     def site(self, target: str) -> Exit:
-        from ..client.reader import batches  # a file needs no network library
+        from ..client.crawler import batches  # a file needs no network library
 
         check, console = self.outputs.interrupts.check, self.console
         callbacks: dict[str, Any] = {"on_item": console.show, "on_wait": check, "on_progress": console.progress()}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import orjson
 
-from ..client.reader import change_pieces
+from ..client.crawler import change_pieces
 from ..client.summary import held_back_text
 from ..client.targets import find_target
 from ..model.errors import UsageError
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def run(*, targets: Sequence[str], state: str, history: bool, to: OutputOptions, **reading: Any) -> Exit:
-    """Reads the targets one after the other; `reading` are keywords of client.reader.changes()."""
+    """Reads the targets one after the other; `reading` are keywords of client.crawler.changes()."""
     console = Console(quiet=to.quiet, verbose=to.verbose)
     format = rows_format_for(to, elsewhere="jsonl")
     if history:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import orjson
 
-from ..client.reader import discover, urls
+from ..client.crawler import discover, urls
 from ..client.sitemap_tree import SitemapTree, TreeRow
 from ..client.summary import Summary, SummaryBuilder
 from ..client.targets import find_target

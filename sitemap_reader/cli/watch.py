@@ -16,14 +16,17 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import attrs
 
+from ..client.crawler import crawler_of
 from ..client.targets import read_target_list
 from ..model.errors import UsageError
+from ..model.options import part_of
 from ..model.problems import count_of
 from ..scale.hosts import read_hosts
 from ..serialize.dumps import STDIN, is_dump_name
-from ..watching.api import ServerPlan, SinkPlan, make_watcher, run_watch
+from ..watching.api import SinkPlan, make_watcher, run_watch
 from ..watching.delivery import DeadLetters, redeliver
-from ..watching.server import TOKEN_VARIABLE
+from ..watching.options import BudgetOptions
+from ..watching.server import TOKEN_VARIABLE, ServerPlan
 from ..watching.sinks import Rotation, WebhookSink, names_file, sink_for
 from .exits import Exit
 from .messages import Console, bytes_on_stdin
@@ -31,8 +34,7 @@ from .options import parse_size
 
 if TYPE_CHECKING:
     from ..scale.hosts import HostList
-    from ..watching.visit import Visit
-    from ..watching.watched_site import WatchedSite
+    from ..watching.watched_site import SiteVisit
 
 _KINDS = {"new": "new", "updated": "updated", "removed": "removed", "first_reading": "in a first reading"}
 _SECRETS = "SITEMAP_READER_WEBHOOK_SECRET"
@@ -124,7 +126,7 @@ def run(
     verbose: bool,
     **watching: Any,
 ) -> Exit:
-    """Watches the hosts until a signal; `watching` are keywords of watch.api.make_watcher()."""
+    """Watches the hosts until a signal; `watching` are keywords of watch()."""
     console = Console(quiet=quiet, verbose=verbose)
     plans = _sink_plans(sinks or ([] if listen else ["-"]), state, _rotation(rotate, gzip=gzip), dead_letter_hours)
     if redeliver:
@@ -140,7 +142,15 @@ def run(
         console.error(f"host {number}: {why}")
     on_visit = partial(_show_visit, console)
     keep_log = timedelta(days=keep_days)
-    watcher = make_watcher(listed, state, keep_log=keep_log, on_visit=on_visit, survives_errors=True, **watching)
+    watcher = make_watcher(
+        listed,
+        state,
+        crawler_of(watching),
+        keep_log=keep_log,
+        on_visit=on_visit,
+        survives_errors=True,
+        **part_of(BudgetOptions, watching),
+    )
     try:
         asyncio.run(run_watch(watcher, plans, server, report=console.note, handles_signals=True))
     except BrokenPipeError:
@@ -204,14 +214,12 @@ def _in_words(changes: Mapping[str, int]) -> list[str]:
     return [f"{changes[kind]:,} {words}" for kind, words in _KINDS.items() if changes[kind]]
 
 
-def _show_visit(console: Console, site: WatchedSite, visit: Visit) -> None:
+def _show_visit(console: Console, visit: SiteVisit) -> None:
     """Prints a line with what a visit found, if verbose; and once why a site of which nothing is known fails."""
-    parts = [count_of(visit.fetcher.requests if visit.fetcher else 0, "request")]
-    parts += _in_words(visit.changes)
-    if site.failures:
-        cause = visit.error or next(map(str, visit.faults), "no request succeeded")
-        again = f" ({site.failures:,} times in a row)" if site.failures > 1 else ""
-        parts.append(f"fails{again}: {cause}")
-        if not site.documents:
-            console.error(f"{site.target.name} cannot be read, and is tried again later: {cause}")
-    console.detail(f"{site.target.name}: {', '.join(parts)}")
+    parts = [count_of(visit.requests, "request"), *_in_words({kind: getattr(visit, kind) for kind in _KINDS})]
+    if visit.failures:
+        again = f" ({visit.failures:,} times in a row)" if visit.failures > 1 else ""
+        parts.append(f"fails{again}: {visit.cause}")
+        if not visit.documents:
+            console.error(f"{visit.site} cannot be read, and is tried again later: {visit.cause}")
+    console.detail(f"{visit.site}: {', '.join(parts)}")

@@ -1,11 +1,11 @@
+from .crawler import Crawler as Crawler
+from .crawler import change_pieces as change_pieces
+from .crawler import url_batches as url_batches
 from .keywords import FOREIGN_KEYWORDS as FOREIGN_KEYWORDS
 from .keywords import UrlQuery as UrlQuery
 from .progressbar import BarState as BarState
 from .progressbar import ProgressBar as ProgressBar
 from .progressbar import size_of as size_of
-from .reader import SitemapReader as SitemapReader
-from .reader import change_pieces as change_pieces
-from .reader import url_batches as url_batches
 from .sitemap_tree import SitemapTree as SitemapTree
 from .sitemap_tree import TreeRow as TreeRow
 from .streams import THREADS as THREADS

@@ -16,6 +16,7 @@ from ..model.limits import MOST_DELAY_SECONDS, Limits, checked_limits
 from ..model.options import (
     FUNCTION,
     TEXT,
+    Ack,
     AutoMode,
     On,
     Option,
@@ -396,7 +397,20 @@ class StateOption(TypedDict):
     ]
 
 
-class StateSyncOptions(StateOption, SyncOptions):
+class AckOption(TypedDict, total=False):
+    """The keyword of the streams of changes."""
+
+    ack: Annotated[
+        Ack,
+        Option(
+            "When changes count as delivered: next, as soon as what follows is requested; manual, by commit(), which "
+            "the end of the stream does not replace.",
+            "next",
+        ),
+    ]
+
+
+class StateSyncOptions(StateOption, SyncOptions, AckOption):
     """The keywords of SitemapReader.changes()."""
 
 
@@ -418,11 +432,19 @@ class SnapshotOptions(SiteOptions, total=False):
     show_progress: Annotated[bool, attrs.evolve(SHOW_PROGRESS, default=True)]
 
 
-class UrlsOptions(QueryOptions, WaitOptions, ReaderOptions, total=False):
+class StreamUrlsOptions(QueryOptions, WaitOptions, total=False):
+    """The keywords of Reader.urls()."""
+
+
+class StreamChangesOptions(StateSyncOptions, WaitOptions):
+    """The keywords of Reader.changes()."""
+
+
+class UrlsOptions(StreamUrlsOptions, ReaderOptions, total=False):
     """The keywords of urls()."""
 
 
-class ChangesOptions(StateSyncOptions, WaitOptions, ReaderOptions):
+class ChangesOptions(StreamChangesOptions, ReaderOptions):
     """The keywords of changes()."""
 
 

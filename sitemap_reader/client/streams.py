@@ -1,8 +1,10 @@
 """Streams of URL records, of changes and of batches, for `async for` and, over a thread, for `for`.
 
-A change counts as delivered when the next one is requested; a document is committed when all its changes are.
+A change counts as delivered when the next one is requested; a document is committed when all its changes are. With
+ack="manual" nothing is committed but by commit().
 
-Bridge is an event loop in a thread of its own, for callers without one or inside a running one.
+Bridge runs a coroutine on an event loop in a thread, for callers without one or inside a running one: in a thread of
+its own, or in the LoopThread of a Reader.
 """
 
 from __future__ import annotations
@@ -11,7 +13,8 @@ import asyncio
 import threading
 import time
 import weakref
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterable, Iterator
+from concurrent.futures import Future
 from contextlib import aclosing, closing, contextmanager, nullcontext, suppress
 from contextvars import copy_context
 from datetime import UTC, datetime
@@ -25,16 +28,16 @@ import attrs
 
 from ..model.errors import PartialRead, UsageError
 from ..model.records import Change, ChangeCounts
-from ..model.url_batch import UrlBatch
 from ..pipeline.crawl import WAITING_BATCHES, first_failure
 from ..pipeline.executor import ThreadPool
+from ..state.diff_rules import changes_of
 
 if TYPE_CHECKING:
     from ..frontier.robots_rules import Rules
     from ..model.errors import ReadError
     from ..model.problems import Problems
     from ..model.records import Outcome, UrlRecord
-    from ..model.url_batch import BatchItem
+    from ..model.url_batch import BatchItem, UrlBatch
     from ..pipeline.crawl import Crawl
     from ..pipeline.document_parser import Batch
     from ..state.diff_rules import ChangePiece
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
 
 
 Result = TypeVar("Result")
+Answer = TypeVar("Answer")
 
 # How the names of all threads of this package begin, those of pipeline/ included.
 THREADS = "sitemap-reader"
@@ -81,18 +85,97 @@ class TimedQueue(Generic[Result]):
                 raise Empty
 
 
+class LoopThread:
+    """An event loop in a thread for several Bridges, from the first one to close(); `end` is awaited before its end."""
+
+    def __init__(self, end: Callable[[], Awaitable[None]]) -> None:
+        self._end = end
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._main()), name=THREADS, daemon=True)
+        self._starting = threading.Lock()
+        self._is_ready = threading.Event()
+        self._is_closed = False
+        self._loop: asyncio.AbstractEventLoop
+        self._closing: asyncio.Event
+
+    def call(self, function: Callable[[], object]) -> None:
+        """Calls a function in the loop, soon, with the contextvars of the caller; UsageError once it is closed."""
+        with self._starting:
+            if self._is_closed:
+                raise UsageError("this Reader is closed: make another one")
+            if not self._thread.is_alive():
+                self._thread.start()
+        self._is_ready.wait()
+        self._loop.call_soon_threadsafe(function)
+
+    async def _main(self) -> None:
+        self._loop, self._closing = asyncio.get_running_loop(), asyncio.Event()
+        self._is_ready.set()
+        await self._closing.wait()
+        await self._end()
+
+    def close(self) -> None:
+        """Cancels the tasks, and joins the thread. May be called twice, and by the garbage collector."""
+        with self._starting:
+            was_closed, self._is_closed = self._is_closed, True
+        if not self._thread.is_alive():
+            return
+        if not was_closed:
+            self._is_ready.wait()
+            self._loop.call_soon_threadsafe(self._closing.set)
+        join(self._thread)
+
+
+class _LoopTask:
+    """A task in a LoopThread, with the methods of a thread of its own; `on_end` is called in the loop."""
+
+    def __init__(self, loop: LoopThread, main: Callable[[], Coroutine[Any, Any, None]], on_end: Callable[[], object]):
+        self._loop = loop
+        self._main = main
+        self._on_end = on_end
+        self._is_running = False
+        self._has_ended = threading.Event()
+
+    def start(self) -> None:
+        self._loop.call(self._start)
+        self._is_running = True
+
+    def _start(self) -> None:
+        asyncio.create_task(self._main()).add_done_callback(self._note_end)
+
+    def _note_end(self, task: asyncio.Task[None]) -> None:
+        self._on_end()  # it may have been cancelled before it began
+        self._has_ended.set()
+
+    def is_alive(self) -> bool:
+        return self._is_running and not self._has_ended.is_set()
+
+    def join(self) -> None:
+        self._has_ended.wait()
+
+
+def join(thread: threading.Thread | _LoopTask) -> None:
+    """Waits for the end of a thread, but not in one of this package: the collector may run there, and it may wait."""
+    if not threading.current_thread().name.startswith(THREADS):
+        thread.join()
+
+
 class Bridge(Generic[Result]):
-    """Passes batches from an event loop in a thread to a consumer; with 4 in the queue, the loop waits."""
+    """Passes batches from an event loop in a thread to a consumer; with 4 in the queue, the loop waits.
+
+    `loop` is one that others use, too; by default it has a thread of its own.
+    """
 
     def __init__(
         self,
         pump: Callable[[Callable[[Result], Awaitable[None]]], Awaitable[None]],
         stop: Callable[[], object] | None = None,
+        loop: LoopThread | None = None,
     ) -> None:
         self._pump = pump
         self._stop = stop  # ends it in order; without it, its task is cancelled
+        self._shared_loop = loop
         self._queue: TimedQueue[Result | BaseException | None] = TimedQueue()
-        self._thread: threading.Thread | None = None
+        self._thread: threading.Thread | _LoopTask | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
         self._was_taken: asyncio.Event | None = None  # while a put() waits: set when a batch is taken
@@ -102,8 +185,12 @@ class Bridge(Generic[Result]):
 
     def batches(self, on_wait: Callable[[], None]) -> Iterator[Result]:
         """The batches, once; `on_wait` is called every 0.2 s while there is none."""
-        # The caller's context: a trace of the requests has the span around this loop as its parent.
-        thread = threading.Thread(target=copy_context().run, args=(self._work,), name=THREADS, daemon=True)
+        thread: threading.Thread | _LoopTask
+        if self._shared_loop is not None:
+            thread = _LoopTask(self._shared_loop, self._main, on_end=lambda: self._queue.put(None))
+        else:
+            # The caller's context: a trace of the requests has the span around this loop as its parent.
+            thread = threading.Thread(target=copy_context().run, args=(self._work,), name=THREADS, daemon=True)
         try:
             thread.start()
         finally:
@@ -128,9 +215,8 @@ class Bridge(Generic[Result]):
         self._closing.set()
         if self._task is not None:
             self.call(self._stop or self._task.cancel)
-        # The collector may run in a thread of this package, for which the loop may wait.
-        if self._thread is not None and not threading.current_thread().name.startswith(THREADS):
-            self._thread.join()
+        if self._thread is not None:
+            join(self._thread)
 
     @property
     def is_running(self) -> bool:
@@ -142,9 +228,36 @@ class Bridge(Generic[Result]):
             if self._loop is not None:
                 self._loop.call_soon_threadsafe(function)
 
+    def ask(self, question: Callable[[], Answer]) -> Answer:
+        """The result of a call in the loop; in this thread if that is the one of the loop, or there is none."""
+        answer: Future[Answer] = Future()
+
+        def give() -> None:
+            try:
+                answer.set_result(question())
+            except BaseException as error:
+                answer.set_exception(error)
+
+        if threading.current_thread() is not self._thread:
+            self.call(give)
+            while self.is_running:
+                with suppress(TimeoutError):
+                    return answer.result(_WAIT_SECONDS)
+        return question()
+
     def _work(self) -> None:
         try:
             asyncio.run(self._main())
+        except BaseException as error:  # there was no loop
+            self._queue.put(error)
+
+    async def _main(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._task = asyncio.current_task()
+        try:
+            if self._closing.is_set():  # closed before there was a task to cancel
+                raise asyncio.CancelledError
+            await self._pump(self._put)
         except asyncio.CancelledError:
             self.was_cancelled = True
             self._queue.put(None)
@@ -152,13 +265,6 @@ class Bridge(Generic[Result]):
             self._queue.put(error)
         else:
             self._queue.put(None)
-
-    async def _main(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._task = asyncio.current_task()
-        if self._closing.is_set():  # closed before there was a task to cancel
-            raise asyncio.CancelledError
-        await self._pump(self._put)
 
     async def _put(self, batch: Result) -> None:
         async with self._putting:  # many documents put their batches
@@ -173,6 +279,8 @@ Output = TypeVar("Output")  # the type of item that a stream yields
 
 # The error of a second pass, and of one over a stream that was closed.
 _ENDED = "this stream was read to its end or closed: keep list(stream) for a second pass, or ask for another stream"
+
+_BEGUN = "this stream is being read, item by item: ask for its batches() at first, or for another stream"
 
 # How often the progress bar of an async stream is drawn.
 _TICK_SECONDS = 0.2
@@ -241,12 +349,13 @@ class CrawlRun:
         yield from map(self.summary_builder.count_batch, self.record(batch or ()))
         self.report_progress()
 
-    def records(self, batch: Batch | None) -> Iterator[UrlRecord]:
-        for urls in self.record(batch or ()):
-            for record in urls.records():
-                if self.summary_builder.count_url(record.loc):
-                    yield record
-        self.report_progress()
+    def records(self, batch: Batch | None) -> Iterator[Any]:
+        """The items of urls() or changes()."""
+        return chain.from_iterable(self.parts(batch))
+
+    def lists(self, batch: Batch | None) -> Iterator[list[Any]]:
+        """The same as lists; those of changes are committed one by one."""
+        return filter(None, map(list, self.parts(batch)))
 
     def items(self, batch: Batch | None) -> Iterator[Batch]:
         if batch is not None:
@@ -260,7 +369,17 @@ class CrawlRun:
 
     def parts(self, batch: Batch | None) -> Iterator[Iterable[Any]]:
         """What urls() or changes() yields, as iterables, of which an AsyncStream takes each by next_part()."""
-        yield self.records(batch)
+        yield self._counted_records(batch)
+
+    def _counted_records(self, batch: Batch | None) -> Iterator[UrlRecord]:
+        for urls in self.record(batch or ()):
+            for record in urls.records():
+                if self.summary_builder.count_url(record.loc):
+                    yield record
+        self.report_progress()
+
+    def deliver_lists(self) -> None:
+        """The stream yields lists(); called before the first batch."""
 
     async def next_part(self, parts: Iterator[Iterable[Any]]) -> Iterable[Any] | None:
         return next(parts, None)
@@ -270,15 +389,6 @@ class CrawlRun:
 
     def release(self) -> None:
         """Ends what the run holds beside the crawl, once its stream is closed. May be called twice."""
-
-    @property
-    def counts(self) -> ChangeCounts:
-        return ChangeCounts()
-
-    @property
-    def removals_suspended(self) -> bool:
-        """Whether removals were left undecided."""
-        return False
 
     def report_progress(self) -> None:
         self.show_progress()
@@ -306,6 +416,9 @@ class StreamInfo:
     """What streams have beside their items."""
 
     _run: CrawlRun
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._run.target}: {self.summary}>"
 
     @property
     def progress(self) -> Progress:
@@ -338,16 +451,6 @@ class StreamInfo:
         """The numbers so far; str() makes them a line, which says `stopped` before the end of the stream."""
         return self._run.summary()
 
-    @property
-    def counts(self) -> ChangeCounts:
-        """How many URLs changes() found to be new, updated and removed, so far; zeros in a stream of urls()."""
-        return self._run.counts
-
-    @property
-    def removals_suspended(self) -> bool:
-        """Whether changes() left removals undecided, as a document could not be read whole, or the time was over."""
-        return self._run.removals_suspended
-
     def raise_for_partial(self) -> None:
         """Raises PartialRead, with the outcomes, if anything is missing: a document, or the end of the stream."""
         missing = self.summary.missing()
@@ -368,7 +471,7 @@ class AsyncStream(StreamInfo, Generic[Output]):
 
     def __init__(self, run: CrawlRun) -> None:
         self._run = run
-        self._generator: AsyncGenerator[Output, None] = _read_async(run)
+        self._generator: AsyncGenerator[Any, None] | None = None
 
     async def __aenter__(self) -> Self:
         return self
@@ -377,26 +480,43 @@ class AsyncStream(StreamInfo, Generic[Output]):
         await self.close()
 
     def __aiter__(self) -> AsyncIterator[Output]:
+        if self._generator is None:
+            self._generator = _read_async(self._run)
         if self._generator.ag_frame is None:  # type: ignore[attr-defined] # inspect.getasyncgenstate is new in Python 3.12
             raise UsageError(_ENDED)
         return self._generator
 
+    async def __anext__(self) -> Output:
+        return await anext(self._generator or aiter(self))
+
+    def batches(self) -> AsyncIterator[list[Output]]:
+        """The same items as lists, as they come, for one `async for`: see Stream.batches()."""
+        if self._generator is not None:
+            raise UsageError(_BEGUN)
+        self._generator = _read_async(self._run, as_lists=True)
+        return self._generator
+
     async def close(self) -> None:
         """Cancels every request of this stream, and releases its state. May be called twice."""
+        self._generator = self._generator or _read_async(self._run)
         await self._generator.aclose()
         self._run.release()
 
+    aclose = close  # for contextlib.aclosing()
 
-async def _read_async(run: CrawlRun) -> AsyncGenerator[Any, None]:
+
+async def _read_async(run: CrawlRun, *, as_lists: bool = False) -> AsyncGenerator[Any, None]:
+    if as_lists:
+        run.deliver_lists()
     with run.reading(), ticking(run) if run.bar else nullcontext():
         try:
             async with aclosing(run.crawl.batches()) as batches:
                 batch: Batch | None = []
                 while batch is not None:
                     batch = await anext(batches, None)
-                    parts = run.parts(batch)
+                    parts = run.lists(batch) if as_lists else run.parts(batch)
                     while (part := await run.next_part(parts)) is not None:
-                        for item in part:
+                        for item in [part] if as_lists else part:
                             yield item
                     if run.summary_builder.is_full:
                         return
@@ -433,16 +553,21 @@ class Stream(StreamInfo, Generic[Output]):
     def __init__(
         self,
         run: CrawlRun,
-        view: Callable[[Batch | None], Iterator[Output]],
-        close: Callable[[], Awaitable[None]],
-        on_wait: Callable[[], None] | None,
+        close: Callable[[], Awaitable[None]] | None = None,
+        on_wait: Callable[[], None] | None = None,
+        *,
+        view: Callable[[Any, Batch | None], Iterator[Output]] = CrawlRun.records,
+        loop: LoopThread | None = None,
     ) -> None:
-        """`view` yields what a batch adds to the stream, and at the end, for None, what follows the last one."""
+        """`close` ends what the stream owns beside its run; `view` yields what a batch adds, and what follows the last.
+
+        `loop` is the one of a Reader.
+        """
         self._run = run
-        self._bridge = Bridge(partial(_pump, run.crawl, close))
-        self._generator: Generator[Output, None, None] = _read(run, self._bridge, view, on_wait)
-        # At interpreter exit the thread has to end before the modules that it uses.
-        weakref.finalize(self._generator, self._bridge.close)
+        self._bridge = Bridge(partial(_pump, run.crawl, close), loop=loop)
+        self._on_wait = on_wait
+        self._view = view
+        self._generator: Generator[Any, None, None] | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -451,17 +576,45 @@ class Stream(StreamInfo, Generic[Output]):
         self.close()
 
     def __iter__(self) -> Iterator[Output]:
-        if getgeneratorstate(self._generator) == GEN_CLOSED:
+        if self._generator is None:
+            self._begin(self._view)
+        return self._not_ended()
+
+    def __next__(self) -> Output:
+        return next(self._generator or iter(self))
+
+    def batches(self) -> Iterator[list[Output]]:
+        """The same items as lists, as they come, for one `for`.
+
+        Of changes() a list has those of one sitemap, of a large one 50,000 at most, or removed URLs. It counts as
+        delivered, and is committed, when the next one is requested, or at the end of the loop. UsageError in a stream
+        that is being read.
+        """
+        if self._generator is not None:
+            raise UsageError(_BEGUN)
+        self._run.deliver_lists()
+        self._begin(CrawlRun.lists)
+        return self._not_ended()
+
+    def _begin(self, view: Callable[[Any, Batch | None], Iterator[Any]]) -> Generator[Any, None, None]:
+        self._generator = _read(self._run, self._bridge, partial(view, self._run), self._on_wait)
+        # At interpreter exit the thread has to end before the modules that it uses.
+        weakref.finalize(self._generator, self._bridge.close)
+        return self._generator
+
+    def _not_ended(self) -> Iterator[Any]:
+        if self._generator is None or getgeneratorstate(self._generator) == GEN_CLOSED:
             raise UsageError(_ENDED)
         return self._generator
 
     def close(self) -> None:
         """Cancels every request, joins the thread, releases the state; may be called from any thread, and twice."""
         self._bridge.close()
-        if getgeneratorstate(self._generator) == GEN_RUNNING:  # another thread is in next(), which ends the stream
+        generator = self._generator or self._begin(self._view)
+        if getgeneratorstate(generator) == GEN_RUNNING:  # another thread is in next(), which ends the stream
             return  # closing a generator that runs has been seen to crash CPython 3.11
         try:
-            self._generator.close()
+            generator.close()
         except ValueError as error:
             if error.__traceback__ and error.__traceback__.tb_next:  # raised in the generator, by the caller's code
                 raise
@@ -493,11 +646,14 @@ def _read(
     run.end()
 
 
-async def _pump(crawl: Crawl, close: Callable[[], Awaitable[None]], put: Callable[[Batch], Awaitable[None]]) -> None:
+async def _pump(
+    crawl: Crawl, close: Callable[[], Awaitable[None]] | None, put: Callable[[Batch], Awaitable[None]]
+) -> None:
     try:
         await crawl.run(put)
     finally:
-        await close()
+        if close is not None:
+            await close()
 
 
 # --- changes -----------------------------------------------------------------------------------------------------
@@ -513,9 +669,14 @@ class ChangeRun(CrawlRun):
     before_delivery: Callable[[], Awaitable[None]] | None = attrs.field(default=None, kw_only=True)
     _thread: ThreadPool = attrs.field(factory=partial(ThreadPool, "sitemap-reader-state"), kw_only=True)
 
+    @property
+    def is_manual(self) -> bool:
+        """Whether the caller commits."""
+        return self.state_sync.plan.ack == "manual"
+
     @contextmanager
     def reading(self) -> Iterator[None]:
-        with closing(self.state_sync), CrawlRun.reading(self):
+        with nullcontext() if self.is_manual else closing(self.state_sync), CrawlRun.reading(self):
             yield
 
     def pieces(self, batch: Batch | None) -> Iterator[ChangePiece]:
@@ -529,9 +690,6 @@ class ChangeRun(CrawlRun):
             yield from self.state_sync.finish(lambda problem: self.count([problem]))
         self.report_progress()
 
-    def changes(self, batch: Batch | None) -> Iterator[Change]:
-        return chain.from_iterable(self.parts(batch))
-
     def parts(self, batch: Batch | None) -> Iterator[Iterable[Change]]:
         return map(changes_of, self.pieces(batch))
 
@@ -543,23 +701,66 @@ class ChangeRun(CrawlRun):
     async def close(self) -> None:
         await self._thread.close()
 
+    def deliver_lists(self) -> None:
+        self.state_sync.deliver_documents()
+
+    def commit(self) -> None:
+        if not self.is_manual:
+            raise UsageError('commit() is for changes(…, ack="manual"); without it changes are committed as they come')
+        self.state_sync.commit()
+        if self.has_ended:
+            self.release()
+
+    async def commit_in_thread(self) -> None:
+        await self._thread.run(self.commit)
+        if self.has_ended:
+            await self._thread.close()
+
     def release(self) -> None:
         self.state_sync.close()
-
-    @property
-    def counts(self) -> ChangeCounts:
-        return self.state_sync.counts
-
-    @property
-    def removals_suspended(self) -> bool:
-        return self.state_sync.removals_suspended
 
     def verdict(self) -> ReadError | None:
         """As in CrawlRun, but None if there was any change."""
         return None if any(attrs.astuple(self.state_sync.counts)) else CrawlRun.verdict(self)
 
 
-def changes_of(piece: ChangePiece) -> Iterable[Change]:
-    if isinstance(piece, UrlBatch):
-        return (Change("new", record) for record in piece.records())
-    return piece
+class ChangeInfo(StreamInfo):
+    """What streams of changes also have."""
+
+    _run: ChangeRun
+
+    @property
+    def counts(self) -> ChangeCounts:
+        """How many URLs were found to be new, updated and removed, so far."""
+        return self._run.state_sync.counts
+
+    @property
+    def removals_suspended(self) -> bool:
+        """Whether removals were left undecided, as a document could not be read whole, or the time was over."""
+        return self._run.state_sync.removals_suspended
+
+
+class AsyncChangeStream(ChangeInfo, AsyncStream[Change]):
+    """The AsyncStream of SitemapReader.changes()."""
+
+    async def commit(self) -> None:
+        """Commits to the state that the changes so far were delivered: see ChangeStream.commit()."""
+        await self._run.commit_in_thread()
+
+
+class ChangeStream(ChangeInfo, Stream[Change]):
+    """The Stream of changes()."""
+
+    def commit(self) -> None:
+        """Commits to the state that the changes so far were delivered; for `ack="manual"`, in the thread of the loop.
+
+        The sitemap whose changes are being delivered is committed as a whole, by the first call after the change that
+        follows its last one, or after the end of the loop: until then its changes come again after a kill. The end of
+        the `with` block rolls back what was not committed. Nothing happens in a dry run, and on a closed stream.
+        UsageError without `ack="manual"`.
+        """
+        self._run.commit()
+
+
+class PieceStream(ChangeInfo, Stream["ChangePiece"]):
+    """The changes of a ChangeStream many at a time, new URLs as UrlBatches."""

@@ -604,7 +604,7 @@ def _rank(url: str) -> bytes:
 
 
 def _responses(urls: Sequence[str], on_wait: Callable[[], None], options: Mapping[str, Any]) -> Iterator[PageResponse]:
-    from ..client.reader import page_responses  # a comparison needs no network library
+    from ..client.crawler import page_responses  # a comparison needs no network library
 
     if not urls:
         return

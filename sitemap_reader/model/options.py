@@ -21,6 +21,7 @@ AutoMode = Literal["auto", "always", "never"]
 ScopeMode = Literal["protocol", "host", "domain", "any"]
 Undated = Literal["keep", "drop"]
 On = Literal["any", "lastmod"]
+Ack = Literal["next", "manual"]
 
 T = TypeVar("T", bound=Mapping[str, object])
 Check = Callable[[str, Any], None]  # the keyword and its value; UsageError for a value that is not allowed

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from ..client.crawler import Crawler
 from ..client.keywords import UrlQuery
 from ..client.options import FilterOptions, ReaderOptions
-from ..client.reader import SitemapReader
 from ..client.streams import ChangeRun
 from ..client.summary import held_back_text
 from ..client.targets import read_netrc, site_target
@@ -60,8 +60,8 @@ class _HostReader:
 
     async def read(self) -> HostRow:
         started, read_at = time.monotonic(), datetime.now(UTC)
-        async with SitemapReader(**self._config.reader_options) as reader:
-            run = await self._worker_thread.run(self._crawl_run, reader)
+        async with Crawler(**self._config.reader_options) as crawler:
+            run = await self._worker_thread.run(self._crawl_run, crawler)
             run.crawl.end_after(self._config.hosts["host_seconds"], _remedy("host_seconds"))
             verdict, why = await self._read_run(run)
         summary = run.summary()
@@ -78,14 +78,14 @@ class _HostReader:
             seconds=round(time.monotonic() - started, 3),
         )
 
-    def _crawl_run(self, reader: SitemapReader) -> CrawlRun:
+    def _crawl_run(self, crawler: Crawler) -> CrawlRun:
         options: dict[str, Any] = {**self._config.filters}
         options["on_item"] = lambda item: self._writer.add_item(item, self._target)
         site, state = site_target(self._target), self._writer.state
         if state is None:
-            return reader.crawl_run(site, UrlQuery(**options))
+            return crawler.crawl_run(site, UrlQuery(**options))
         options["accept_removals"] = self._config.hosts["accept_removals"]
-        return reader.change_run(site, state, options)  # type: ignore[arg-type] # with the keys of SyncOptions
+        return crawler.change_run(site, {"state": state, **options})  # type: ignore[typeddict-item] # with these keys
 
     async def _read_run(self, run: CrawlRun) -> tuple[HostVerdict, str | None]:
         ending = ExitStack()
@@ -256,7 +256,7 @@ class HarvestConfig:
 
     def followed(self) -> dict[str, Any]:
         """The settings that must stay the same for a state to be used again, as JSON values."""
-        settings = SitemapReader(**self.reader_options).state_settings(UrlQuery(**self.filters))
+        settings = Crawler(**self.reader_options).state_settings(UrlQuery(**self.filters))
         return {"state": self.hosts["state"], **settings}
 
     def settings(self) -> dict[str, Any]:
@@ -301,7 +301,7 @@ def make_config(options: Mapping[str, Any]) -> HarvestConfig:
         raise UsageError("since and until choose by date, and a state by what has changed: give one of them")
     config = HarvestConfig(part_of(ReaderOptions, given), part_of(FilterOptions, given), hosts)
     UrlQuery(**config.filters).plan_fields(datetime.now(UTC))
-    SitemapReader(**config.reader_options)  # raises for wrong keywords here, not in each host
+    Crawler(**config.reader_options)  # raises for wrong keywords here, not in each host
     return config
 
 

@@ -35,7 +35,7 @@ from .urls import DocumentBuffer, SiteUrls
 
 if TYPE_CHECKING:
     from ..frontier.revalidation import DocumentCache, Trust
-    from ..model.options import On
+    from ..model.options import Ack, On
     from ..pipeline.document_parser import Batch
     from .diff_rules import ChangePiece
     from .documents import DocumentRow, StoredDocument
@@ -57,13 +57,15 @@ class SyncPlan:
     dry_run: bool = False  # the state is not written
     on: On = "any"
     accept_removals: bool = False
+    ack: Ack = "next"
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)  # aware
 
 
 class StateSync:
     """take() each batch, then finish() if the crawl came to its end; consume the changes of each call before the next.
 
-    close() commits the documents whose changes were consumed, and rolls back a part of one.
+    close() commits the documents whose changes were consumed, and rolls back a part of one. With the plan's
+    `ack="manual"` only commit() commits.
     """
 
     def __init__(
@@ -72,7 +74,7 @@ class StateSync:
         """UsageError where the `settings` of the crawl differ from the last run's, unless the plan is `full`."""
         self.counts = ChangeCounts()
         self.removals_suspended = False
-        self._plan = plan
+        self.plan = plan
         self._owns = not isinstance(state, State)
         self._state = state if isinstance(state, State) else _opened(state, dry_run=plan.dry_run)
         self._site = site
@@ -93,7 +95,7 @@ class StateSync:
             self._begin(settings)
 
     def _begin(self, wanted: Mapping[str, Any]) -> None:
-        db, site, plan, now = self._state.db, self._site, self._plan, micros(self._started)
+        db, site, plan, now = self._state.db, self._site, self.plan, micros(self._started)
         if db.in_transaction and not self._shares:
             remedy = "close that first, or give each of several sites a State of its own"
             raise UsageError(f"another stream is using {self._state.name}: {remedy}")
@@ -132,8 +134,8 @@ class StateSync:
     def cache(self, *, knows_documents: bool = True) -> DocumentCache:
         """The cache of the crawl; without documents if all are to be read."""
         with sqlite_errors(self._state.name):
-            cache = self._documents.cache(self._plan.trust_lastmod)
-        return cache if knows_documents and not self._plan.full else attrs.evolve(cache, documents={})
+            cache = self._documents.cache(self.plan.trust_lastmod)
+        return cache if knows_documents and not self.plan.full else attrs.evolve(cache, documents={})
 
     @contextmanager
     def closed_on_error(self) -> Iterator[None]:
@@ -154,7 +156,7 @@ class StateSync:
                 for item in group:
                     if isinstance(item, UrlBatch):
                         _, buffer = self._row_and_buffer(item.sitemap or "")
-                        buffer.add(item, micros(self._plan.clock()) // 1_000_000)
+                        buffer.add(item, micros(self.plan.clock()) // 1_000_000)
                     elif isinstance(item, Outcome):
                         yield from self._counted(self._end_document(item, on_document))
             self._whole_changes = self._state.db.total_changes
@@ -168,6 +170,7 @@ class StateSync:
                 if not self._shares:  # else the consumer stores them in the transaction that decides on them
                     self._urls.mark_reported()
                     self._commit()
+                    self._whole_changes = self._state.db.total_changes
                 yield from self._counted(self._urls.removals())
                 self._urls.delete_decided(self._started - _EXPIRED_FOR)
             if is_sure:
@@ -175,7 +178,8 @@ class StateSync:
                 self._state.db.execute(query, (self._run, self._site))
             is_complete = is_sure and not self.counts.held_back
             listings = self._documents.listings() + self._urls.undecided()
-            self._commit(ended=micros(self._plan.clock()), complete=is_complete, listings=listings)
+            self._commit(ended=micros(self.plan.clock()), complete=is_complete, listings=listings)
+            self._whole_changes = self._state.db.total_changes
 
     def _counted(self, pieces: Iterable[ChangePiece]) -> Iterator[ChangePiece]:
         for piece in pieces:
@@ -203,7 +207,7 @@ class StateSync:
             return
         row, buffer = self._row_and_buffer(url)
         del self._open[url]
-        if outcome.not_modified or (not self._plan.full and self._documents.is_same(row, outcome)):
+        if outcome.not_modified or (not self.plan.full and self._documents.is_same(row, outcome)):
             self._not_modified += outcome.not_modified
             self._is_known = True
             self._documents.keep(row, outcome)
@@ -216,7 +220,8 @@ class StateSync:
         self._documents.forget_children(url)
         self._pending += 1 + outcome.entries
         is_due = self._pending >= _COMMIT_URLS or time.monotonic() - self._committed_at >= _COMMIT_SECONDS
-        if is_due or self._shares:  # close() does not commit for one of several streams, as others may be in a document
+        # close() does not commit for one of several streams, as others may be in a document
+        if is_due or self._shares or self._urls.joins_pieces:
             self._commit()
         self._whole_changes = self._state.db.total_changes
         if on_document is not None:
@@ -235,7 +240,7 @@ class StateSync:
         history = diff.update_history(row.history, lastmods.entries)
         if outcome.format == Format.INDEX:
             lastmods = self._documents.index_lastmods(row.stored.url)
-        lastmods.read(self._plan.clock().timestamp(), outcome.seconds or 0.0)
+        lastmods.read(self.plan.clock().timestamp(), outcome.seconds or 0.0)
         history = lastmods.history(history)
         row.prefix = diff.prefix or ""
         if outcome.complete and diff.still_listed < row.stored.entries:
@@ -280,7 +285,7 @@ class StateSync:
         """Defers removals that are hardly intended, until two runs HELD_BACK_FOR apart have found them."""
         seen_twice = self._documents.confirmed_at() - HELD_BACK_FOR
         gone = self._urls.count_removals(seen_twice)
-        if self._plan.accept_removals or not gone.recent:
+        if self.plan.accept_removals or not gone.recent:
             return
         left, before = self._documents.listings(), self._documents.listings_before()
         if before is None:
@@ -305,22 +310,42 @@ class StateSync:
             self._open[url] = self._documents.get(url), DocumentBuffer(self._spill)
         return self._open[url]
 
+    def deliver_documents(self) -> None:
+        """From here on take() yields up to MAX_BATCH_URLS changes of a document as one piece, and commits behind it."""
+        self._urls.joins_pieces = True
+
     def _commit(self, **more: Any) -> None:
+        """Notes the run, and commits unless the caller does that."""
         columns = attrs.asdict(self.counts, filter=attrs.filters.exclude("unchanged"))
         columns |= {"sitemaps": self._sitemaps, "not_modified": self._not_modified, **more}
         names = ", ".join(f"{name} = ?" for name in columns)
         db = self._state.db
         db.execute(f"UPDATE run SET {names} WHERE id = ?", (*columns.values(), self._run))
-        if self._is_known and not self._plan.dry_run:
+        if self.plan.ack == "next":
+            self._commit_now()
+
+    def _commit_now(self) -> None:
+        if self._is_known and not self.plan.dry_run:
             self._state.commit()
         self._pending, self._committed_at = 0, time.monotonic()
+
+    def commit(self) -> None:
+        """Commits the documents whose changes were all consumed; nothing once it is closed.
+
+        If the changes in hand are behind the first MAX_BATCH_URLS of a document, these documents have to wait for its
+        end: the document is stored in part.
+        """
+        if self._has_begun and self._state.db.total_changes == self._whole_changes:
+            with sqlite_errors(self._state.name):
+                self._commit_now()
 
     def close(self) -> None:
         """Commits whole documents, or rolls back what was not committed. May be called twice."""
         self._spill.close()
         with sqlite_errors(self._state.name):
             db = self._state.db
-            if self._pending and not self._shares and db.in_transaction and db.total_changes == self._whole_changes:
+            is_due = self._pending and not self._shares and self.plan.ack == "next"
+            if is_due and db.in_transaction and db.total_changes == self._whole_changes:
                 self._commit()
             if self._owns:
                 self._state.close()

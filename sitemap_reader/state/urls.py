@@ -6,7 +6,7 @@ import os.path
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cache, partial
-from itertools import compress, count, groupby
+from itertools import chain, compress, count, groupby
 from operator import eq, itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,15 @@ from ..model.columns import micros
 from ..model.records import Change
 from ..model.url_batch import UrlBatch, lastmod_of
 from ..serialize.jsonl import COMPARED
-from .diff_rules import MAX_BATCH_URLS, Departure, PreviousListings, change_pieces, counted_places, new_pieces
+from .diff_rules import (
+    MAX_BATCH_URLS,
+    Departure,
+    PreviousListings,
+    change_pieces,
+    changes_of,
+    counted_places,
+    new_pieces,
+)
 from .rows import HAS_NEWS, Listing, Rows, StoredRows, newest_listing, record_of
 from .schema import decode_value, json_text
 
@@ -176,6 +184,7 @@ class SiteUrls:
         self._site = site
         self._secret = secret
         self._first_run = first_run
+        self.joins_pieces = False  # the changes of each batch of a document come as one piece
         self._compared = frozenset(COMPARED[on])
         # A new URL is reported once, at the first listing that is read; later ones only change the state.
         self._first_new_document = 1 + int(db.execute("SELECT coalesce(max(id), 0) FROM document").fetchone()[0])
@@ -223,7 +232,8 @@ class SiteUrls:
             width = 3 if rows.nested is None else 4
             parameters = self._parameters(document, values[::width])
             before = self._before(parameters, rows, stored)
-            yield from self._pieces(document, rows, before, diff)
+            pieces = self._pieces(document, rows, before, diff)
+            yield from self._joined(pieces) if self.joins_pieces else pieces
             # Nothing is written before: where the consumer left, the documents before this can be committed.
             if diff.prefix is not None and len(prefix) < len(diff.prefix):
                 self._db.execute(_LENGTHEN, {**parameters, "middle": diff.prefix[len(prefix) :]})
@@ -268,6 +278,10 @@ class SiteUrls:
         if document.id < self._first_new_document and len(self._new) < _MAX_NEW_KEYS:
             self._new.update(rows.keys)
         yield from new_pieces(rows.urls)
+
+    def _joined(self, pieces: Iterable[ChangePiece]) -> Iterator[ChangePiece]:
+        if joined := [*chain.from_iterable(map(changes_of, pieces))]:
+            yield joined
 
     def _change(
         self, document: DocumentRow, rows: Rows, index: int, before: PreviousListings, diff: DocumentChanges

@@ -1,4 +1,4 @@
-from .api import ServerPlan as ServerPlan
+from .api import AsyncWatchStream as AsyncWatchStream
 from .api import SinkPlan as SinkPlan
 from .api import WatchStream as WatchStream
 from .api import make_watcher as make_watcher
@@ -41,6 +41,7 @@ from .rates import prior_of_dates as prior_of_dates
 from .schedule import ADJUST_SECONDS as ADJUST_SECONDS
 from .schedule import NEARLY as NEARLY
 from .schedule import Schedule as Schedule
+from .server import ServerPlan as ServerPlan
 from .server import check_token as check_token
 from .server import parse_listen as parse_listen
 from .server import serve as serve
@@ -67,6 +68,7 @@ from .watched_site import SinkStatus as SinkStatus
 from .watched_site import SitePage as SitePage
 from .watched_site import SiteQuery as SiteQuery
 from .watched_site import SiteStatus as SiteStatus
+from .watched_site import SiteVisit as SiteVisit
 from .watched_site import Totals as Totals
 from .watched_site import WatchedSite as WatchedSite
 from .watched_site import select_sites as select_sites

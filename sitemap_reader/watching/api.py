@@ -1,22 +1,24 @@
-"""watch(): changes of many sites as they are found, for a `for` loop; and the parts of a watch from its keywords."""
+"""watch(): changes of many sites as they are found, for a `for` loop or, of a SitemapReader, for `async for`; and the
+parts of a watch from its keywords."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 import signal
 import threading
-from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, closing, suppress
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self, Unpack, cast
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, Unpack, cast
 
 import attrs
 
+from ..client.crawler import Crawler, crawler_of
 from ..client.keywords import UrlQuery, checked_keywords
 from ..client.options import PatternOptions, SyncOptions
-from ..client.reader import reader_of
 from ..client.streams import Bridge
 from ..client.summary import count_of
 from ..client.targets import site_target
@@ -30,9 +32,9 @@ from ..state.sync import settings_difference
 from .budget import Budget
 from .change_feed import end, first_of
 from .delivery import Delivery
-from .options import PlanOptions, WatchOptions
-from .pings import PingReceiver, robots_reader
-from .server import serve
+from .options import BudgetOptions, DeliveryOptions, ReaderWatchOptions, WatchOptions
+from .pings import PingReceiver, ping_url, robots_reader
+from .server import ServerPlan, check_token, parse_listen, serve
 from .sinks import DeliveryFailed, sinks_of
 from .watcher import KEEP_LOG, Watcher, WatchPlan
 
@@ -42,26 +44,13 @@ if TYPE_CHECKING:
     from ..scale.hosts import HostList
     from ..state.state import LogEntry
     from .delivery import DeadLetters
-    from .pings import Accept
     from .sinks import Sink
-    from .visit import Visit
-    from .watched_site import WatchedSite
+    from .watched_site import SiteStatus, SiteVisit, Totals
 
 
 STOP_SECONDS: Final = 6.0  # from stop() until deliveries that are under way are cancelled
 _LEAST_DRAIN_SECONDS: Final = 1.0  # for deliveries, also where visits ended late
 _SECOND_SIGNAL_SECONDS: Final = 1.0
-
-
-@attrs.frozen
-class ServerPlan:
-    """The server of a watch: the fields are the arguments of server.serve(); `accept` is that of PingReceiver."""
-
-    listen: str
-    accept: Accept = "known"
-    token: str | None = None
-    hosts: tuple[str, ...] = ()
-    behind_proxy: bool = False
 
 
 @attrs.define
@@ -102,7 +91,7 @@ async def run_watch(
         report(f"watching {count_of(len(sites), 'site')}, {documents} known; {limits}")
         background = [delivery.start() for delivery in deliveries]
         if server is not None:
-            read_robots = robots_reader(plan.reader.fetcher) if server.accept == "verified" else None
+            read_robots = robots_reader(plan.crawler.fetcher) if server.accept == "verified" else None
             pings = PingReceiver(watcher.knows, watcher.ping, accept=server.accept, read_robots=read_robots)
             options = attrs.asdict(server, filter=attrs.filters.exclude("listen", "accept"))
             address = await stack.enter_async_context(serve(watcher, pings, server.listen, report=report, **options))
@@ -160,6 +149,11 @@ class _StoppedBySignals:
             signal.raise_signal(number)
 
 
+Answer = TypeVar("Answer")
+
+_LOG = logging.getLogger("sitemap_reader.watch")
+_UNDER_WAY = "this watch is under way, in a loop or by run(): call watch() for another one"
+
 _SHARD = re.compile(r"([0-9]{1,6})/([0-9]{1,6})")
 
 
@@ -179,36 +173,83 @@ def watch(hosts: str | Path | Iterable[str], **options: Unpack[WatchOptions]) ->
     are raised in the loop or by run(). UsageError for values that are not allowed; StateError, at once, for a file that
     cannot be used.
     """
-    given = with_defaults(WatchOptions, options)
-    sinks = sinks_of(given["sinks"], given["name"])
-    watcher = make_watcher(read_hosts(hosts), given["state"], **part_of(PlanOptions, options))
-    return WatchStream(watcher, given["name"], sinks)
+    return WatchStream(_delivery(hosts, options, crawler_of(options)))
+
+
+def watch_with(crawler: Crawler, hosts: str | Path | Iterable[str], options: ReaderWatchOptions) -> AsyncWatchStream:
+    """SitemapReader.watch(), with its crawler."""
+    return AsyncWatchStream(_delivery(hosts, options, crawler, owns_crawler=False))
+
+
+@attrs.define
+class _Delivery:
+    """A watch, and where its changes go: to the loop of the caller, and to sinks."""
+
+    watcher: Watcher
+    sinks: Sequence[Sink]
+    loop_sink: _LoopSink
+    server: ServerPlan | None
+
+    async def run(self) -> None:
+        used = [self.loop_sink] if self.loop_sink.is_used else []
+        plans = [SinkPlan(sink) for sink in (*used, *self.sinks)]
+        await run_watch(self.watcher, plans, self.server, report=_LOG.debug)
+
+    def stop(self) -> None:
+        self.watcher.stop()
+        self.loop_sink.stopped.set()
+
+
+def _delivery(
+    hosts: str | Path | Iterable[str],
+    options: WatchOptions | ReaderWatchOptions,
+    crawler: Crawler,
+    *,
+    owns_crawler: bool = True,
+) -> _Delivery:
+    given = with_defaults(DeliveryOptions, part_of(DeliveryOptions, options))
+    sinks, server = sinks_of(given["sinks"], given["name"]), given["listen"]
+    server = ServerPlan(server) if isinstance(server, str) else server
+    if server is not None:
+        check_token(server.token, parse_listen(server.listen))
+    watcher = make_watcher(
+        read_hosts(hosts),
+        options["state"],
+        crawler,
+        on_visit=given["on_visit"],
+        owns_crawler=owns_crawler,
+        **part_of(BudgetOptions, options),
+    )
+    return _Delivery(watcher, sinks, _LoopSink(watcher, given["name"]), server)
 
 
 def make_watcher(
     hosts: HostList,
     state: str | Path,
+    crawler: Crawler,
     *,
     keep_log: timedelta = KEEP_LOG,
     survives_errors: bool = False,
-    on_visit: Callable[[WatchedSite, Visit], None] | None = None,
-    **options: Unpack[PlanOptions],
+    on_visit: Callable[[SiteVisit], None] | None = None,
+    owns_crawler: bool = True,
+    **options: Unpack[BudgetOptions],
 ) -> Watcher:
     """A Watcher, and its state, which is open from here on; `keep_log`, and what follows, are of WatchPlan."""
-    given = with_defaults(PlanOptions, options)
+    given = with_defaults(BudgetOptions, options)
     if given["sites_at_once"] < 1:
         raise UsageError(
             f"at most {given['sites_at_once']} sites at once are none", keyword="sites_at_once", remedy="give 1 or more"
         )
-    reader, sync = reader_of(options), part_of(SyncOptions, options)
-    settings = reader.state_settings(UrlQuery(**part_of(PatternOptions, options)))
+    sync = part_of(SyncOptions, options)
+    settings = crawler.state_settings(UrlQuery(**part_of(PatternOptions, options)))
     plan = WatchPlan(
         Budget(given["budget"], given["host_budget"], given["least_interval"]),
-        reader,
+        crawler,
         sync,
         given["sites_at_once"],
         keep_log,
         on_visit,
+        owns_crawler=owns_crawler,
         survives_errors=survives_errors,
     )
     targets, path = _of_shard(hosts, state, given["shard"])
@@ -250,18 +291,53 @@ def _of_shard(hosts: HostList, state: str | Path, shard: str | None) -> tuple[li
     return [site_target(target) for target in targets], folder / f"{part_name(number - 1)}.sqlite"
 
 
-class WatchStream:
+class WatchInfo:
+    """What a watch says of itself, before, during and after it."""
+
+    _delivery: _Delivery
+
+    def _ask(self, question: Callable[[], Answer]) -> Answer:
+        """The answer of the watch, in its event loop."""
+        return question()
+
+    @property
+    def totals(self) -> Totals:
+        """Numbers over all sites: how many there are, and fail, URLs, requests, changes of the last 24 hours, sinks."""
+        return self._ask(self._delivery.watcher.totals)
+
+    @property
+    def sites(self) -> tuple[SiteStatus, ...]:
+        """The sites by name, each with its last and next visit, its changes of the last 24 hours and its faults."""
+        return self._ask(lambda: self._delivery.watcher.statuses())
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """Why the watch does not work at present: the state, or a sink; () if it does. Those of a site: `sites`."""
+        totals = self.totals
+        return (*totals.faults, *(f"{sink.name}: {sink.fault}" for sink in totals.sinks if sink.fault is not None))
+
+    def ping(self, url: str) -> bool:
+        """Visits the sitemap at this URL soon, within the budget; False if no watched site is known to list it.
+
+        UsageError for what is no http or https URL.
+        """
+        clean = ping_url(url)
+        if clean is None:
+            raise UsageError(f"{url} is not the URL of a sitemap", remedy="give one of http or https, without a login")
+        return self._ask(lambda: self._delivery.watcher.revisit(clean))
+
+
+class WatchStream(WatchInfo):
     """WatchedChanges for one `for` loop, which a thread finds meanwhile; the end of a `with` block ends the thread.
 
     run() delivers to the sinks alone, without a loop. What raises in the thread, such as a fetcher of the caller, ends
     the watch, and is raised in the loop, or by run().
     """
 
-    def __init__(self, watcher: Watcher, name: str, sinks: Sequence[Sink]) -> None:
-        self._watcher = watcher
-        self._sinks = sinks
-        self._loop_sink = _LoopSink(watcher, name)
-        self._bridge = Bridge(self._run, stop=self._stop)
+    def __init__(self, delivery: _Delivery) -> None:
+        self._delivery = delivery
+        self._loop_sink = delivery.loop_sink
+        self._bridge = Bridge(self._run, stop=delivery.stop)
         self._in_use = threading.Lock()  # by the loop, or by run()
         self._changes = self._read()
 
@@ -273,6 +349,9 @@ class WatchStream:
 
     def __iter__(self) -> Iterator[WatchedChange]:
         return self._changes
+
+    def __next__(self) -> WatchedChange:
+        return next(self._changes)
 
     def run(self) -> None:
         """Delivers changes to the sinks until close() is called, in another thread or by a signal handler.
@@ -292,13 +371,16 @@ class WatchStream:
         """
         self._end(is_handled=True)
 
+    def _ask(self, question: Callable[[], Answer]) -> Answer:
+        return self._bridge.ask(question)
+
     def _end(self, *, is_handled: bool) -> None:
         self._loop_sink.end(is_handled=is_handled)
         self._bridge.close()
         if not self._bridge.is_running:  # else it is called from a thread of the watch, which closes the state itself
-            self._watcher.close_state()
+            self._delivery.watcher.close_state()
 
-    def _read(self) -> Iterator[WatchedChange]:
+    def _read(self) -> Generator[WatchedChange]:
         self._loop_sink.is_used = True
         with closing(self._entries()) as entries:
             for lines in entries:
@@ -310,7 +392,7 @@ class WatchStream:
     def _entries(self) -> Generator[Any, None, None]:
         """What the thread passes on, for one reader at a time: a second thread would use the same state."""
         if not self._in_use.acquire(blocking=False):
-            raise UsageError("this watch is under way, in a loop or by run(): call watch() for another one")
+            raise UsageError(_UNDER_WAY)
         try:
             with closing(self._bridge):
                 yield from self._bridge.batches(lambda: None)
@@ -319,12 +401,90 @@ class WatchStream:
 
     async def _run(self, put: Callable[[Any], Awaitable[None]]) -> None:
         self._loop_sink.put = put
-        sinks: list[Sink] = [self._loop_sink] if self._loop_sink.is_used else []
-        await run_watch(self._watcher, [SinkPlan(sink) for sink in (*sinks, *self._sinks)])
+        await self._delivery.run()
 
-    def _stop(self) -> None:
-        self._watcher.stop()
-        self._loop_sink.stopped.set()
+
+class AsyncWatchStream(WatchInfo):
+    """WatchedChanges for one `async for`; the end of its `async with` block ends the watch.
+
+    run() delivers to the sinks alone, without a loop. What raises in the watch, such as a fetcher of the caller, ends
+    it, and is raised in the loop, or by run().
+    """
+
+    def __init__(self, delivery: _Delivery) -> None:
+        self._delivery = delivery
+        self._loop_sink = delivery.loop_sink
+        self._watch: asyncio.Task[None] | None = None
+        self._changes = self._read()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, exc_type: object, *exc_info: object) -> None:
+        await self._end(is_handled=exc_type is None)
+
+    def __aiter__(self) -> AsyncIterator[WatchedChange]:
+        return self._changes
+
+    async def __anext__(self) -> WatchedChange:
+        return await anext(self._changes)
+
+    async def run(self) -> None:
+        """Delivers changes to the sinks until close() is called, or the task is cancelled."""
+        try:
+            await asyncio.shield(self._begin())
+        finally:
+            await self._end(is_handled=False)
+
+    async def close(self) -> None:
+        """Ends the watch: cancels its visits, delivers to the sinks what is logged, closes them, then the state.
+
+        Takes up to 10 seconds. The change that the loop has in hand counts as delivered. May be called twice, and while
+        run() or a loop is under way, which then ends.
+        """
+        await self._end(is_handled=True)
+
+    aclose = close  # for contextlib.aclosing()
+
+    def _begin(self) -> asyncio.Task[None]:
+        if self._watch is not None:
+            raise UsageError(_UNDER_WAY)
+        self._watch = asyncio.create_task(self._delivery.run())
+        return self._watch
+
+    async def _end(self, *, is_handled: bool) -> None:
+        self._loop_sink.end(is_handled=is_handled)
+        self._delivery.stop()
+        if self._watch is None:
+            self._delivery.watcher.close_state()
+        elif self._watch is not asyncio.current_task():
+            await asyncio.wait([self._watch])  # what it raises is raised in the loop, or by run()
+
+    async def _read(self) -> AsyncGenerator[WatchedChange]:
+        self._loop_sink.is_used = True
+        entries: asyncio.Queue[list[bytes]] = asyncio.Queue(1)
+        self._loop_sink.put = entries.put
+        watch = self._begin()
+        try:
+            while (lines := await _next_entry(entries, watch)) is not None:
+                for change in self._loop_sink.changes(lines):
+                    yield change
+                if self._loop_sink.has_ended:
+                    return
+                self._loop_sink.taken.set()
+            watch.result()
+        finally:
+            await self._end(is_handled=False)
+
+
+async def _next_entry(entries: asyncio.Queue[list[bytes]], watch: asyncio.Task[None]) -> list[bytes] | None:
+    """The lines of the next entry; None at the end of the watch."""
+    entry = asyncio.create_task(entries.get())
+    try:
+        await asyncio.wait([entry, watch], return_when=asyncio.FIRST_COMPLETED)
+        return entry.result() if entry.done() else None
+    finally:
+        entry.cancel()
 
 
 class _LoopSink:

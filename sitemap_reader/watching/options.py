@@ -5,13 +5,15 @@ from types import NoneType
 from typing import TYPE_CHECKING, Annotated, TypedDict
 
 from ..client.options import PatternOptions, ReaderOptions, UpdateOptions
-from ..model.options import TEXT, Option, one_of_types
+from ..model.options import TEXT, Option, callback, one_of_types
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
+    from .server import ServerPlan
     from .sinks import Sink
+    from .watched_site import SiteVisit
 
 BUDGET, HOST_BUDGET = 3_600, 120  # requests an hour
 LEAST_INTERVAL_SECONDS = 60.0
@@ -31,8 +33,8 @@ class WatchState(TypedDict):
     ]
 
 
-class PlanOptions(PatternOptions, UpdateOptions, ReaderOptions, total=False):
-    """What is watched, and how many requests that takes: all keywords that do not say where changes go."""
+class BudgetOptions(PatternOptions, UpdateOptions, total=False):
+    """What is watched, and how many requests that takes."""
 
     budget: Annotated[float, Option("Requests an hour, to all hosts.", BUDGET)]
     host_budget: Annotated[float, Option("Requests an hour to the hosts of one registrable domain.", HOST_BUDGET)]
@@ -59,8 +61,8 @@ class PlanOptions(PatternOptions, UpdateOptions, ReaderOptions, total=False):
     ]
 
 
-class WatchOptions(WatchState, PlanOptions, total=False):
-    """The keywords of watch()."""
+class DeliveryOptions(TypedDict, total=False):
+    """Where changes go, and what a watch says of itself."""
 
     name: Annotated[
         str,
@@ -81,3 +83,23 @@ class WatchOptions(WatchState, PlanOptions, total=False):
             flags="--to --webhook",
         ),
     ]
+    on_visit: Annotated[
+        "Callable[[SiteVisit], None] | None",
+        callback("Called with a sr.watching.SiteVisit after each visit of a site, in the thread of the watch."),
+    ]
+    listen: Annotated[
+        "str | ServerPlan | None",
+        Option(
+            "Serve /ping, /changes, /sites, /healthz, /metrics and a page at HOST:PORT; other machines need a token, "
+            "for a command in $SITEMAP_READER_TOKEN.",
+            in_python="A sr.watching.ServerPlan has the token.",
+        ),
+    ]
+
+
+class WatchOptions(WatchState, BudgetOptions, ReaderOptions, DeliveryOptions, total=False):
+    """The keywords of watch()."""
+
+
+class ReaderWatchOptions(WatchState, BudgetOptions, DeliveryOptions, total=False):
+    """The keywords of SitemapReader.watch()."""

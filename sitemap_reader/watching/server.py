@@ -35,7 +35,7 @@ from .pings import RESULTS, client_key
 from .watched_site import SiteQuery, json_object
 
 if TYPE_CHECKING:
-    from .pings import PingReceiver
+    from .pings import Accept, PingReceiver
     from .watcher import Watcher
 
     Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -83,6 +83,22 @@ def parse_listen(text: str) -> Listen:
             f"{text!r} is not HOST:PORT", keyword="listen", remedy="write it as 127.0.0.1:8080, or [::1]:8080"
         )
     return Listen(match["host"].strip("[]"), int(match["port"]))
+
+
+@attrs.frozen
+class ServerPlan:
+    """The server of a watch: where it listens, HOST:PORT, and whom it answers.
+
+    `accept`: pings for "known" documents, or also for those that the robots.txt of their host names ("verified").
+    `token`: of Authorization: Bearer, for /sites and /changes; needed where other machines can connect. `hosts`: other
+    values of Host than `listen`. `behind_proxy`: all connections come from one address.
+    """
+
+    listen: str
+    accept: Accept = "known"
+    token: str | None = None
+    hosts: tuple[str, ...] = ()
+    behind_proxy: bool = False
 
 
 def check_token(token: str | None, listen: Listen) -> None:
@@ -441,7 +457,7 @@ class _Service:
 
     async def sites(self, request: web.Request) -> web.StreamResponse:
         """JSON Lines, a site each; `X-Total-Count` is the number of sites on all pages."""
-        page = await self.watcher.sites(_site_query(request.query))
+        page = self.watcher.sites(_site_query(request.query))
 
         async def lines() -> AsyncIterator[bytes]:
             for status in page.sites:
@@ -451,7 +467,7 @@ class _Service:
         return await send(request, headers, lines())
 
     async def totals(self, request: web.Request) -> web.Response:
-        return _json({**json_object(await self.watcher.totals()), "last_seq": self.watcher.feed.last_seq})
+        return _json({**json_object(self.watcher.totals()), "last_seq": self.watcher.feed.last_seq})
 
     async def health(self, request: web.Request) -> web.Response:
         health = self.watcher.health()
@@ -461,7 +477,7 @@ class _Service:
     async def metrics(self, request: web.Request) -> web.Response:
         from prometheus_client import generate_latest
 
-        metrics = [*_metrics(self.watcher, await self.watcher.totals(), self.pings, self.streams.open)]
+        metrics = [*_metrics(self.watcher, self.watcher.totals(), self.pings, self.streams.open)]
         registry: Any = SimpleNamespace(collect=lambda: metrics)
         return web.Response(body=generate_latest(registry), headers={"Content-Type": CONTENT_TYPE})
 

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
 
 import attrs
 
-from ..client.streams import changes_of
 from ..fetch.client import Response
 from ..fetch.replay import AsyncChunks
 from ..frontier.host_queue import retry_after
@@ -33,10 +32,11 @@ from ..model.url_batch import UrlBatch
 from ..parser.normalise.dates import TIMED
 from ..parser.normalise.urls import is_robots_txt, origin
 from ..pipeline.crawl import first_failure
+from ..state.diff_rules import changes_of
 from ..state.state import StoredResponse
 
 if TYPE_CHECKING:
-    from ..client.reader import OpenSync, SitemapReader
+    from ..client.crawler import Crawler, OpenSync
     from ..client.streams import ChangeRun
     from ..client.targets import Target
     from ..fetch.client import Fetcher
@@ -108,7 +108,7 @@ class Stores:
 class Visit:
     """One visit of a site; run() makes it, and its fields have the result, also of one that was cancelled."""
 
-    _reader: SitemapReader
+    _crawler: Crawler
     _target: Target
     _name: str  # of the site in the state
     _stores: Stores
@@ -142,9 +142,9 @@ class Visit:
     async def run(self) -> None:
         """Makes the visit. StateFailed where the state cannot be written: then nothing of its last document is."""
         sync, responses = await self._stores.run(self._open)
-        self.fetcher = VisitFetcher(self._reader.fetcher_of(sync.target), responses, self._clock, self._on_request)
+        self.fetcher = VisitFetcher(self._crawler.fetcher_of(sync.target), responses, self._clock, self._on_request)
         self.postponed = sync.state_sync.postponed
-        run = self._reader.run_sync(
+        run = self._crawler.run_sync(
             sync,
             fetcher=self.fetcher,
             stored=DueDocuments(sync.cache, self._is_due, self.postponed),
@@ -178,7 +178,7 @@ class Visit:
         options |= {"on_document": self._end_document, "on_item": self._note_fault}
         with self._stores.log.transaction():
             # It commits the row of the site, which a later rollback must not take.
-            return self._reader.open_sync(self._target, self._stores.state, options), stored
+            return self._crawler.open_sync(self._target, self._stores.state, options), stored
 
     def _apply(self, run: ChangeRun, batch: Batch) -> None:
         with self._stores.log.transaction():
@@ -209,7 +209,7 @@ class Visit:
         return first_reading
 
     def _note_commit(self, run: ChangeRun, first_reading: int) -> None:
-        self.counts = attrs.evolve(run.counts)
+        self.counts = attrs.evolve(run.state_sync.counts)
         self.first_reading += first_reading
         assert self.fetcher is not None  # noqa: S101 - for the type checker: set by _begin()
         responses, self.fetcher.new_responses = self.fetcher.new_responses, []

@@ -74,6 +74,21 @@ class SiteStatus:
 
 
 @attrs.frozen
+class SiteVisit:
+    """A visit of a site that has ended: its requests, and the URLs that changed since the visit before."""
+
+    site: str
+    requests: int
+    new: int
+    updated: int
+    removed: int
+    first_reading: int  # URLs of documents that were read for the first time; none is in `new`
+    documents: int = 0  # that the watch knows of the site
+    failures: int = 0  # visits in a row that failed; 0 if this one did not
+    cause: str | None = None  # why it failed
+
+
+@attrs.frozen
 class SiteQuery:
     """Which sites to report: `limit` of them from `offset` on, of those whose name has `contains`, in an order.
 

@@ -36,13 +36,14 @@ from .watched_site import (
     SitePage,
     SiteQuery,
     SiteStatus,
+    SiteVisit,
     Totals,
     WatchedSite,
     select_sites,
 )
 
 if TYPE_CHECKING:
-    from ..client.reader import SitemapReader
+    from ..client.crawler import Crawler
     from ..client.targets import Target
     from .budget import Budget
     from .delivery import Delivery
@@ -62,11 +63,12 @@ class WatchPlan:
     """The settings of a watch."""
 
     budget: Budget
-    reader: SitemapReader  # closed at the end of the watch
+    crawler: Crawler
     options: Mapping[str, Any] = attrs.field(factory=dict)  # keywords of changes()
     sites_at_once: int = SITES_AT_ONCE
     keep_log: timedelta = KEEP_LOG  # how long the log keeps changes that all sinks have received
-    on_visit: Callable[[WatchedSite, Visit], None] | None = None  # called after each
+    on_visit: Callable[[SiteVisit], None] | None = None  # called after each
+    owns_crawler: bool = True  # which is closed at the end of the watch
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)  # aware
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     survives_errors: bool = False  # an internal error fails its site, and does not end the watch
@@ -127,7 +129,8 @@ class Watcher:
 
     async def __aexit__(self, *exc_info: object) -> None:
         await end(self._running.values())
-        await self.plan.reader.close()
+        if self.plan.owns_crawler:
+            await self.plan.crawler.close()
         await self._executor.close()
         await self._thread.close()
         self.close_state()
@@ -232,7 +235,7 @@ class Watcher:
         site.visiting_since = started = self._now()
         signals = Signals(site, due, started, probes=not due or site.refreshes)
         visit = Visit(
-            self.plan.reader,
+            self.plan.crawler,
             site.target,
             site.name,
             self._stores,
@@ -253,7 +256,7 @@ class Watcher:
         documents = site.learn(visit, signals, due, now) if learns else {}
         self._count(visit, now)
         if self.plan.on_visit is not None:
-            self.plan.on_visit(site, visit)
+            self.plan.on_visit(_report(site, visit))
         await self._stores.run(self._stores.data.save, site.name, site.values(), documents)
         if self._state_error is not None:
             self.report(f"{self._state.name} can be written again: sites are visited")
@@ -313,7 +316,7 @@ class Watcher:
             for each in self.deliveries
         )
 
-    async def totals(self) -> Totals:
+    def totals(self) -> Totals:
         now = self._now()
         days = [site.day.totals(now) for site in self._sites.values()]
         new, updated, removed, first_reading = (sum(day[place] for day in days) for place in range(4))
@@ -333,7 +336,7 @@ class Watcher:
             faults=() if self._state_error is None else (self._state_error,),
         )
 
-    async def sites(self, query: SiteQuery) -> SitePage:
+    def sites(self, query: SiteQuery) -> SitePage:
         """A page of the sites; see select_sites()."""
         now = self._now()
         sites = {site.target.name: site for site in self._sites.values()}
@@ -348,6 +351,13 @@ class Watcher:
         page = select_sites(statuses, query)  # the next visit takes longest to compute
         return attrs.evolve(page, sites=tuple(map(planned, page.sites)))
 
+    def statuses(self) -> tuple[SiteStatus, ...]:
+        """All sites by name."""
+        now = self._now()
+        waiting = self._schedule.waiting(now)
+        sites = sorted(self._sites.values(), key=lambda site: site.target.name)
+        return tuple(attrs.evolve(site.status(now), next_visit=site.next_visit(now, waiting)) for site in sites)
+
     async def knows(self, url: str) -> bool:
         return self._site_of(url) is not None
 
@@ -357,16 +367,21 @@ class Watcher:
 
     async def ping(self, ping: Ping) -> None:
         """Visits a known document at once; of an unknown one, which robots.txt names, watches the site."""
+        if not self.revisit(ping.url):
+            self._visit_unknown(ping.url, self._now())
+            self._wake.set()
+
+    def revisit(self, url: str) -> bool:
+        """Visits a document soon; False if no watched site is known to list it."""
         # The visit keeps to the budget and to the delays of the host, and waits while too many pings were wrong.
-        now = self._now()
-        site = self._site_of(ping.url)
-        if site is not None:
-            site.pinged_meanwhile.add(ping.url)
-            if site.domain not in self._running:
-                site.take_pings(now)
-        else:
-            self._visit_unknown(ping.url, now)
+        site = self._site_of(url)
+        if site is None:
+            return False
+        site.pinged_meanwhile.add(url)
+        if site.domain not in self._running:
+            site.take_pings(self._now())
         self._wake.set()
+        return True
 
     def _visit_unknown(self, url: str, now: float) -> None:
         """Looks for new sitemaps on the watched sites of the domain; if there are none, watches this one."""
@@ -379,3 +394,15 @@ class Watcher:
         for site in sites:
             site.refreshes = True
             self._set_timer(site, max(now, site.paused_until))
+
+
+def _report(site: WatchedSite, visit: Visit) -> SiteVisit:
+    cause = visit.error or next(map(str, visit.faults), "no request succeeded")
+    return SiteVisit(
+        site.target.name,
+        visit.fetcher.requests if visit.fetcher else 0,
+        **visit.changes,
+        documents=len(site.documents),
+        failures=site.failures,
+        cause=cause if site.failures else None,
+    )

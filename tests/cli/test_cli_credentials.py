@@ -264,8 +264,8 @@ def test_no_repr_or_exception_shows_credentials(walled: SiteServer, tmp_path: Pa
         stream.raise_for_partial()
     except sr.PartialRead as error:
         shown.append(error)
-    reader = shown[1]
-    shown += [vars(reader), vars(reader._network)]
+    crawler = shown[1].crawler
+    shown += [vars(crawler), vars(crawler._network)]
     chosen = {"state": False, "accept_removals": False, "hosts_at_once": 1, "host_seconds": 1.0, "host_urls": 1}
     shown.append(make_config({**keywords, **chosen}))
     texts = [text for each in shown for text in (repr(each), str(each))]

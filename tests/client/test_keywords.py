@@ -81,7 +81,7 @@ def test_defaults_and_their_texts_agree_with_the_types(function: Callable[..., A
 
 
 def test_defaults_of_a_sync_are_those_declared() -> None:
-    declared = options_of(options.SyncOptions)
+    declared = options_of(options.StateSyncOptions)
     for field in attrs.fields(SyncPlan):
         if field.name not in ("is_due", "clock"):
             assert field.default == declared[field.name].option.default

@@ -221,7 +221,7 @@ def test_the_table_names_keywords_that_there_are() -> None:
 
 def test_decorated_functions_keep_their_signature() -> None:
     assert inspect.iscoroutinefunction(sr.SitemapReader.discover.__wrapped__)  # type: ignore[attr-defined]
-    assert (sr.urls.__name__, sr.urls.__module__) == ("urls", "sitemap_reader.client.reader")
+    assert (sr.urls.__name__, sr.urls.__module__) == ("urls", "sitemap_reader.client.crawler")
     assert sr.urls.__doc__.startswith("A stream of every URL")  # type: ignore[union-attr]
 
 

@@ -174,7 +174,7 @@ async def test_changes_discover_and_pages_share_the_limits(tmp_path: Any) -> Non
         async def put(response: Any) -> None:
             statuses.append(response.status)
 
-        fetcher = reader.page_fetcher(find_target(A), lambda url: ALLOW_ALL)
+        fetcher = reader.crawler.page_fetcher(find_target(A), lambda url: ALLOW_ALL)
         await fetcher.run([f"{A}/page/{number}" for number in range(6)], put)
         return statuses
 

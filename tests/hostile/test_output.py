@@ -257,7 +257,7 @@ PLACES = [
     "sitemap_reader.cli.main sitemap_reader.cli.command main",
     "sitemap_reader.cli.dump sitemap_reader.cli.dump <module>",
     "sitemap_reader.cli.main asyncio <module>",
-    "sitemap_reader.client.reader importlib._bootstrap cb",
+    "sitemap_reader.client.crawler importlib._bootstrap cb",
     "sitemap_reader.cli.dump sitemap_reader.cli.dump run",
 ]
 PLACES_BEHIND = [

@@ -271,7 +271,7 @@ import os, sys, threading
 sys.path[:0] = {paths!r}
 from test_threads import SITE, of_crawl, three, numbered
 from scripted_fetcher import Played
-from sitemap_reader.client.reader import url_batches
+from sitemap_reader.client.crawler import url_batches
 with url_batches(SITE, fetcher=Played(three(*(numbered(name, 5000) for name in "abcd")))) as stream:
     for some in stream:
         if {early}:

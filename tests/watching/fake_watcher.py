@@ -43,10 +43,10 @@ class FakeWatcher:
     def health(self) -> Health:
         return self.report
 
-    async def totals(self) -> Totals:
+    def totals(self) -> Totals:
         return self.numbers
 
-    async def sites(self, query: SiteQuery) -> SitePage:
+    def sites(self, query: SiteQuery) -> SitePage:
         return select_sites(self.statuses, query)
 
     async def knows(self, url: str) -> bool:

@@ -11,6 +11,7 @@ from change_logs import NOON, LoggedChanges, logged
 from watched_sites import MemoryWeb, VirtualClock, urlset, watching
 
 from sitemap_reader import StateError, UsageError
+from sitemap_reader.client import Crawler
 from sitemap_reader.scale import read_hosts
 from sitemap_reader.state import State, StoredResponse, WatchData
 from sitemap_reader.watching import make_watcher
@@ -115,8 +116,8 @@ async def test_changes_are_on_the_disk_before_they_can_be_read(tmp_path: Path, m
 def test_sites_at_once_is_at_least_one(tmp_path: Path) -> None:
     made: dict[str, Any] = {"budget": 10, "host_budget": 10}
     with pytest.raises(UsageError, match="sites_at_once: at most 0 sites at once are none; give 1 or more"):
-        make_watcher(read_hosts(["a.test"]), tmp_path / "s.db", sites_at_once=0, **made)
-    watcher = make_watcher(read_hosts(["a.test"]), tmp_path / "s.db", sites_at_once=1, **made)
+        make_watcher(read_hosts(["a.test"]), tmp_path / "s.db", Crawler(), sites_at_once=0, **made)
+    watcher = make_watcher(read_hosts(["a.test"]), tmp_path / "s.db", Crawler(), sites_at_once=1, **made)
     assert watcher.plan.sites_at_once == 1
     assert watcher._state.shared_by == 2
     watcher.close_state()

@@ -24,8 +24,7 @@ from watched_sites import FastClock
 from watching_child import until_all_is_found
 from webhook_receiver import Receiver
 
-from sitemap_reader import SitemapReader
-from sitemap_reader.client import site_target
+from sitemap_reader.client import Crawler, site_target
 from sitemap_reader.state import State
 from sitemap_reader.watching import Budget, DeadLetters, ServerPlan, SinkPlan, Watcher, WatchPlan, run_watch, sink_for
 
@@ -84,7 +83,7 @@ def test_a_disk_that_is_full_for_a_while_delays_changes_and_loses_none(
     async def main(site: ChangingSite) -> None:
         state = State(disk / "sites.db", create=True, shared_by=50)
         plan = WatchPlan(
-            Budget(1e6), SitemapReader(allow_private=True), {"accept_removals": True}, keep_log=timedelta(days=100_000),
+            Budget(1e6), Crawler(allow_private=True), {"accept_removals": True}, keep_log=timedelta(days=100_000),
             clock=clock, sleep=clock.sleep,
         )  # fmt: skip
         watcher = Watcher([site_target(f"{site.server.url}/")], state, plan)
@@ -106,7 +105,7 @@ def test_a_disk_that_is_full_for_a_while_delays_changes_and_loses_none(
             assert status == 503
             assert found["faults"] == ["the state cannot be read or written"]
             assert str(disk) not in json.dumps(found)
-            why = [fault for fault in (await watcher.totals()).faults if "sites.db cannot be written" in fault]
+            why = [fault for fault in watcher.totals().faults if "sites.db cannot be written" in fault]
             assert len(why) <= 1, "it may be over by now"
             await asyncio.sleep(1.5)  # more than an hour of the clock
             assert not running.done()

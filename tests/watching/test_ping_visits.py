@@ -46,7 +46,7 @@ class Site:
         return next((at - pinged for at, each in self.web.requests if each == url and at >= pinged), None)
 
     async def status(self, site: int = 0) -> SiteStatus:
-        return (await self.watch.watcher.sites(SiteQuery())).sites[site]
+        return self.watch.watcher.sites(SiteQuery()).sites[site]
 
 
 @asynccontextmanager

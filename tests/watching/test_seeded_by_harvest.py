@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import attrs
 import pytest
@@ -15,6 +16,7 @@ from hostfarm import FarmHost, run_farm
 from servers import free_port
 
 from sitemap_reader import UsageError
+from sitemap_reader.client import Crawler
 from sitemap_reader.scale import harvest_shard, read_hosts
 from sitemap_reader.watching import make_watcher
 
@@ -24,7 +26,7 @@ sys.path.append(str(Path(__file__).parent.parent / "scale"))
 from harvests import HASTY, changes_of, config_of, lay_out, next_version, table
 from hostfarm import Farm
 
-from sitemap_reader.watching import Visit, WatchedSite
+from sitemap_reader.watching import SiteVisit
 
 SHARDS = 2
 KINDS = ("robots", "index", "wellknown", "text", "feed", "atom")
@@ -61,12 +63,13 @@ async def watched(hosts: list[FarmHost], state: Path, number: int, days: float) 
     """(change, URL) of all changes that the watch of a shard finds, so many days after the harvest; its sites."""
     listed = read_hosts([host.target for host in hosts])
     watcher = make_watcher(
-        listed, state, budget=1e6, host_budget=1e6, shard=f"{number}/{SHARDS}", allow_private=True, limits=HASTY
+        listed, state, Crawler(allow_private=True, limits=HASTY),
+        budget=1e6, host_budget=1e6, shard=f"{number}/{SHARDS}",
     )
     visited, is_over = set(), asyncio.Event()
 
-    def note(site: WatchedSite, visit: Visit) -> None:
-        visited.add(site.name)
+    def note(visit: SiteVisit) -> None:
+        visited.add(visit.site)
         if len(visited) == len(watcher.watched):
             is_over.set()
 
@@ -98,14 +101,14 @@ async def test_urls_of_the_harvest_are_not_new_again_and_later_changes_are_found
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("options", "message"), [
-    ({"shard": "1/1"}, r"has part-00001.sqlite, so its hosts are divided into more parts than 1$"),
-    ({"shard": "1/2", "scope": "host"}, "was read with scope protocol before, but with scope host now; give the"),
+@pytest.mark.parametrize(("options", "crawling", "message"), [
+    ({"shard": "1/1"}, {}, r"has part-00001.sqlite, so its hosts are divided into more parts than 1$"),
+    ({"shard": "1/2"}, {"scope": "host"}, "was read with scope protocol before, but with scope host now; give the"),
 ])
 def test_shards_and_settings_must_be_those_of_the_harvest(
-    hosts: list[FarmHost], state: Path, options: dict[str, str], message: str
+    hosts: list[FarmHost], state: Path, options: dict[str, Any], crawling: dict[str, Any], message: str
 ) -> None:
     listed = read_hosts([host.target for host in hosts])
     with pytest.raises(UsageError, match=message):
-        make_watcher(listed, state, budget=1, host_budget=1, **options)
-    make_watcher(listed, state, budget=1, host_budget=1, shard="1/2").close_state()  # the file is not locked
+        make_watcher(listed, state, Crawler(**crawling), budget=1, host_budget=1, **options)
+    make_watcher(listed, state, Crawler(), budget=1, host_budget=1, shard="1/2").close_state()  # the file is not locked

@@ -97,7 +97,7 @@ def served(**options: Any) -> Callable[[Test], Callable[[], Coroutine[Any, Any, 
 
 
 def fail_sites(watcher: FakeWatcher, error: Exception) -> None:
-    async def fail(query: SiteQuery) -> Any:
+    def fail(query: SiteQuery) -> Any:
         raise error
 
     watcher.__class__ = type("Broken", (FakeWatcher,), {"sites": staticmethod(fail), "__slots__": ()})

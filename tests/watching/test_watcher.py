@@ -59,10 +59,10 @@ async def first_readings(watch: Watch) -> list[str]:
 
 async def test_the_first_reading_of_a_site_counts_apart_from_changes(tmp_path: Path, web: MemoryWeb) -> None:
     async with watching(tmp_path / "s.db", web) as watch:
-        assert (await watch.watcher.totals()).not_visited == 1
+        assert watch.watcher.totals().not_visited == 1
         await watch.run(minutes=1)
-        totals = await watch.watcher.totals()
-        (status,) = (await watch.watcher.sites(SiteQuery())).sites
+        totals = watch.watcher.totals()
+        (status,) = watch.watcher.sites(SiteQuery()).sites
         assert (totals.new, totals.first_reading, totals.not_visited) == (0, 3, 0)
         assert (status.new, status.first_reading, status.last_change) == (0, 3, None)
         assert watch.watcher.counters.changes == {"new": 0, "updated": 0, "removed": 0, "first_reading": 3}
@@ -73,7 +73,7 @@ async def test_the_first_reading_of_a_site_counts_apart_from_changes(tmp_path: P
         await watch.run(days=1)
         assert await first_readings(watch) == ["a.test/a", "a.test/b", "a.test/c"]
         assert (await watch.changes())[3:] == [("new", "a.test/new"), ("new", "a.test/three")]
-        (status,) = (await watch.watcher.sites(SiteQuery())).sites
+        (status,) = watch.watcher.sites(SiteQuery()).sites
         assert status.last_change is not None
 
 
@@ -99,7 +99,7 @@ async def test_after_a_sync_there_is_no_first_reading(tmp_path: Path, web: Memor
         await watch.run(hours=5)
         assert await first_readings(watch) == []
         assert await watch.changes() == [("new", "a.test/d")]
-        assert (await watch.watcher.totals()).new == 1
+        assert watch.watcher.totals().new == 1
 
 
 @pytest.mark.slow
@@ -246,7 +246,7 @@ async def test_a_host_in_trouble_backs_off(tmp_path: Path, web: MemoryWeb) -> No
         assert 8 <= len(gaps) <= 16
         assert gaps == sorted(gaps) or max(gaps) > 12 * 3600
         assert max(gaps) <= 86_400 * 1.3
-        (status,) = (await watch.watcher.sites(SiteQuery())).sites
+        (status,) = watch.watcher.sites(SiteQuery()).sites
         assert status.failing_since is not None
         assert status.backoff_until is not None
         assert "connection refused" in status.faults[0].message
@@ -255,7 +255,7 @@ async def test_a_host_in_trouble_backs_off(tmp_path: Path, web: MemoryWeb) -> No
         web.pages[TWO] = urlset("https://a.test/c")
         await watch.run(days=2)
         assert (await watch.changes())[3:] == [("new", "a.test/again")]
-        (status,) = (await watch.watcher.sites(SiteQuery())).sites
+        (status,) = watch.watcher.sites(SiteQuery()).sites
         assert (status.failing_since, status.backoff_until) == (None, None)
 
 
@@ -284,7 +284,7 @@ async def test_a_retry_after_counts_as_a_day_at_most(tmp_path: Path, web: Memory
         for url in (ROBOTS, ONE, TWO):
             web.pages[url] = 503, {"Retry-After": value}
         refused_at = await watch.run(hours=30)
-        (status,) = (await watch.watcher.sites(SiteQuery())).sites
+        (status,) = watch.watcher.sites(SiteQuery()).sites
         assert status.next_visit is not None
         assert status.backoff_until is not None
         assert max(status.next_visit, status.backoff_until) <= web.clock() + timedelta(days=1)
@@ -309,7 +309,7 @@ async def test_stored_times_of_a_wrong_clock_end_no_visits(tmp_path: Path, web: 
         state.execute("UPDATE site SET watch = ?", (stored,))
     web.pages[ONE] = urlset("https://a.test/later")
     async with watching(tmp_path / "s.db", web) as watch:
-        (status,) = (await watch.watcher.sites(SiteQuery())).sites
+        (status,) = watch.watcher.sites(SiteQuery()).sites
         assert status.next_visit is not None
         assert status.next_visit <= web.clock() + timedelta(days=1)
         await watch.run(hours=30)
@@ -323,7 +323,7 @@ async def test_a_visit_that_is_out_of_time_is_a_failed_one(tmp_path: Path, web: 
     async with watching(tmp_path / "s.db", web, limits=Limits(site_seconds=0.3)) as watch:
         await watch.run(minutes=1)
         assert await watch.changes() == [("new", "a.test/a"), ("new", "a.test/b")]
-        (status,) = (await watch.watcher.sites(SiteQuery())).sites
+        (status,) = watch.watcher.sites(SiteQuery()).sites
         assert status.failing_since == START
         assert status.backoff_until is not None
         assert "S16" in {fault.code for fault in status.faults}
@@ -331,7 +331,7 @@ async def test_a_visit_that_is_out_of_time_is_a_failed_one(tmp_path: Path, web: 
         healed_at = await watch.run(days=1)
         assert min(at for at, url in web.requests if at >= healed_at) >= status.backoff_until
         assert (await watch.changes())[2:] == [("new", "a.test/c")]
-        (status,) = (await watch.watcher.sites(SiteQuery())).sites
+        (status,) = watch.watcher.sites(SiteQuery()).sites
         assert (status.failing_since, status.backoff_until) == (None, None)
 
 
@@ -351,11 +351,11 @@ async def test_what_a_visit_has_read_until_its_time_was_over_counts(tmp_path: Pa
     children = slow_site(web, range(3, 7))
     async with watching(tmp_path / "s.db", web, budget=3_600, limits=Limits(site_seconds=0.3)) as watch:
         await watch.run(minutes=1)
-        totals = await watch.watcher.totals()
+        totals = watch.watcher.totals()
         assert (totals.documents, totals.urls) == (9, 3)
         assert children[7] not in [url for _, url in web.requests]
         assert all([await watch.watcher.knows(url) for url in (INDEX, *children)])
-        (status,) = (await watch.watcher.sites(SiteQuery())).sites
+        (status,) = watch.watcher.sites(SiteQuery()).sites
         assert status.backoff_until is not None
         pinged_at = web.clock.now
         web.silent.clear()
@@ -366,7 +366,7 @@ async def test_what_a_visit_has_read_until_its_time_was_over_counts(tmp_path: Pa
         assert {*again[:6]} == {children[0], *children[3:]}
         assert len(await watch.changes()) == 8
     async with watching(tmp_path / "s.db", web, budget=3_600) as watch:
-        assert (await watch.watcher.totals()).documents == 9
+        assert watch.watcher.totals().documents == 9
 
 
 @pytest.mark.slow
@@ -374,7 +374,7 @@ async def test_the_next_visit_is_for_what_the_last_one_had_no_time_for(tmp_path:
     """Also where all documents are due again; those that never answer are not waited for each time."""
     children = slow_site(web, range(4, 8), 12)
     visits: list[tuple[datetime, int]] = []
-    note = lambda site, visit: visits.append((web.clock.now, site.failures))  # noqa: E731
+    note = lambda visit: visits.append((web.clock.now, visit.failures))  # noqa: E731
     limits = Limits(site_seconds=0.3)
     async with watching(
         tmp_path / "s.db", web, budget=36_000, host_budget=36_000, limits=limits, on_visit=note
@@ -464,7 +464,7 @@ async def test_a_full_disk_loses_nothing(tmp_path: Path, web: MemoryWeb) -> None
         health: set[str] = set()
         for _ in range(60):
             await watch.run(minutes=5)
-            faults.update((await watch.watcher.totals()).faults)
+            faults.update(watch.watcher.totals().faults)
             health.update(watch.watcher.health().faults)
         (fault,) = faults
         assert "the disk is full" in fault
@@ -485,7 +485,7 @@ async def test_health_has_no_folder_of_a_sink(tmp_path: Path, web: MemoryWeb) ->
         delivery.status.is_failing, delivery.status.last_error = True, f"cannot write {tmp_path}: disk full"
         watch.watcher.deliveries = [delivery]
         (public,) = watch.watcher.health().sinks
-        (status,) = (await watch.watcher.totals()).sinks
+        (status,) = watch.watcher.totals().sinks
         assert (public.name, status.name) == ("file changes.jsonl", sink.name)
         assert public.fault == "its changes are not delivered at present"
         assert status.fault == delivery.status.last_error
@@ -576,10 +576,10 @@ async def test_a_verified_ping_adds_a_site(tmp_path: Path, web: MemoryWeb) -> No
         await watch.watcher.ping(Ping(url, web.clock.now, known=False))
         await watch.run(minutes=5)
         assert ("new", "other.test/page") in await watch.changes()
-        assert (await watch.watcher.totals()).sites == 2
+        assert watch.watcher.totals().sites == 2
     web.pages[url] = urlset("https://other.test/later")
     async with watching(tmp_path / "s.db", web) as watch:  # it stays one
-        assert (await watch.watcher.totals()).sites == 2
+        assert watch.watcher.totals().sites == 2
         await watch.run(days=2)
         assert ("new", "other.test/later") in await watch.changes()
 
@@ -606,7 +606,7 @@ async def test_pings_add_a_bounded_number_of_sites(
         for number in range(4):
             await watch.watcher.ping(Ping(f"https://other{number}.test/s.xml", web.clock.now, known=False))
         await watch.run(minutes=1)
-        assert (await watch.watcher.totals()).sites == 3
+        assert watch.watcher.totals().sites == 3
 
 
 @pytest.mark.slow
@@ -614,12 +614,12 @@ async def test_sites_have_their_next_visit_in_any_order(tmp_path: Path, web: Mem
     hosts = ["https://a.test/", "https://b.test/", "https://c.test/"]
     async with watching(tmp_path / "s.db", web, hosts) as watch:
         await watch.run(hours=30)
-        by_name = (await watch.watcher.sites(SiteQuery())).sites
-        by_time = (await watch.watcher.sites(SiteQuery(order="next_visit"))).sites
+        by_name = watch.watcher.sites(SiteQuery()).sites
+        by_time = watch.watcher.sites(SiteQuery(order="next_visit")).sites
         assert [status.site for status in by_name] == hosts
         assert sorted(by_name, key=lambda status: (status.next_visit, status.site)) == [*by_time]
         assert all(web.clock.now <= status.next_visit <= web.clock.now + timedelta(hours=24) for status in by_name)
-        page = await watch.watcher.sites(SiteQuery(limit=1, offset=1))
+        page = watch.watcher.sites(SiteQuery(limit=1, offset=1))
         assert (page.sites, page.total) == (by_name[1:2], 3)
 
 
@@ -660,7 +660,7 @@ async def test_two_hosts_whose_robots_txt_was_read_at_different_times_are_visite
     web.pages["https://b.test/robots.txt"] = b""
     web.pages["https://b.test/b.xml"] = urlset("https://b.test/1")
     visits = []
-    note = lambda site, visit: visits.append(web.clock.now)  # noqa: E731
+    note = lambda visit: visits.append(web.clock.now)  # noqa: E731
     async with watching(tmp_path / "s.db", web, budget=60, on_visit=note) as watch:
         await watch.run(hours=20)
     with sqlite3.connect(tmp_path / "s.db") as db:

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, cast
 import attrs
 from change_logs import all_entries
 
-from sitemap_reader import FetchError, Limits, SitemapReader
-from sitemap_reader.client import site_target
+from sitemap_reader import FetchError, Limits
+from sitemap_reader.client import Crawler, site_target
 from sitemap_reader.fetch import AsyncChunks, Response
 from sitemap_reader.state import State
 from sitemap_reader.watching import LEAST_INTERVAL_SECONDS, Budget, Watcher, WatchPlan
@@ -183,10 +183,10 @@ async def watching(
     **plan: Any,
 ) -> AsyncIterator[Watch]:
     """A watch on hosts of `web` at its clock, with its state in the file `path`."""
-    reader = SitemapReader(fetcher=web, limits=limits)
+    crawler = Crawler(fetcher=web, limits=limits)
     clock = web.clock
     made = WatchPlan(
-        Budget(budget, host_budget, least_interval), reader, keep_log=keep_log, clock=clock, sleep=clock.sleep, **plan
+        Budget(budget, host_budget, least_interval), crawler, keep_log=keep_log, clock=clock, sleep=clock.sleep, **plan
     )
     state = state or State(path, create=True, shared_by=4)
     async with Watcher([site_target(host) for host in hosts], state, made) as watcher:

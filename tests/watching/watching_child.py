@@ -16,8 +16,7 @@ from functools import partial
 
 from watched_sites import FastClock
 
-from sitemap_reader import SitemapReader
-from sitemap_reader.client import site_target
+from sitemap_reader.client import Crawler, site_target
 from sitemap_reader.model import micros
 from sitemap_reader.state import State
 from sitemap_reader.watching import Budget, SinkPlan, Watcher, WatchPlan, run_watch, sink_for
@@ -31,7 +30,7 @@ SELECT EXISTS (SELECT 1 FROM document WHERE coalesce(confirmed_at, 0) < ?) OR EX
 async def watch(state: State, hosts: str, clock: FastClock, targets: list[str], *, ends: bool, ready: int) -> None:
     plan = WatchPlan(
         Budget(1e6, least_interval_seconds=300.0),  # 60 ms by its clock
-        SitemapReader(allow_private=True),
+        Crawler(allow_private=True),
         {"accept_removals": True},  # between kills too few visits end to decide on them one by one
         keep_log=timedelta(days=100_000),
         clock=clock,

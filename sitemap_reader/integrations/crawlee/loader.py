@@ -21,9 +21,9 @@ from crawlee.storages import KeyValueStore
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError
 from pydantic.alias_generators import to_camel
 
+from ...client.crawler import make_sync_plan
 from ...client.keywords import UrlQuery
 from ...client.options import FilterOptions, PatternOptions
-from ...client.reader import SitemapReader, make_sync_plan
 from ...client.streams import AsyncStream
 from ...client.summary import CrawlLog, SummaryBuilder, UrlSet
 from ...client.targets import find_target
@@ -32,6 +32,7 @@ from ...model.options import positive
 from ...model.problems import Problem, Problems
 from ...model.records import Change, Outcome, SitemapRef, UrlRecord
 from ...parser.content.sniff import SITEMAP_FORMATS, Format
+from ...reader import SitemapReader
 from ...serialize.jsonl import from_json, json_line, to_dict
 
 if TYPE_CHECKING:
@@ -123,8 +124,9 @@ class SitemapReaderLoader(RequestLoader):
             raise UsageError("there is no target: name a host, a URL or a folder")
         self._names = [find_target(target).name for target in self._targets]
         self._reader, self._owns_reader = reader or SitemapReader(**options), reader is None
+        self._crawler = self._reader.crawler
         dates = {name: str(self._query.options[name]) for name in _DATES}  # type: ignore[literal-required]
-        settings = {"targets": self._names, **dates, **self._reader.state_settings(self._query)}
+        settings = {"targets": self._names, **dates, **self._crawler.state_settings(self._query)}
         self._value = LoaderState(settings=settings)
         self._state = state
         self._max_buffer_size = max_buffer_size
@@ -274,11 +276,11 @@ class SitemapReaderLoader(RequestLoader):
     def _open_stream(self, target: str | Path, log: CrawlLog) -> AsyncStream[UrlRecord] | AsyncStream[Change]:
         callbacks: dict[str, Any] = {"on_item": partial(self._note, log), "on_progress": self._mark_documents}
         if self._state is not None:
-            run = self._reader.change_run(target, self._state, {**self._sync_options, **callbacks})  # type: ignore[typeddict-item]
+            run = self._crawler.change_run(target, {"state": self._state, **self._sync_options, **callbacks})  # type: ignore[typeddict-item]
             run.before_delivery = self._wait_for_delivery
             return AsyncStream(run)
         query = self._query.changed(unique=self._value.given_marks, **callbacks)
-        return AsyncStream(self._reader.crawl_run(target, query, already_read={**self._value.documents_given}))
+        return AsyncStream(self._crawler.crawl_run(target, query, already_read={**self._value.documents_given}))
 
     def _put(self, item: UrlRecord | Change) -> None:
         """Queues a Request, without an await since the stream marked its URL: a saved state has both."""

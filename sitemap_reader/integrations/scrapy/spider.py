@@ -23,8 +23,8 @@ from scrapy.spiders import SitemapSpider
 from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.misc import load_object
 
+from ...client.crawler import Crawler as SiteCrawler
 from ...client.keywords import UrlQuery
-from ...client.reader import SitemapReader
 from ...client.summary import CrawlLog
 from ...client.targets import Target
 from ...fetch.client import Response, response_headers
@@ -264,7 +264,7 @@ class SitemapReaderSpider(SitemapSpider):
         if not names:
             raise UsageError("there is nothing to read: give the spider sitemap_urls, or sites")
         retries = settings.getint("RETRY_TIMES") if settings.getbool("RETRY_ENABLED") else 0
-        reader = SitemapReader(
+        reader = SiteCrawler(
             fetcher=DownloaderFetcher(self.crawler),
             user_agent=str(settings["ROBOTSTXT_USER_AGENT"] or settings["USER_AGENT"]),
             scope=self.sitemap_scope,

@@ -1,4 +1,4 @@
-"""SitemapReader, for asyncio: streams of URL records and of changes; without it: urls(), changes() and discover().
+"""Crawler makes the crawls of targets; urls(), changes() and discover() read one without asyncio.
 
 The latter also work inside a running event loop.
 """
@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager, closing
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager, closing, nullcontext
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, Unpack
 from weakref import WeakSet
 
 import attrs
@@ -35,7 +34,6 @@ from .options import (
     USER_AGENT,
     ChangesOptions,
     DiscoverOptions,
-    ItemOptions,
     QueryOptions,
     ReaderOptions,
     SessionOptions,
@@ -44,7 +42,7 @@ from .options import (
     UrlsOptions,
 )
 from .progressbar import ProgressBar
-from .streams import AsyncStream, Bridge, ChangeRun, CrawlRun, Stream
+from .streams import Bridge, ChangeRun, ChangeStream, CrawlRun, LoopThread, PieceStream, Stream
 from .targets import Target, find_target, read_netrc, recorder
 
 if TYPE_CHECKING:
@@ -52,11 +50,10 @@ if TYPE_CHECKING:
     from ..frontier.plan import Seed
     from ..frontier.revalidation import StoredDocuments
     from ..frontier.robots_rules import Rules
-    from ..model.records import Candidate, Change, SitemapRef, UrlRecord
+    from ..model.records import Candidate, Item, SitemapRef, UrlRecord
     from ..pipeline.document_parser import Batch
     from ..pipeline.executor import ParseExecutor
     from ..pipeline.page_fetcher import PageResponse
-    from ..state.diff_rules import ChangePiece
     from ..state.documents import StoredDocument
     from ..state.state import State
     from ..state.sync import StateSync, SyncPlan
@@ -67,19 +64,12 @@ _TLS_LOG = logging.getLogger("sitemap_reader.tls")
 _TLS_LOG.addHandler(logging.NullHandler())  # otherwise Python prints to stderr where logging is not configured
 
 
-_METHOD_KEYWORDS = {"its urls()": QueryOptions.__annotations__, "its changes()": StateSyncOptions.__annotations__}
-_READER_KEYWORDS = {"SitemapReader": SessionOptions.__annotations__}
+class Crawler:
+    """What the streams of one reader share: its settings, connections, headers and pacing.
 
-
-class SitemapReader:
-    """Reads sites with asyncio: `async with SitemapReader() as reader`, then reader.urls(), changes() or discover().
-
-    One reader may read several sites, one after the other or at once; it owns their connections, and belongs to the
-    event loop in which it was first used. `concurrency`, `per_host`, `delay`, and each Crawl-delay and Retry-After hold
-    for all its streams together. A stream that is not read on keeps others waiting for a second at most.
+    It belongs to the event loop in which it was first used.
     """
 
-    @checked_keywords(SessionOptions, elsewhere=_METHOD_KEYWORDS)
     def __init__(self, **options: Unpack[SessionOptions]) -> None:
         """Opens no connection yet. UsageError for values that are not allowed."""
         given = with_defaults(SessionOptions, {"feed_fallback": feedparser_fallback, **options})
@@ -132,48 +122,16 @@ class SitemapReader:
         await self.close()
 
     async def close(self) -> None:
-        """Ends the streams, which are not complete then, and closes the connections; a session of your own stays open.
-
-        A stream that is made later opens connections again, and closes them at its end.
-        """
+        """Ends the crawls, and closes the connections; a session of the caller stays open."""
         try:
             await asyncio.gather(*(crawl.stop() for crawl in [*self._crawls]))
         finally:  # also where this is cancelled meanwhile
             await self._network.close()
 
-    @checked_keywords(QueryOptions, elsewhere=_READER_KEYWORDS)
-    def urls(self, target: str | Path | Target, **query: Unpack[QueryOptions]) -> AsyncStream[UrlRecord]:
-        """A stream of every URL of a site, a document or a recording, each yielded as soon as it is read.
-
-        `target` is a host, a URL, or a folder or WARC file that `record` has written; with `base` a folder or a file.
-        An exception in a callback ends the run, and is raised to the caller unchanged.
-        """
-        return AsyncStream(self.crawl_run(target, UrlQuery(**query)))
-
-    @checked_keywords(StateSyncOptions, elsewhere=_READER_KEYWORDS)
-    def changes(self, target: str | Path | Target, **options: Unpack[StateSyncOptions]) -> AsyncStream[Change]:
-        """A stream of the URLs that are new, updated or removed since the last run, by the record in `state`.
-
-        Sitemaps that are unchanged are not read again. A URL that is new in a run is reported once, by the first
-        listing that is read; a newer one in the same run changes the state alone. A URL that moves to another sitemap
-        is no change. A URL is removed when no document lists it any more and all of them were read whole, or are
-        unchanged; never for having left a feed or a news sitemap. A sitemap that is not found counts as gone a day
-        later, or when an index that was read whole does not list it.
-
-        `include`, `exclude`, `follow`, `no_follow` and the reader's `scope` have to be the same in each run; others
-        need `full`. A change is delivered when the next one is requested; what was not is found again in the next
-        run. StateError, at once, for a file that cannot be used.
-        """
-        return AsyncStream(self.change_run(target, options["state"], part_of(SyncOptions, options)))
-
-    @checked_keywords(ItemOptions, elsewhere=_READER_KEYWORDS)
-    async def discover(self, target: str | Path | Target, **options: Unpack[ItemOptions]) -> list[Candidate]:
-        """Where the target's sitemaps are, and how each was found; reads no more of each than its beginning.
-
-        What robots.txt names and the target itself are always listed; well-known paths only if they hold a sitemap,
-        or if the host refused them or robots.txt: then with the status, and a `problem`.
-        """
-        on_item = options.get("on_item")
+    async def discover(
+        self, target: str | Path | Target, on_item: Callable[[Item], None] | None = None
+    ) -> list[Candidate]:
+        """The candidates of a target, as discover() returns them."""
         crawl = self._crawl(find_target(target, self._base), {"sniff_only": True, "descend": False})
         async with aclosing(crawl.batches()) as batches:
             async for batch in batches:
@@ -207,9 +165,10 @@ class SitemapReader:
         )
         return CrawlRun(found.name, crawl, query.summary_builder(), *_progress(query))
 
-    def change_run(self, target: str | Path | Target, state: State | str | Path, options: SyncOptions) -> ChangeRun:
+    def change_run(self, target: str | Path | Target, options: StateSyncOptions) -> ChangeRun:
         """The run of a stream of changes; the state is open from here on."""
-        return self.run_sync(self.open_sync(target, state, options))
+        rest: Any = {**options}
+        return self.run_sync(self.open_sync(target, rest.pop("state"), rest))
 
     def open_sync(self, target: str | Path | Target, state: State | str | Path, options: SyncOptions) -> OpenSync:
         """Opens a state for the sync of a target; `options` may have all fields of SyncPlan.
@@ -406,28 +365,26 @@ def make_sync_plan(options: dict[str, Any]) -> SyncPlan:
     return SyncPlan(**given)
 
 
-Output = TypeVar("Output")
-
-
 @checked_keywords(UrlsOptions)
 def urls(target: str | Path | Target, **options: Unpack[UrlsOptions]) -> Stream[UrlRecord]:
     """A stream of every URL of a site, a document or a recording, each yielded as soon as it is read.
 
     `target` is a host, a URL, or a folder or WARC file that `record` has written. Needs no event loop, and works inside
     a running one: a thread reads while the stream is iterated; the end of the stream or of its `with` block joins it.
-    An exception in a callback ends the run, and is raised to the caller unchanged. SitemapReader.urls() is for asyncio.
+    An exception in a callback ends the run, and is raised to the caller unchanged. Reader reads several sites with one
+    thread and its connections; SitemapReader is for asyncio.
     """
-    return _stream(*_crawl_run(target, options), CrawlRun.records, options)
+    return Stream(*_url_stream(target, options))
 
 
 def url_batches(target: str | Path | Target, **options: Unpack[UrlsOptions]) -> Stream[UrlBatch]:
     """urls() as UrlBatches, many URLs at a time."""
-    return _stream(*_crawl_run(target, options), CrawlRun.pieces, options)
+    return Stream(*_url_stream(target, options), view=CrawlRun.pieces)
 
 
 def batches(target: str | Path | Target, **options: Unpack[UrlsOptions]) -> Stream[Batch]:
     """The batches of a crawl: UrlBatches, references, problems and outcomes, in document order."""
-    return _stream(*_crawl_run(target, options), CrawlRun.items, options)
+    return Stream(*_url_stream(target, options), view=CrawlRun.items)
 
 
 def page_responses(
@@ -439,29 +396,29 @@ def page_responses(
     **options: Unpack[ReaderOptions],
 ) -> Generator[PageResponse]:
     """The responses for pages of a target, as they come; closing the iterator cancels the pending requests."""
-    reader = SitemapReader(**options)  # a `fetcher` is used on another event loop than for the sitemaps
+    crawler = Crawler(**options)  # a `fetcher` is used on another event loop than for the sitemaps
 
     async def fetch(put: Callable[[PageResponse], Awaitable[None]]) -> None:
-        async with reader:
-            await reader.page_fetcher(target, rules_of).run(urls, put)
+        async with crawler:
+            await crawler.page_fetcher(target, rules_of).run(urls, put)
 
     with closing(Bridge(fetch)) as bridge:
         yield from bridge.batches(on_wait)
 
 
 @checked_keywords(ChangesOptions)
-def changes(target: str | Path | Target, **options: Unpack[ChangesOptions]) -> Stream[Change]:
+def changes(target: str | Path | Target, **options: Unpack[ChangesOptions]) -> ChangeStream:
     """A stream of the URLs that are new, updated or removed since the last run, by the record in `state`.
 
     SitemapReader.changes() is the same for asyncio, and its help has the rules. A thread reads while the stream is
     iterated; the end of the stream or of its `with` block joins it, and closes a state that was given as a path.
     """
-    return _stream(*_change_run(target, options), ChangeRun.changes, options)
+    return ChangeStream(*_change_stream(target, options))
 
 
-def change_pieces(target: str | Path | Target, **options: Unpack[ChangesOptions]) -> Stream[ChangePiece]:
+def change_pieces(target: str | Path | Target, **options: Unpack[ChangesOptions]) -> PieceStream:
     """changes(), many at a time: new URLs as UrlBatches, the others as lists."""
-    return _stream(*_change_run(target, options), ChangeRun.pieces, options)
+    return PieceStream(*_change_stream(target, options), view=ChangeRun.pieces)
 
 
 @checked_keywords(DiscoverOptions)
@@ -471,36 +428,41 @@ def discover(target: str | Path | Target, **options: Unpack[DiscoverOptions]) ->
     What robots.txt names and the target itself are always listed; well-known paths only if they hold a sitemap, or if
     the host refused them or robots.txt: then with the status, and a `problem`. Callbacks run in another thread.
     """
-    reader = reader_of(options)
+    return discover_in_thread(crawler_of(options), target, options.get("on_item"))
+
+
+def discover_in_thread(
+    crawler: Crawler,
+    target: str | Path | Target,
+    on_item: Callable[[Item], None] | None,
+    loop: LoopThread | None = None,
+) -> list[Candidate]:
+    """The candidates of a target, found in a thread of its own or in a `loop`, which then owns the crawler."""
 
     async def find(put: Callable[[list[Candidate]], Awaitable[None]]) -> None:
-        async with reader:
-            await put(await reader.discover(target, **part_of(ItemOptions, options)))
+        async with crawler if loop is None else nullcontext():
+            await put(await crawler.discover(target, on_item))
 
-    with closing(Bridge(find)) as bridge:
+    with closing(Bridge(find, loop=loop)) as bridge:
         for candidates in bridge.batches(on_wait=lambda: None):
             return candidates
     raise asyncio.CancelledError
 
 
-def _crawl_run(target: str | Path | Target, options: UrlsOptions) -> tuple[CrawlRun, SitemapReader]:
-    reader = reader_of(options)
-    return reader.crawl_run(target, UrlQuery(**part_of(QueryOptions, options))), reader
+# What a stream of its own thread takes: a run, what ends with it, and on_wait.
+_StreamParts: TypeAlias = tuple[Any, Callable[[], Awaitable[None]], Callable[[], None] | None]
 
 
-def _change_run(target: str | Path | Target, options: ChangesOptions) -> tuple[ChangeRun, SitemapReader]:
-    reader = reader_of(options)
-    return reader.change_run(target, options["state"], part_of(SyncOptions, options)), reader
+def _url_stream(target: str | Path | Target, options: UrlsOptions) -> _StreamParts:
+    crawler = crawler_of(options)
+    return crawler.crawl_run(target, UrlQuery(**part_of(QueryOptions, options))), crawler.close, options.get("on_wait")
 
 
-def _stream(
-    run: CrawlRun,
-    reader: SitemapReader,
-    view: Callable[[Any, Batch | None], Iterator[Output]],
-    options: UrlsOptions | ChangesOptions,
-) -> Stream[Output]:
-    return Stream(run, partial(view, run), reader.close, options.get("on_wait"))
+def _change_stream(target: str | Path | Target, options: ChangesOptions) -> _StreamParts:
+    crawler = crawler_of(options)
+    run = crawler.change_run(target, part_of(StateSyncOptions, options))
+    return run, crawler.close, options.get("on_wait")
 
 
-def reader_of(options: Mapping[str, object]) -> SitemapReader:
-    return SitemapReader(**part_of(ReaderOptions, options))
+def crawler_of(options: Mapping[str, object]) -> Crawler:
+    return Crawler(**part_of(ReaderOptions, options))
