@@ -15,7 +15,6 @@ from .analysis.measure import Measure as Measure
 from .analysis.snapshot import Snapshot as Snapshot
 from .analysis.sources import load as load
 from .analysis.sources import snapshot as snapshot
-from .analysis.tables import Table as Table
 from .analysis.url_parts import page_key as page_key
 from .checks.audit import audit as audit
 from .checks.report import Report as Report
@@ -23,9 +22,7 @@ from .checks.rule_docs import explain as explain
 from .client.crawler import changes as changes
 from .client.crawler import discover as discover
 from .client.crawler import urls as urls
-from .client.streams import AsyncChangeStream as AsyncChangeStream
 from .client.streams import AsyncStream as AsyncStream
-from .client.streams import ChangeStream as ChangeStream
 from .client.streams import Stream as Stream
 from .client.summary import Summary as Summary
 from .client.summary import UrlSet as UrlSet

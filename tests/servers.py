@@ -174,6 +174,7 @@ class SiteServer:
     def __init__(self, pages: Mapping[str, Page], tls: ssl.SSLContext | None = None) -> None:
         self.pages = dict(pages)
         self.received: list[Received] = []
+        self.clients: set[int] = set()  # ports, one for each connection
         self._server = _QuietServer(("127.0.0.1", 0), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02})
         self.port = self._server.server_port
@@ -209,6 +210,7 @@ class SiteServer:
 
             def do_GET(self) -> None:
                 headers = {name.lower(): value for name, value in self.headers.items()}
+                site.clients.add(self.client_address[1])
                 site.received.append(Received(self.command, self.path, headers))
                 status, given, body = site.page(site.received[-1])
                 self.send_response(status)

@@ -9,7 +9,9 @@ from .progressbar import size_of as size_of
 from .sitemap_tree import SitemapTree as SitemapTree
 from .sitemap_tree import TreeRow as TreeRow
 from .streams import THREADS as THREADS
+from .streams import AsyncChangeStream as AsyncChangeStream
 from .streams import AsyncStream as AsyncStream
+from .streams import ChangeStream as ChangeStream
 from .streams import Stream as Stream
 from .streams import TimedQueue as TimedQueue
 from .summary import CrawlLog as CrawlLog

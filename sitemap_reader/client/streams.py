@@ -30,7 +30,6 @@ from ..model.errors import PartialRead, UsageError
 from ..model.records import Change, ChangeCounts
 from ..pipeline.crawl import WAITING_BATCHES, first_failure
 from ..pipeline.executor import ThreadPool
-from ..state.diff_rules import changes_of
 
 if TYPE_CHECKING:
     from ..frontier.robots_rules import Rules
@@ -691,6 +690,8 @@ class ChangeRun(CrawlRun):
         self.report_progress()
 
     def parts(self, batch: Batch | None) -> Iterator[Iterable[Change]]:
+        from ..state.diff_rules import changes_of  # here: reading alone needs no database
+
         return map(changes_of, self.pieces(batch))
 
     async def next_part(self, parts: Iterator[Iterable[Change]]) -> Iterable[Change] | None:

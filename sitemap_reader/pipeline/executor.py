@@ -56,15 +56,19 @@ class ThreadPool:
         return call
 
     async def close(self) -> None:
-        """Ends the threads after their current calls; if this is cancelled, without waiting for these."""
-        if self._executor is None:
+        """Ends the threads after their current calls; if this is cancelled, without waiting for these.
+
+        A later call starts another one, which then has to be closed.
+        """
+        executor, self._executor = self._executor, None
+        if executor is None:
             return
         is_idle = False
         try:
             await asyncio.gather(*map(asyncio.wrap_future, tuple(self._calls)), return_exceptions=True)
             is_idle = True
         finally:
-            self._executor.shutdown(wait=is_idle, cancel_futures=True)
+            executor.shutdown(wait=is_idle, cancel_futures=True)
 
 
 class ParseExecutor:

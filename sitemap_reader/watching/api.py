@@ -313,8 +313,9 @@ class WatchInfo:
     @property
     def faults(self) -> tuple[str, ...]:
         """Why the watch does not work at present: the state, or a sink; () if it does. Those of a site: `sites`."""
-        totals = self.totals
-        return (*totals.faults, *(f"{sink.name}: {sink.fault}" for sink in totals.sinks if sink.fault is not None))
+        totals, own = self.totals, self._delivery.loop_sink.name  # which only fails when it was closed
+        sinks = (f"{sink.name}: {sink.fault}" for sink in totals.sinks if sink.fault is not None and sink.name != own)
+        return (*totals.faults, *sinks)
 
     def ping(self, url: str) -> bool:
         """Visits the sitemap at this URL soon, within the budget; False if no watched site is known to list it.

@@ -13,9 +13,13 @@ from typing import Final
 import attrs
 
 from ..model.errors import UsageError
-from .options import LEAST_INTERVAL_SECONDS as LEAST_INTERVAL_SECONDS
 
 HOUR: Final = 3600.0
+# The defaults of a watch; budgets are requests an hour.
+BUDGET: Final = 3_600
+HOST_BUDGET: Final = 120
+LEAST_INTERVAL_SECONDS: Final = 60.0
+SITES_AT_ONCE: Final = 50
 _BURST_SECONDS: Final = 900.0  # of a budget may be used at once
 _MIN_BURST: Final = 4.0  # requests
 _MOST_LEAST_INTERVAL_SECONDS: Final = 86_400.0

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, TypedDict
 
 from ..client.options import PatternOptions, ReaderOptions, UpdateOptions
 from ..model.options import TEXT, Option, callback, one_of_types
+from .budget import BUDGET, HOST_BUDGET, LEAST_INTERVAL_SECONDS, SITES_AT_ONCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -14,10 +15,6 @@ if TYPE_CHECKING:
     from .server import ServerPlan
     from .sinks import Sink
     from .watched_site import SiteVisit
-
-BUDGET, HOST_BUDGET = 3_600, 120  # requests an hour
-LEAST_INTERVAL_SECONDS = 60.0
-SITES_AT_ONCE = 50
 
 
 class WatchState(TypedDict):

@@ -87,7 +87,7 @@ def parse_listen(text: str) -> Listen:
 
 @attrs.frozen
 class ServerPlan:
-    """The server of a watch: where it listens, HOST:PORT, and whom it answers.
+    """The server of a watch: where it listens, HOST:PORT, and which requests it answers.
 
     `accept`: pings for "known" documents, or also for those that the robots.txt of their host names ("verified").
     `token`: of Authorization: Bearer, for /sites and /changes; needed where other machines can connect. `hosts`: other

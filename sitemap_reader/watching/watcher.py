@@ -24,8 +24,8 @@ from ..model.errors import StateError, UsageError
 from ..parser.normalise.urls import host, registrable_domain
 from ..pipeline.executor import ParseExecutor, ThreadPool
 from ..state.state import ChangeLog, State, WatchData, site_name
+from .budget import SITES_AT_ONCE
 from .change_feed import ChangeFeed, end, first_of
-from .options import SITES_AT_ONCE
 from .schedule import Schedule
 from .visit import StateFailed, Stores, Visit
 from .watched_site import (
