@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from functools import cache, partial, wraps
 from inspect import Parameter, cleandoc, isasyncgenfunction, isawaitable, iscoroutine, iscoroutinefunction, signature
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, Unpack
 
 import attrs
 
@@ -55,7 +55,7 @@ _OTHER_NAMES = {
     "obey_robots=False": "ignore_robots no_robots",
     'probe="always" or "never"': "use_known_paths",
     "user_agent={}": "agent ua",
-    "follow=lambda ref: False to read no children of an index": "recursive",
+    "follow=lambda ref: False to read nothing that an index or robots.txt lists": "recursive",
     "since={}": "after start start_date from_date modified_since",
     "until={}": "before end end_date to_date",
     "include={}, a regular expression": "filter pattern regex",
@@ -137,6 +137,20 @@ class CheckedCallback:
         if iscoroutine(result):
             result.close()  # otherwise Python warns that it was never awaited
         raise _not_awaited(self._name)
+
+
+def called_in_crawl(function: Callable[P, R]) -> Callable[P, R]:
+    """A function of the caller as a crawl calls it: its exceptions end the crawl, and reach the caller unchanged."""
+
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        # As it is, a KeyboardInterrupt would end the event loop before anything is closed, a CancelledError a task
+        # that was not cancelled, and a FetchError would be taken for one of the network.
+        try:
+            return function(*args, **kwargs)
+        except BaseException as error:
+            raise CallbackError(error) from error
+
+    return call
 
 
 def _not_awaited(name: str) -> UsageError:
@@ -229,8 +243,8 @@ class UrlQuery:
         return {
             "trust_lastmod": self.options["trust_lastmod"],
             "selection": make_selection(now, **selected),
-            "follow": self._follow(),
-            "no_follow": make_patterns("no_follow", self.options["no_follow"]),
+            "follow": self._test_of("follow"),
+            "no_follow": self._test_of("no_follow"),
         }
 
     def summary_builder(self) -> SummaryBuilder:
@@ -256,29 +270,23 @@ class UrlQuery:
 
         return call
 
-    def _follow(self) -> Callable[[SitemapRef], bool] | None:
-        follow = self.options["follow"]
-        if not callable(follow):
-            patterns = make_patterns("follow", follow)
+    def _test_of(self, name: Literal["follow", "no_follow"]) -> Callable[[SitemapRef], bool] | None:
+        given = self.options[name]
+        if not callable(given):
+            patterns = make_patterns(name, given)
             return (lambda ref: patterns.find_in(ref.loc)) if patterns else None
-        check_is_called("follow", follow)
-
-        def call(ref: SitemapRef) -> bool:
-            # As it is, a KeyboardInterrupt would end the event loop before anything is closed, a CancelledError a task
-            # that was not cancelled, and a FetchError would be taken for one of the network.
-            try:
-                return follow(ref)
-            except BaseException as error:
-                raise CallbackError(error) from error
-
-        return call
+        check_is_called(name, given)
+        return called_in_crawl(given)
 
     def settings(self) -> dict[str, Any]:
         """The patterns that decide what is read, as JSON values; a state can only be compared under the same ones."""
         given = {name: self.options[name] for name in PatternOptions.__annotations__}  # type: ignore[literal-required]
-        return {
+        settings: dict[str, Any] = {
             name: ["a function"]
             if callable(each)
             else [pattern.pattern for pattern in make_patterns(name, each).patterns]
             for name, each in given.items()
         }
+        if settings["follow"]:  # in states of version 0.2 it applied to indexes alone
+            settings["follow_applies_to"] = "indexes and robots.txt"
+        return settings

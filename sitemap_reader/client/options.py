@@ -249,15 +249,20 @@ class PatternOptions(TypedDict, total=False):
     follow: Annotated[
         "Callable[[SitemapRef], bool] | Pattern | Iterable[Pattern] | None",
         Option(
-            f"Of the children of an index read only those in whose URL {_FOUND}.",
+            f"Of the sitemaps that robots.txt and indexes list read only those in whose URL {_FOUND}.",
             in_python="Also a function of the SitemapRef, which returns whether it is read.",
             is_called=True,
             check=_patterns,
         ),
     ]
     no_follow: Annotated[
-        "Pattern | Iterable[Pattern] | None",
-        Option(f"Never read sitemaps in whose URL {_FOUND}, even if robots.txt names them.", check=_patterns),
+        "Callable[[SitemapRef], bool] | Pattern | Iterable[Pattern] | None",
+        Option(
+            f"Never read sitemaps in whose URL {_FOUND}, however they are found.",
+            in_python="Also a function of the SitemapRef, which returns whether it is left out.",
+            is_called=True,
+            check=_patterns,
+        ),
     ]
 
 

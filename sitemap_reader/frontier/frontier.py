@@ -509,7 +509,7 @@ class Frontier:
             site.report_candidate(outcome)
         if not self.policy.rules_out_probes(site, document):
             while (url := site.next_probe()) is not None:
-                if url not in self._documents and not self.plan.no_follow.find_in(url):
+                if self._links.may_probe(url):
                     self._add_candidate(url, "well-known", site)
                     return
         if not site.pending and not site.has_ended:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from ..model.limits import advice
+from ..model.records import SitemapRef
 from ..parser.content.sniff import Format
 from ..parser.normalise.scope import Scope, verified_prefixes
 from ..parser.normalise.urls import directory, origin, without_userinfo
@@ -28,7 +29,6 @@ from .responses import code_of
 from .revalidation import IndexDateChecks
 
 if TYPE_CHECKING:
-    from ..model.records import SitemapRef
     from ..parser.normalise.scope import DropReason, ScopeMode
     from .documents import Events, KnownDocuments
     from .plan import Plan
@@ -215,6 +215,8 @@ class Links:
     # children older than `since` wait here until the dates of their index have been checked
     dates: IndexDateChecks = attrs.field(init=False)
     _pruned: dict[str, str] = attrs.field(factory=dict, init=False)
+    # URL -> the filter that excludes what a robots.txt names; several may name it, and `follow` decides once
+    _of_robots: dict[str, str | None] = attrs.field(factory=dict, init=False)
     _recorded: int = attrs.field(default=0, init=False)
     _waiting_deep: int = attrs.field(default=0, init=False)
     # Index -> its children that are below the limit.
@@ -308,8 +310,8 @@ class Links:
         self._authorities.add_sitemap_line(robots, ref.loc)
         known = self._documents.get(ref.loc)
         counts = robots.sites or robots.parents  # else it is read for its rules and for verification only
-        if known is None and counts and self._plan.no_follow.find_in(ref.loc):
-            self._prune(ref.loc, "no-follow")
+        if known is None and counts and (reason := self._filter_of_line(ref)):
+            self._prune(ref.loc, reason)
             for site in robots.sites:
                 site.found = True  # there is a sitemap all the same, so no probe is needed
         elif known is None and counts and self._is_within_depth(robots, ref) and self._is_within_limit(robots, ref):
@@ -323,6 +325,24 @@ class Links:
                 site.add_candidate(known)
         for listing in self._authorities.pop_verified(ref.loc):
             self._read_child(*listing)
+
+    def _filter_of_line(self, ref: SitemapRef) -> str | None:
+        if ref.loc not in self._of_robots:
+            self._of_robots[ref.loc] = self._filter_of(ref)
+        return self._of_robots[ref.loc]
+
+    def _filter_of(self, ref: SitemapRef) -> str | None:
+        """The filter of the caller that excludes a sitemap which a document lists."""
+        plan = self._plan
+        if plan.no_follow is not None and plan.no_follow(ref):
+            return "no-follow"
+        return "follow" if plan.follow is not None and not plan.follow(ref) else None
+
+    def may_probe(self, url: str) -> bool:
+        """Whether a URL that no document lists may be tried: neither is it known, nor excluded by a filter."""
+        if url in self._documents or self._of_robots.get(url) is not None:
+            return False
+        return self._plan.no_follow is None or not self._plan.no_follow(SitemapRef(url))
 
     def _is_within_depth(self, robots: Document, ref: SitemapRef) -> bool:
         """False where robots.txt files name each other too deep."""
@@ -365,10 +385,8 @@ class Links:
 
     def _decide(self, index: Document, ref: SitemapRef) -> LinkDecision:
         plan = self._plan
-        if plan.no_follow.find_in(ref.loc):
-            return LinkDecision(False, pruned="no-follow")
-        if plan.follow is not None and not plan.follow(ref):
-            return LinkDecision(False, pruned="follow")
+        if reason := self._filter_of(ref):
+            return LinkDecision(False, pruned=reason)
         too_deep = self._decide_by_depth(index, ref)
         if too_deep is None and plan.trust_lastmod != "never" and plan.selection.window.prunes(ref):
             return LinkDecision(False, pruned="since")

@@ -331,8 +331,8 @@ class Plan:
     probe: Probe = "auto"
     obey_robots: bool = True
     is_recording: bool = False  # the answers are recorded ones: no delay is kept, so no Crawl-delay is too long
-    follow: Callable[[SitemapRef], bool] | None = None  # which children of an index to read
-    no_follow: Patterns = attrs.field(factory=Patterns)  # sitemaps that are never read
+    follow: Callable[[SitemapRef], bool] | None = None  # which sitemaps of an index or a robots.txt to read
+    no_follow: Callable[[SitemapRef], bool] | None = None  # which sitemaps never to read, however they are found
     user_agent: str = "sitemap-reader"
     sends_user_agent: bool = True  # False: the caller's fetcher sends one of its own
     concurrency: int = 16

@@ -290,8 +290,10 @@ def make_config(options: Mapping[str, Any]) -> HarvestConfig:
     for name in _NOT_SENT:
         if given.get(name) is not None:
             raise UsageError(f"{name} belongs to one process, and a harvest reads in others: leave it out")
-    if callable(given.get("follow")):
-        raise UsageError("follow is a function, which cannot be compared when the harvest is resumed: give patterns")
+    for name in ("follow", "no_follow"):
+        if callable(given.get(name)):
+            why = "is a function, which cannot be compared when the harvest is resumed: give patterns"
+            raise UsageError(f"{name} {why}")
     if given.get("netrc"):  # workers need not have the file
         given["netrc"] = read_netrc(given["netrc"])
     hosts = with_defaults(HostOptions, part_of(HostOptions, given))

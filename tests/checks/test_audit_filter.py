@@ -26,9 +26,9 @@ def url(path: str, **fields: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(("filters", "urls"), [
     ({"include": "/mixed/"}, 20),
     ({"exclude": "/mixed/"}, 126),
-    ({"follow": "offhost"}, 20),
+    ({"follow": ["offhost", "index"]}, 20),
     ({"no_follow": "offhost"}, 126),
-    ({"follow": lambda ref: "offhost" in ref.loc}, 20),
+    ({"follow": lambda ref: "offhost" in ref.loc or "index" in ref.loc}, 20),
     ({"include": ["/mixed/", "/list/"], "exclude": "/list/1"}, 20 + 30 - 11),
 ])
 def test_only_what_matches_is_audited(filters: dict[str, Any], urls: int) -> None:

@@ -255,7 +255,7 @@ ASYNC = {
 
 
 @pytest.mark.parametrize("function", ASYNC.values(), ids=ASYNC)
-@pytest.mark.parametrize("keyword", ["follow", "on_outcome", "on_item", "on_progress", "on_wait"])
+@pytest.mark.parametrize("keyword", ["follow", "no_follow", "on_outcome", "on_item", "on_progress", "on_wait"])
 def test_an_async_callback_is_a_usage_error(keyword: str, function: Any) -> None:
     with pytest.raises(sr.UsageError, match=f"{keyword} is called, and not awaited: give a function made by def"):
         sr.urls(SHOP, **{keyword: function})
@@ -300,7 +300,7 @@ BROKEN_FEED = b"<list><item><link>https://a.example/1</link></item></list>"
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("function", HIDDEN.values(), ids=HIDDEN)
-@pytest.mark.parametrize("keyword", ["follow", "on_outcome", "on_item", "on_progress"])
+@pytest.mark.parametrize("keyword", ["follow", "no_follow", "on_outcome", "on_item", "on_progress"])
 async def test_a_callback_whose_result_has_to_be_awaited_is_a_usage_error(keyword: str, function: Any) -> None:
     with pytest.raises(sr.UsageError, match=f"^{keyword} is called, and not awaited: give a function made by def"):
         list(sr.urls(SHOP, **{keyword: function}))

@@ -115,12 +115,13 @@ async def test_the_first_record_comes_before_the_last_child_is_fetched() -> None
 
 
 @pytest.mark.parametrize(("options", "paths"), [
-    ({"follow": "[12].xml$"}, ["/1.xml", "/2.xml"]),
-    ({"follow": ["/0.xml", re.compile("/2.XML", re.IGNORECASE)]}, ["/0.xml", "/2.xml"]),
+    ({"follow": "([12]|index).xml$"}, ["/1.xml", "/2.xml"]),
+    ({"follow": ["/0.xml", "index", re.compile("/2.XML", re.IGNORECASE)]}, ["/0.xml", "/2.xml"]),
     ({"no_follow": "/1.xml"}, ["/0.xml", "/2.xml"]),
-    ({"follow": "[12].xml", "no_follow": "/1.xml"}, ["/2.xml"]),
+    ({"follow": "([12]|index).xml", "no_follow": "/1.xml"}, ["/2.xml"]),
     ({"follow": lambda ref: "0" not in urlsplit(ref.loc).path, "no_follow": "/1.xml"}, ["/2.xml"]),
-    ({"follow": lambda ref: "1" in urlsplit(ref.loc).path}, ["/1.xml"]),
+    ({"follow": lambda ref: ref.sitemap != f"{HOST}/index.xml" or "/1." in ref.loc}, ["/1.xml"]),
+    ({"no_follow": lambda ref: "1" in urlsplit(ref.loc).path}, ["/0.xml", "/2.xml"]),
 ])
 def test_patterns_choose_among_the_children_of_an_index(options: dict[str, Any], paths: list[str]) -> None:
     site = small_site()
@@ -140,6 +141,67 @@ def test_no_follow_applies_to_sitemaps_of_robots_txt(no_follow: str, locs: list[
     assert (reading.locs, reading.stream.summary.pruned) == (locs, {"no-follow": count})
     assert site.requests == [f"{HOST}/robots.txt", *maps[: 2 - count]]
     assert reading.stream.complete
+
+
+NAMES_SIX = [f"{HOST}/{number}.xml" for number in range(6)]
+
+
+def names_six() -> Site:
+    return Site({"/robots.txt": robots(*NAMES_SIX), **{f"/{number}.xml": xml(urlset("/a")) for number in range(6)}})
+
+
+def test_follow_is_called_for_each_sitemap_that_robots_txt_names() -> None:
+    called: list[sr.SitemapRef] = []
+    site = names_six()
+    reading = read(site, follow=called.append)
+    assert [(ref.loc, ref.sitemap, ref.line) for ref in called] == [
+        (url, f"{HOST}/robots.txt", line) for line, url in enumerate(NAMES_SIX, 3)
+    ]
+    assert site.requests == [f"{HOST}/robots.txt"]  # no well-known path is tried, and none is missing
+    assert (reading.locs, reading.stream.complete, reading.stream.summary.pruned) == ([], True, {"follow": 6})
+
+
+@pytest.mark.parametrize(("options", "read_ones"), [
+    ({"follow": "[12].xml"}, [1, 2]),
+    ({"follow": "no such"}, []),
+    ({"follow": "no such", "probe": "always"}, []),
+    ({"no_follow": lambda ref: "3" not in ref.loc}, [3]),
+    ({"follow": lambda ref: "3" not in ref.loc, "no_follow": lambda ref: "4" in ref.loc}, [0, 1, 2, 5]),
+])
+def test_filters_choose_among_the_sitemaps_of_robots_txt(options: dict[str, Any], read_ones: list[int]) -> None:
+    site = names_six()
+    read(site, **options)
+    assert [url for url in NAMES_SIX if url in site.requests] == [NAMES_SIX[number] for number in read_ones]
+
+
+def test_what_follow_refuses_of_robots_txt_is_not_probed() -> None:
+    site = Site({"/robots.txt": robots(f"{HOST}/sitemap.xml"), "/sitemap.xml": xml(urlset("/a"))})
+    assert read(site, follow="no such", probe="always").locs == []
+    assert f"{HOST}/sitemap.xml" not in site.requests
+    assert f"{HOST}/sitemap.txt" in site.requests
+
+
+def test_follow_is_not_called_for_the_target_and_well_known_paths() -> None:
+    site = Site({"/sitemap.xml": xml(urlset("/a")), "/robots.txt": robots()})
+    assert read(site, follow=lambda ref: False).locs == [f"{HOST}/a"]
+    site = names_six()
+    assert read(site, NAMES_SIX[0], follow=lambda ref: False).locs == [f"{HOST}/a"]
+
+
+def test_what_follow_refuses_of_robots_txt_is_read_if_an_index_lists_it_and_follow_takes_it_there() -> None:
+    site = Site({
+        "/robots.txt": robots(f"{HOST}/top.xml", f"{HOST}/a.xml"), "/top.xml": xml(index("/a.xml")),
+        "/a.xml": xml(urlset("/a")),
+    })
+    reading = read(site, follow=lambda ref: "top" in ref.loc or ref.sitemap == f"{HOST}/top.xml")
+    assert (reading.locs, reading.stream.summary.pruned) == ([f"{HOST}/a"], {})
+
+
+def test_no_follow_as_a_function_gets_well_known_paths_without_a_listing() -> None:
+    called: list[sr.SitemapRef] = []
+    site = Site({"/sitemap_index.xml": xml(urlset("/a"))})
+    assert read(site, no_follow=called.append).locs == [f"{HOST}/a"]
+    assert called == [sr.SitemapRef(f"{HOST}{path}") for path in ("/sitemap.xml", "/sitemap_index.xml")]
 
 
 def test_no_follow_applies_to_well_known_paths() -> None:

@@ -463,6 +463,15 @@ def test_the_caller_decides_which_children_are_followed() -> None:
     assert seen.outcomes[INDEX].complete
 
 
+def test_follow_is_called_once_for_each_sitemap_that_several_robots_txt_name() -> None:
+    """That of the second host redirects to that of the first: its lines are read twice."""
+    other, called = "https://www.shop.example", []
+    pages = {ROBOTS: f"Sitemap: {MAP}\nSitemap: {INDEX}\n", f"{other}/robots.txt": (301, {"location": ROBOTS})}
+    seen = walk([SITE, other], pages, follow=lambda ref: called.append(ref.loc))
+    assert (called, seen.documents) == ([MAP, INDEX], [])
+    assert seen.frontier.pruned == {"follow": 2}
+
+
 # --- redirects ------------------------------------------------------------------------------------------------
 
 

@@ -336,7 +336,7 @@ def test_trust_lastmod_applies_to_a_stale_index(site: SiteServer, trust: Any, gi
 def test_patterns_from_an_iterator_apply_to_every_target(site: SiteServer, site_server: Serve) -> None:
     other = site_server({})
     other.pages = pages_of(other.url, 1, 3)
-    loader = SitemapReaderLoader(iter([site.url, other.url]), include=iter(["-2$"]), follow="map-0", **LOCAL)
+    loader = SitemapReaderLoader(iter([site.url, other.url]), include=iter(["-2$"]), follow=["map-0", "index"], **LOCAL)
     assert run(urls_of(loader)) == [f"{site.url}/0-2", f"{other.url}/0-2"]
 
 

@@ -224,6 +224,7 @@ def config(**keywords):
     ({"host_seconds": float("nan")}, "host_seconds is a number of seconds, more than 0, not nan"),
     ({"record": "x"}, "record belongs to one process"),
     ({"fetcher": object()}, "fetcher belongs to one process"),
+    ({"no_follow": lambda ref: True}, "no_follow is a function, which cannot be compared"),
     ({"since": "7d", "state": True}, "give one of them"),
     ({"since": "whenever"}, "whenever"),
     ({"include": "re:("}, "include"),

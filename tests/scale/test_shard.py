@@ -249,7 +249,7 @@ def test_host_with_all_urls_filtered_is_complete(site, out):
     {"include": re.compile(r"[0-4]\.html$")},
     {"exclude": ["0\\.html$", re.compile(r"[5-8]\.html$")]},
     {"no_follow": "/sitemaps/0.xml.gz"},
-    {"follow": "/sitemaps/1.xml.gz"},
+    {"follow": ["/sitemaps/1.xml.gz", "index"]},
 ], ids=str)
 def test_filters_give_the_same_as_for_a_single_host(farm, hosts, out, options):
     host = hosts["index"]
