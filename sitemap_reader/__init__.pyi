@@ -24,7 +24,6 @@ from .client.crawler import discover as discover
 from .client.crawler import urls as urls
 from .client.streams import AsyncStream as AsyncStream
 from .client.streams import Stream as Stream
-from .client.summary import Summary as Summary
 from .client.summary import UrlSet as UrlSet
 from .compare.diff import diff as diff
 from .model.errors import FallbackFailed as FallbackFailed
@@ -51,6 +50,7 @@ from .model.records import SitemapRef as SitemapRef
 from .model.records import UrlRecord as UrlRecord
 from .model.records import Video as Video
 from .model.records import WatchedChange as WatchedChange
+from .model.summary import Summary as Summary
 from .parser.parser import Document as Document
 from .parser.parser import SitemapParser as SitemapParser
 from .parser.parser import iter_parse as iter_parse

@@ -391,7 +391,7 @@ def test_missing_new_dump_is_reported_before_old_is_read(tmp_path: Path) -> None
 @pytest.mark.parametrize(("arguments", "told_so"), [
     (([], 5), "new is a int; give a path, a Snapshot, a binary stream, or UrlRecords"),
     ((None, []), "old is a NoneType; give a path, a Snapshot, a binary stream, or UrlRecords"),
-    ((["https://example.com/"], []), "a str has no JSON line; records, problems and outcomes have"),
+    ((["https://example.com/"], []), "a str has no JSON line; records, problems, outcomes and summaries have"),
     (([{"loc": "a", "priority": {1}}], []), "old:1: URL record: Expected `float | null`, got `set` - at `$.priority`"),
 ])
 def test_incomparable_inputs_are_usage_errors(arguments: Any, told_so: str) -> None:

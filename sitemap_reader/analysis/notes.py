@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..client.options import PatternOptions
-from ..client.summary import count_of, dropped_text, first_reason, sitemaps_of
-from ..frontier.plan import UNWANTED
+from ..client.summary import count_of, first_reason, sitemaps_of
 from ..model.messages import Message
+from ..model.summary import UNWANTED, dropped_text
 from ..parser.content.sniff import Format
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from ..client.summary import Summary
     from ..model.problems import Problems
     from ..model.records import Outcome
+    from ..model.summary import Summary
 
 # How many documents, and problem codes, a note names.
 MAX_NAMED = 3

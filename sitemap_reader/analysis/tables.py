@@ -27,7 +27,7 @@ from ..model.records import Outcome, UrlRecord
 from ..serialize.arrow import Batches, arrow_schema, require_pyarrow
 from ..serialize.dumps import Dump, DumpFile, numbered_objects, only_dump_lines, open_file, row_object
 from ..serialize.jsonl import to_dict
-from ..serialize.schema import all_fields, fields_of
+from ..serialize.schema import SITE, SOMETIMES, all_fields, fields_of
 from ..serialize.writers import FORMATS
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ _SHOWN_ROWS = 5
 # the site that lists the loc; null if that is the oldest, as it may have been listed before. `read_at`, of `urls` and
 # `sitemaps`: when the reading of the site began, in a harvest of many.
 FIRST_SEEN, READ_AT = "first_seen", "read_at"
+_SOMETIMES = (*SOMETIMES[Outcome], SITE)  # keys that not every line of an outcome or problem has
 
 
 class DerivedColumns:
@@ -314,10 +315,7 @@ def _report_object(row: JsonObject) -> JsonObject:
     # Columns with a list of (name, count), which is an object in JSON.
     listed = {name: row[name] or () for name in ("dropped", "problems") if name in row}
     counts: JsonObject = {name: {count["name"]: count["count"] for count in rows} for name, rows in listed.items()}
-    json_object = {**row, **counts}
-    if json_object.get("site") is None:
-        json_object.pop("site", None)
-    return json_object
+    return {name: value for name, value in {**row, **counts}.items() if value is not None or name not in _SOMETIMES}
 
 
 def select_rows(

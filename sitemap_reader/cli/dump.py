@@ -8,9 +8,10 @@ from operator import add
 from typing import TYPE_CHECKING, Any
 
 from ..client.crawler import url_batches
-from ..client.summary import Summary, UrlSet
+from ..client.summary import UrlSet
 from ..client.targets import find_target
 from ..model.problems import count_of
+from ..model.summary import Summary
 from ..model.url_batch import PRECISION_CODES
 from ..serialize.schema import EXTRAS, SITE, parse_fields
 from ..serialize.writers import FORMATS

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 from ..model.errors import NothingFound
 
 if TYPE_CHECKING:
-    from ..client.summary import Summary
+    from ..model.summary import Summary
 
 
 class Exit(IntEnum):

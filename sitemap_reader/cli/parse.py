@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import attrs
 
-from ..client.summary import SummaryBuilder, dropped_text
+from ..client.summary import SummaryBuilder
 from ..model.errors import UsageError
 from ..model.messages import Message
 from ..model.problems import Problem, count_of
 from ..model.records import SitemapRef, UrlRecord
+from ..model.summary import dropped_text
 from ..parser.parser import iter_parse
 from ..pipeline.feedparser_process import feedparser_fallback
 from ..serialize.dumps import is_warc_name

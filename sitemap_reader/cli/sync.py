@@ -24,8 +24,8 @@ from .output import Outputs, is_terminal, open_outputs, rows_format_for
 from .tables import change_header, change_lines, rows_as
 
 if TYPE_CHECKING:
-    from ..client.summary import Summary
     from ..client.targets import Target
+    from ..model.summary import Summary
     from ..state.documents import StoredDocument
     from .options import OutputOptions
 

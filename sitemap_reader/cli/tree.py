@@ -12,11 +12,12 @@ import orjson
 
 from ..client.crawler import discover, urls
 from ..client.sitemap_tree import SitemapTree, TreeRow
-from ..client.summary import Summary, SummaryBuilder
+from ..client.summary import SummaryBuilder
 from ..client.targets import find_target
 from ..model.errors import NothingFound
 from ..model.problems import count_of
 from ..model.records import Candidate, UrlRecord
+from ..model.summary import Summary
 from ..parser.content.sniff import SITEMAP_FORMATS
 from ..serialize.jsonl import json_line
 from ..statistics.facts import as_stated

@@ -17,7 +17,6 @@ from .streams import TimedQueue as TimedQueue
 from .summary import CrawlLog as CrawlLog
 from .summary import Problems as Problems
 from .summary import Progress as Progress
-from .summary import Summary as Summary
 from .summary import SummaryBuilder as SummaryBuilder
 from .summary import UrlSet as UrlSet
 from .targets import Target as Target

@@ -29,9 +29,9 @@ from ..pipeline.crawl import CallbackError, Crawl
 from ..pipeline.feedparser_process import feedparser_fallback
 from ..pipeline.pacing import Pacing
 from ..pipeline.page_fetcher import PageFetcher
+from ..version import USER_AGENT
 from .keywords import UrlQuery, checked_keywords, is_async
 from .options import (
-    USER_AGENT,
     ChangesOptions,
     DiscoverOptions,
     QueryOptions,

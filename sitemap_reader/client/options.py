@@ -27,7 +27,7 @@ from ..model.options import (
     positive,
     seconds_up_to,
 )
-from ..version import __version__
+from ..version import USER_AGENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from ..state.state import State
     from .summary import Progress, UrlSet
 
-USER_AGENT = f"sitemap-reader/{__version__}"
 FILE = one_of_types("the name of a file", str, os.PathLike, NoneType)
 _RECORDING = one_of_types("the name of a folder or a WARC file", str, os.PathLike, NoneType)
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ..model.errors import ReadError
     from ..model.problems import Problems
     from ..model.records import Outcome, UrlRecord
+    from ..model.summary import Summary
     from ..model.url_batch import BatchItem, UrlBatch
     from ..pipeline.crawl import Crawl
     from ..pipeline.document_parser import Batch
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from ..state.documents import StoredDocument
     from ..state.sync import StateSync
     from .progressbar import ProgressBar
-    from .summary import Progress, Summary, SummaryBuilder
+    from .summary import Progress, SummaryBuilder
 
 
 Result = TypeVar("Result")

@@ -28,6 +28,7 @@ import attrs
 from ..frontier.responses import PROXY_REMEDY
 from ..model.errors import FetchError, UsageError
 from ..model.limits import CHUNK_BYTES, MIB, Limits, checked_limits
+from ..version import USER_AGENT
 from .request_headers import check_header
 from .ssrf_guard import address_refusal, literal_address
 
@@ -287,7 +288,7 @@ class AiohttpFetcher:
     def __init__(
         self,
         *,
-        user_agent: str,
+        user_agent: str = USER_AGENT,
         limits: Limits = Limits(),  # noqa: B008  frozen
         allow_private: bool = False,
         proxy: str | None = None,

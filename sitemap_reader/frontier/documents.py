@@ -258,7 +258,8 @@ class DocumentRequest:
     """One request to make: a document, and the URL to request now.
 
     `redirects` are the URLs that redirected here, `tries` and `network_seconds` (waited for the network) count earlier
-    tries too. A retry and a redirect have requests of their own. `cookies` are those that its redirects have set.
+    tries too; `retries` are those of all URLs of the document. A retry and a redirect have requests of their own.
+    `cookies` are those that its redirects have set.
     """
 
     document: Document = attrs.field(repr=False)
@@ -266,9 +267,15 @@ class DocumentRequest:
     redirects: tuple[str, ...] = ()
     cookies: Cookies = NO_COOKIES
     tries: int = 0
+    retries: int = 0
     not_before: float = 0.0
     network_seconds: float = 0.0
     resume: ResumePoint | None = None
+
+    @property
+    def document_tries(self) -> int:
+        """How many requests the document took so far, without redirects."""
+        return self.retries + bool(self.tries or self.redirects)
 
     @property
     def may_be_conditional(self) -> bool:
@@ -610,6 +617,7 @@ class Events:
         outcome.url, outcome.final_url = document.original_url, document.url
         outcome.parents = document.parents = [*document.parents]
         outcome.why, outcome.status = document.why, received.status
+        outcome.tries = document.request.document_tries
         outcome.etag = received.etag or outcome.etag
         outcome.last_modified = received.last_modified or outcome.last_modified
         outcome.authorities = document.authorities

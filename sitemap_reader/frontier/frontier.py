@@ -361,6 +361,8 @@ class Frontier:
 
     def _failed(self, document: Document, failed: Failed, now: float) -> None:
         request = document.request
+        if not failed.is_sent:
+            document.ask(tries=0)
         if failed.of_proxy:
             is_first, skipped = self.hosts.skips_all is None, attrs.evolve(failed, severity="notice")
             if is_first:  # the reason is reported once, whatever it was that was requested
@@ -379,6 +381,7 @@ class Frontier:
                 not_before=now + backoff(request.tries, self._jitter()),
                 network_seconds=request.network_seconds + failed.network_seconds,
                 resume=failed.resume or request.resume,
+                retries=request.retries + 1,
             )
             self.policy.queue(document)
         else:

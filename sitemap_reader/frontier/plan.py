@@ -21,6 +21,7 @@ from ..model.limits import Limits
 from ..model.linear_pattern import LIFTED, MOST_LIMITED, LimitedPattern, LinearPattern, linear
 from ..model.options import AutoMode, check_choice
 from ..model.options import Undated as Undated
+from ..model.summary import UNWANTED
 from ..model.url_batch import precision_of
 from ..parser.normalise.dates import parse_date, period_end
 from ..parser.normalise.urls import clean_url, host, origin, without_credentials, without_userinfo
@@ -118,8 +119,6 @@ def _ago(name: str, age: timedelta, now: datetime) -> tuple[datetime, datetime]:
 
 Pattern = str | re.Pattern[str]
 _PATTERNS = "a regular expression, or several"
-# Reasons in Outcome.dropped beside those of scope -> how messages name them.
-UNWANTED: dict[str, str] = {"date": "outside the dates", "pattern": "outside the patterns"}
 
 
 def has_filter_drops(outcome: Outcome) -> bool:

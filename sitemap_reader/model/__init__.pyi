@@ -55,6 +55,7 @@ from .records import TvShow as TvShow
 from .records import Uploader as Uploader
 from .records import VideoId as VideoId
 from .records import Why as Why
+from .summary import Summary as Summary
 from .url_batch import OutOfScope as OutOfScope
 from .url_batch import UrlBatch as UrlBatch
 from .url_batch import changefreq_of as changefreq_of

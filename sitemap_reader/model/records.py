@@ -328,10 +328,11 @@ class Outcome:
     `complete` is False exactly where an entry may be missing: cut, capped, lost in a repair, refused, failed.
     `kept` and `dropped` (reason -> count) add up to the entries that had a usable URL.
     `problems` counts by code exactly; `samples` holds the first five of each. `sha256` is of the decoded bytes. With
-    `not_modified` it was not read, as it has not changed since an earlier run. `authorities` are the URL prefixes of
-    its scope besides its own directory, `lastmod` is the one that the first index to list it states for it, and
-    `skipped` how many of its own children were not requested because of an older lastmod; the JSON line has none of
-    these.
+    `not_modified` it was not read, as it has not changed since an earlier run. `tries` is how many requests it took,
+    without redirects: 0 where none was made, 2 or more after retries, which alone the JSON line states. `authorities`
+    are the URL prefixes of its scope besides its own directory, `lastmod` is the one that the first index to list it
+    states for it, and `skipped` how many of its own children were not requested because of an older lastmod; the JSON
+    line has none of these three.
     """
 
     url: str | None = None
@@ -352,6 +353,7 @@ class Outcome:
     sha256: str | None = None
     seconds: float | None = None
     problems: dict[str, int] = attrs.field(factory=dict)
+    tries: int = 1
     samples: tuple[Problem, ...] = ()
     authorities: tuple[str, ...] = ()
     lastmod: datetime | None = None

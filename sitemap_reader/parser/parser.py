@@ -306,6 +306,7 @@ class SitemapParser:
             complete=self._complete,
             sha256=self._decoder.sha256,
             problems=dict(problems),
+            tries=0,
             samples=tuple(self._problems.samples),
         )
 

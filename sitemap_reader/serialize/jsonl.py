@@ -19,6 +19,7 @@ from ..model.columns import NESTED, ObjectColumns, check_zone, is_object, item_o
 from ..model.errors import UsageError
 from ..model.problems import CATALOGUE, Problem
 from ..model.records import NO_EXTENSIONS, Candidate, Change, Outcome, SitemapRef, UrlRecord, WatchedChange
+from ..model.summary import Summary
 from ..model.url_batch import UrlBatch
 from .schema import COUNTS, REMOVED, SOMETIMES, TYPES, keys_of, typed_dict
 
@@ -59,7 +60,7 @@ def to_dict(item: object, *, site: str | None = None) -> dict[str, Any]:
     kind = type(item)
     write = _TO_DICT.get(kind) or next((_TO_DICT[each] for each in kind.__mro__ if each in _TO_DICT), None)
     if write is None:
-        raise UsageError(f"a {kind.__name__} has no JSON line; records, problems and outcomes have")
+        raise UsageError(f"a {kind.__name__} has no JSON line; records, problems, outcomes and summaries have")
     json_object = write(item)
     if site is not None:
         json_object["site"] = site
@@ -201,12 +202,20 @@ def _typed_object(kind: str, value: Any) -> dict[str, Any]:
     return {"type": kind, **{name: fields[name] for name in keys_of(TYPES[kind])}}
 
 
+def _outcome_object(outcome: Outcome) -> dict[str, Any]:
+    json_object = _typed_object("outcome", outcome)
+    if outcome.tries <= 1:
+        del json_object["tries"]
+    return json_object
+
+
 _TO_DICT: dict[type, Callable[[Any], dict[str, Any]]] = {
     UrlRecord: _url_object,
     SitemapRef: _ref_object,
     Problem: partial(_typed_object, "problem"),
-    Outcome: partial(_typed_object, "outcome"),
+    Outcome: _outcome_object,
     Candidate: partial(_typed_object, "candidate"),
+    Summary: partial(_typed_object, "summary"),
     Change: _change_object,
     WatchedChange: lambda each: {
         **watched_keys(each.seq, each.at, first_reading=each.first_reading),
@@ -224,8 +233,9 @@ def from_json(line: bytes | str | Mapping[str, Any]) -> Line:
 
     It equals the record that was written, except for what a JSON line leaves out. The problems of a record have
     their code, field and raw text, the severity and title that the catalogue gives the code, and the record's
-    `sitemap` and `line`. An Outcome has no `samples` (they are lines of their own), a SitemapRef no `authorities`,
-    and a removed URL has only the fields that Change lists. A change with a `seq` is a WatchedChange.
+    `sitemap` and `line`. An Outcome has no `samples` (they are lines of their own), and `tries` is 1 where it was 0. A
+    SitemapRef has no `authorities`, and a removed URL only the fields that Change lists. A change with a `seq` is a
+    WatchedChange.
 
     An absent key counts as null. Keys that belong to no record, such as `site`, are ignored: to use them, parse the
     line first and pass the dict.
@@ -263,7 +273,7 @@ def _record(kind: Any, json_object: dict[str, Any]) -> Any:
     if issubclass(kind, Change):
         fields["record"] = _record(UrlRecord, json_object)
     record = kind(**fields)
-    if kind in SOMETIMES and record.problems:
+    if "problems" in SOMETIMES.get(kind, ()) and record.problems:
         record.problems = tuple(_restored(each, record) for each in record.problems)
     return record
 

@@ -25,6 +25,7 @@ from ..model.columns import NESTED, is_object, item_of, without_null
 from ..model.errors import UsageError
 from ..model.problems import Problem
 from ..model.records import Candidate, Change, Outcome, RemovedPage, SitemapRef, UrlRecord, WatchedChange
+from ..model.summary import Summary
 
 if TYPE_CHECKING:
     Getter = Callable[[Any], Any]
@@ -36,7 +37,7 @@ LineKind = Literal["urls", "changes"]
 # The version of the lines: raised if a key is removed, becomes optional or changes its type (docs/versions.md).
 JSONL_VERSION = 2
 
-Line = UrlRecord | SitemapRef | Problem | Outcome | Candidate | Change
+Line = UrlRecord | SitemapRef | Problem | Outcome | Candidate | Change | Summary
 # Value of "type" -> record class. The line of a UrlRecord has no "type".
 TYPES: dict[str, Any] = {
     "sitemap": SitemapRef,
@@ -44,6 +45,7 @@ TYPES: dict[str, Any] = {
     "problem": Problem,
     "outcome": Outcome,
     "change": Change,
+    "summary": Summary,
 }
 # Fields of a record that its line does not have; that of a change has the keys of its record.
 UNWRITTEN: dict[type, tuple[str, ...]] = {
@@ -56,7 +58,11 @@ UNWRITTEN: dict[type, tuple[str, ...]] = {
 # The fields in the line of a removed URL.
 REMOVED = ("loc", "lastmod", "lastmod_precision", "changefreq", "priority", "sitemap")
 # Keys that a line has only where there is something to say; they come last.
-SOMETIMES: dict[type, tuple[str, ...]] = {UrlRecord: (*NESTED, "problems"), SitemapRef: ("problems",)}
+SOMETIMES: dict[type, tuple[str, ...]] = {
+    UrlRecord: (*NESTED, "problems"),
+    SitemapRef: ("problems",),
+    Outcome: ("tries",),
+}
 COUNTS = dict[str, int]
 
 
@@ -94,7 +100,7 @@ class ShortProblem:
 def keys_of(kind: Any) -> Mapping[str, Any]:
     """The keys of an object and their types; of a record those of its fields that its line has."""
     hints = {name: hint for name, hint in get_type_hints(kind).items() if name not in UNWRITTEN.get(kind, ())}
-    return {**hints, "problems": tuple[ShortProblem, ...]} if kind in SOMETIMES else hints
+    return {**hints, "problems": tuple[ShortProblem, ...]} if "problems" in SOMETIMES.get(kind, ()) else hints
 
 
 @cache

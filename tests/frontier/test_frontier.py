@@ -645,6 +645,20 @@ def test_failures_that_pass_are_tried_again_with_growing_waits() -> None:
     assert seen.codes == []
 
 
+@pytest.mark.parametrize(("pages", "tries"), [
+    ({ROBOTS: [500, names()], MAP: [REFUSED, 500, ONE]}, {ROBOTS: 2, MAP: 3}),
+    ({ROBOTS: [500, REFUSED, 503], MAP: ONE}, {ROBOTS: 3, MAP: 0}),
+    ({MAP: to(B), B: [500, 500, ONE]}, {ROBOTS: 1, MAP: 3}),
+    ({MAP: [500, to(B)], B: [500, to(C)], C: ONE}, {ROBOTS: 1, MAP: 3}),
+    ({MAP: index(B), B: to(MAP)}, {ROBOTS: 1, MAP: 1, B: 1}),
+    ({ROBOTS: names(rules="Disallow: /b.xml"), MAP: to(B), B: ONE}, {ROBOTS: 1, MAP: 1}),
+    ({MAP: attrs.evolve(REFUSED, transient=False, is_sent=False)}, {ROBOTS: 1, MAP: 0}),
+])
+def test_tries_of_an_outcome_are_its_requests_without_redirects(pages: Pages, tries: dict[str, int]) -> None:
+    seen = walk(MAP, pages)
+    assert {url: outcome.tries for url, outcome in seen.outcomes.items()} == tries
+
+
 @pytest.mark.parametrize("tries", [1, 2, 5])
 def test_a_document_is_tried_as_often_as_the_limit_says(tries: int) -> None:
     seen = walk(MAP, {MAP: 502}, limits=Limits(tries=tries))
@@ -991,7 +1005,8 @@ def test_every_outcome_is_a_line_of_json(robots: Reply) -> None:
     seen = walk("shop.example", {ROBOTS: robots, MAP: index(alias, INDEX), alias: (302, {"location": MAP})})
     for outcome in seen.outcomes.values():
         unwritten = dict.fromkeys(UNWRITTEN[Outcome])
-        reported = attrs.evolve(outcome, **{**unwritten, "samples": (), "authorities": (), "skipped": 0})
+        tries = max(outcome.tries, 1)
+        reported = attrs.evolve(outcome, **{**unwritten, "samples": (), "authorities": (), "skipped": 0}, tries=tries)
         assert from_json(json_line(outcome)) == reported
 
 

@@ -92,7 +92,7 @@ outcomes = st.builds(
     format=maybe_texts, status=st.none() | counts, bytes_wire=counts, bytes_decoded=counts, entries=counts,
     kept=counts, dropped=st.dictionaries(texts, counts, max_size=3), complete=st.booleans(), etag=maybe_texts,
     last_modified=maybe_texts, not_modified=st.booleans(), sha256=maybe_texts, seconds=st.none() | numbers,
-    problems=st.dictionaries(codes, counts, max_size=3),
+    problems=st.dictionaries(codes, counts, max_size=3), tries=st.integers(1, 9),
 )
 candidates = st.builds(sr.Candidate, texts, reasons, st.none() | counts, maybe_texts, maybe_texts)
 removed = st.builds(sr.UrlRecord, texts, maybe_moments, precisions, st.none() | st.just("daily"), sitemap=maybe_texts)
@@ -101,7 +101,12 @@ changes = st.one_of(
     st.builds(Change, st.just("updated"), urls, few(texts), maybe_moments, precisions),
     st.builds(Change, st.just("removed"), removed),
 )
-RECORDS = st.one_of(urls, refs, problems, outcomes, candidates, changes)
+tallies = st.dictionaries(texts, counts, max_size=3)
+summaries = st.builds(
+    sr.Summary, *[counts] * 3, tallies, tallies, counts, counts, tallies, counts, maybe_moments, *[counts] * 4, numbers,
+    st.booleans(), st.booleans(),
+)
+RECORDS = st.one_of(urls, refs, problems, outcomes, candidates, changes, summaries)
 
 
 @pytest.mark.slow
@@ -123,11 +128,12 @@ def test_the_strategies_fill_every_field() -> None:
     record = attrs.evolve(
         record_of_everything(), extras=(sr.Extra("urn:x", "a"),), problems=(report("U08", "fragment dropped"),)
     )
-    samples = [record, sr.SitemapRef("a", problems=record.problems), report("U08", "a"), sr.Outcome()]
+    samples = [record, sr.SitemapRef("a", problems=record.problems), report("U08", "a"), sr.Outcome(tries=2)]
     samples.append(sr.Candidate("a", "given"))
     for each in samples:
         names = {field.name for field in attrs.fields(type(each))} - left_out.get(type(each), set())
         assert set(sr.to_dict(each)) - {"type"} == names
+    assert "tries" not in sr.to_dict(sr.Outcome(tries=1)).keys() | sr.to_dict(sr.Outcome(tries=0)).keys()
     change = Change("updated", record)
     names = {field.name for field in attrs.fields(Change)} - {"record"}
     assert set(sr.to_dict(change)) - {"type"} == names | set(sr.to_dict(record))
@@ -230,7 +236,8 @@ WRONG = [
     ("null", "a line is a JSON object, not None"),
     ('"https://example.com/"', "a line is a JSON object, not 'https://example.com/'"),
     # no kind of line
-    ('{"type": "node"}', "type: 'node' is none of sitemap, candidate, problem, outcome, change; URL records have none"),
+    ('{"type": "node"}',
+     "type: 'node' is none of sitemap, candidate, problem, outcome, change, summary; URL records have none"),
     ('{"type": ["sitemap"]}', "type: ['sitemap'] is none of sitemap"),
     # something is missing
     ("{}", f"URL record: {MISSING} `loc`"),

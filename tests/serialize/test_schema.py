@@ -17,6 +17,7 @@ from tiers import needs
 
 import sitemap_reader as sr
 from sitemap_reader import Change, schema
+from sitemap_reader.client import SummaryBuilder
 from sitemap_reader.model import (
     NESTED,
     Attribute,
@@ -133,6 +134,7 @@ LATE = [
     (sr.UrlRecord("https://example.com/mobile", priority=1.0, mobile=True), "example.com"),
     (WHOLE, "https://example.com/"),
 ]
+EMPTY_SUMMARY = SummaryBuilder().summary()
 OTHERS = (
     sr.SitemapRef("https://example.com/a.xml", MOMENT, "subsecond", "https://example.com/", 3, WHOLE.problems),
     sr.SitemapRef("https://example.com/b.xml"),
@@ -142,8 +144,10 @@ OTHERS = (
         url="https://example.com/a.xml", final_url="https://example.com/b.xml", parents=["https://example.com/"],
         why="well-known", format="urlset", status=200, dropped={"host": 1}, etag='"1"',
         last_modified="Sat, 31 Oct 2026 00:00:00 GMT", sha256="0" * 64, seconds=0.25, problems={"U04": 1},
-        samples=(report("U04", "on another host"),),
+        samples=(report("U04", "on another host"),), tries=3,
     ),
+    EMPTY_SUMMARY,
+    attrs.evolve(EMPTY_SUMMARY, dropped={"host": 1}, pruned={"since": 2}, since=MOMENT),
     sr.Candidate("https://example.com/a.xml", "robots", 404, "html", "F01 404 Not Found"),
     sr.Candidate("https://example.com/b.xml", "index"),
     Change("new", WHOLE),

@@ -38,8 +38,8 @@ from ...serialize.jsonl import from_json, json_line, to_dict
 if TYPE_CHECKING:
     from crawlee import RequestOptions, RequestTransformAction
 
-    from ...client.summary import Summary
     from ...model.records import Item
+    from ...model.summary import Summary
     from ...state.state import State
 
     Transform = Callable[[RequestOptions], RequestOptions | RequestTransformAction]
