@@ -437,8 +437,9 @@ class _SiteCrawls:
         """The sums over all sites so far; `delay` is the longest."""
         parts = [site.run.progress() if site.run else site.progress for site in self._sites]
         delays = [part.delay for part in parts if part.delay]
-        total = Progress(delay=max(delays, key=lambda delay: delay.seconds_left, default=None))
-        for name in ("documents_done", "documents_known", "urls", "bytes_wire"):
+        waits = tuple(wait for part in parts for wait in part.waits)
+        total = Progress(delay=max(delays, key=lambda delay: delay.seconds_left, default=None), waits=waits)
+        for name in ("documents_done", "documents_known", "urls", "bytes_wire", "retries"):
             setattr(total, name, sum(getattr(part, name) for part in parts))
         return total
 

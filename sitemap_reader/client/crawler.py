@@ -61,7 +61,6 @@ if TYPE_CHECKING:
 
 
 _TLS_LOG = logging.getLogger("sitemap_reader.tls")
-_TLS_LOG.addHandler(logging.NullHandler())  # otherwise Python prints to stderr where logging is not configured
 
 
 class Crawler:

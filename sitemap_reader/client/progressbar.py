@@ -20,6 +20,7 @@ from .summary import Progress
 from .terminal import is_redrawn, own_columns
 
 _DRAW_SECONDS = 0.1
+_LONG_SECONDS = 1.0
 
 
 @attrs.frozen
@@ -35,6 +36,10 @@ def _sitemaps(progress: Progress) -> BarState:
     text = f"{count_of(progress.urls, 'URL')}, {size_of(progress.bytes_wire)}"
     if progress.delay is not None:
         text += f", Crawl-delay {progress.delay.delay_seconds:g} s, {duration_of(progress.delay.seconds_left)} left"
+    # A short wait would only flicker, and Crawl-delays are in the text already.
+    waits = [each for each in progress.waits if each.reason != "crawl-delay" and (each.seconds or 0.0) >= _LONG_SECONDS]
+    if waits:
+        text += f", waiting {max(waits, key=lambda each: each.seconds or 0.0)}"
     return BarState(progress.documents_done, progress.documents_known, text)
 
 

@@ -304,6 +304,7 @@ class CrawlRun:
         progress, frontier = self.summary_builder.progress, self.crawl.frontier
         progress.documents_done, progress.documents_known = frontier.documents_done, frontier.documents_known
         progress.bytes_wire, progress.delay = self.crawl.bytes_wire, self.crawl.delay()
+        progress.retries, progress.waits = frontier.retries, self.crawl.waits()
         return progress
 
     def summary(self) -> Summary:

@@ -26,6 +26,7 @@ from ..parser.content.sniff import SITEMAP_FORMATS, Format
 if TYPE_CHECKING:
     import logging
 
+    from ..frontier.host_queue import Wait
     from ..frontier.robots_policy import CrawlDelay
     from ..model.problems import Severity
     from ..model.records import Item
@@ -153,7 +154,8 @@ class Progress:
     """The numbers of a run so far. Documents are sitemaps; the number of known ones may still grow.
 
     `delay` is the host whose Crawl-delay takes longest: its `host`, `delay_seconds`, the `documents` that wait there
-    and the `seconds_left` that these take at least. None without such a host.
+    and the `seconds_left` that these take at least. None without such a host. `waits` are what the next requests wait
+    for at this moment, and `retries` the requests so far that repeated one that failed.
     """
 
     documents_done: int = 0
@@ -161,6 +163,8 @@ class Progress:
     urls: int = 0
     bytes_wire: int = 0
     delay: CrawlDelay | None = None
+    retries: int = 0
+    waits: tuple[Wait, ...] = ()
 
 
 def held_back_text(removals: int) -> str:

@@ -7,12 +7,16 @@ from .documents import Finished as Finished
 from .documents import Head as Head
 from .documents import KnownDocuments as KnownDocuments
 from .documents import Listed as Listed
+from .documents import Retry as Retry
+from .documents import RobotsVerdict as RobotsVerdict
 from .documents import SiteDiscovery as SiteDiscovery
+from .documents import Skip as Skip
 from .frontier import Frontier as Frontier
 from .host_queue import HostPace as HostPace
 from .host_queue import HostQueue as HostQueue
 from .host_queue import HostQueues as HostQueues
 from .host_queue import RequestQueue as RequestQueue
+from .host_queue import Wait as Wait
 from .host_queue import backoff as backoff
 from .host_queue import retry_after as retry_after
 from .lastmod_trust import Batch as Batch

@@ -303,6 +303,43 @@ class Listed:
 
 # --- what was decided ---
 
+# Filters of the caller; rules of robots.txt; place; a limit; a host of which nothing is requested; what is stored.
+SkipReason = Literal["since", "follow", "no-follow", "filter", "robots", "scope", "limit", "host", "state"]
+RobotsEffect = Literal["rules", "allow", "disallow"]
+
+
+@attrs.frozen
+class Skip:
+    """A document that is not requested; `cause` is more than the `reason` says, `listed` its listing."""
+
+    url: str
+    reason: SkipReason
+    cause: str = ""
+    listed: SitemapRef | None = None
+
+
+@attrs.frozen
+class Retry:
+    """A URL that is requested again, in some `seconds`; `tries` are those so far."""
+
+    url: str
+    tries: int
+    seconds: float
+    cause: str
+
+
+@attrs.frozen
+class RobotsVerdict:
+    """What is permitted on a host from now on: by the rules of its robots.txt, all, or nothing; `cause` is why."""
+
+    host: str
+    effect: RobotsEffect
+    cause: str = ""
+    delay_seconds: float | None = None
+
+
+Verdict = Skip | Retry | RobotsVerdict
+
 
 @attrs.define
 class DocumentReport:
@@ -578,10 +615,20 @@ class Events:
     def __init__(self) -> None:
         self._events: list[Event] = []
         self.unanswered = 0  # Listed documents that were neither requested nor skipped
+        self._verdicts: list[Verdict] | None = None  # None: they are not wanted
 
     def take(self) -> list[Event]:
         events, self._events = self._events, []
         return events
+
+    def take_verdicts(self, *, are_wanted: bool) -> list[Verdict]:
+        verdicts, self._verdicts = self._verdicts, [] if are_wanted else None
+        return verdicts or []
+
+    def decide(self, kind: type[Verdict], *values: Any) -> None:
+        """Notes a verdict of this kind, if they are wanted."""
+        if self._verdicts is not None:
+            self._verdicts.append(kind(*values))
 
     def list(self, document: Document) -> None:
         self.unanswered += 1

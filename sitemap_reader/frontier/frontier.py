@@ -10,7 +10,7 @@ and rules of robots.txt, children of indexes and dates come back here.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -32,7 +32,9 @@ from .documents import (
     Head,
     KnownDocuments,
     Received,
+    Retry,
     SiteDiscovery,
+    Skip,
     listing_place,
 )
 from .host_queue import HostQueues, backoff
@@ -44,8 +46,8 @@ from .robots_rules import ALLOW_ALL, disallow_all
 if TYPE_CHECKING:
     from ..model.problems import Problem
     from ..parser.normalise.scope import Scope
-    from .documents import Event, Listed
-    from .host_queue import HostQueue
+    from .documents import Event, Listed, SkipReason, Verdict
+    from .host_queue import HostQueue, Wait
     from .plan import Plan, Seed
 
 # The work of one call, as robots_rules.Rules.effort() counts it: the caller has other things to do in between. Of a
@@ -56,6 +58,8 @@ _DECIDED_PER_CALL = 1_000
 _DATED_PER_CALL = 2_000
 _PROPAGATED_PER_CALL = 2_000
 
+# Code of the failure of a document that was not requested -> why; else it is because of its host.
+_SKIPPED_BY: dict[str, SkipReason] = {"F02": "robots", "S16": "limit"}
 # Answer -> the states of a document in which it can be received.
 _READING = frozenset({"reading", "arrived", "unchanged"})
 _ANSWERED_IN: dict[type, frozenset[str]] = {
@@ -80,6 +84,7 @@ class Frontier:
         self.sites = [SiteDiscovery(seed, plan.probe) for seed in seeds]
         self.in_flight = 0  # requests
         self.documents_done = 0
+        self.retries = 0
         self._processing = 0  # documents that have arrived, or are unchanged, and have not ended
         self._limits = plan.limits
         self._jitter = jitter or random.SystemRandom().random  # its state costs nothing, and is not the caller's
@@ -200,6 +205,14 @@ class Frontier:
 
     def take(self) -> list[Event]:
         return self._events.take()
+
+    def take_verdicts(self, *, are_wanted: bool) -> list[Verdict]:
+        """What was decided since the last call and is no Event, for a log; nothing is kept unless `are_wanted`."""
+        return self._events.take_verdicts(are_wanted=are_wanted)
+
+    def waits(self, now: float) -> Iterator[Wait]:
+        """What hosts wait for before their next request, where that is a time and no answer."""
+        return self.hosts.waits(now)
 
     def note_withheld(self, request: DocumentRequest) -> None:
         """Reports that the caller's headers are not sent with this request, as it is http."""
@@ -352,7 +365,8 @@ class Frontier:
             self._finish(document, Finished(self.policy.set_rules_by_status(document, step)))
         else:
             if step.pause_seconds:
-                self.hosts.pause(self.hosts.for_url(document.url), now + step.pause_seconds, head.status)
+                host = self.hosts.for_url(document.url)
+                self.hosts.pause(host, now + step.pause_seconds, head.status, step.pause_reason)
             if step.skip_host:
                 self._skip_host(self.hosts.for_url(document.url), document, step.failed)
             else:
@@ -384,6 +398,9 @@ class Frontier:
                 retries=request.retries + 1,
             )
             self.policy.queue(document)
+            self.retries += 1
+            starts_at = max(document.request.not_before, self.hosts.for_url(document.url).pace.paused_until)
+            self._events.decide(Retry, request.url, request.tries, starts_at - now, failed.message)
         else:
             self._fail(document, failed)
 
@@ -446,6 +463,8 @@ class Frontier:
     def _fail(self, document: Document, failed: Failed) -> None:
         host, code, read = self.hosts.for_url(document.original_url), failed.code, failed.read
         place = listing_place(document.listed)
+        if document.state == "queued":
+            self._events.decide(Skip, document.url, _SKIPPED_BY.get(code, "host"), failed.message, document.listed)
         final = failed
         if document.is_robots:
             final = self.policy.failure(document, failed, closes_host=True)

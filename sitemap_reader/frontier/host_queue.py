@@ -13,7 +13,7 @@ from datetime import datetime
 from heapq import heappop, heappush
 from http import HTTPStatus
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import attrs
 
@@ -58,6 +58,39 @@ def retry_after(value: str | None, now: datetime) -> float | None:
     return None if until is None else min(max(0.0, (until - now).total_seconds()), MAX_RETRY_AFTER_SECONDS)
 
 
+# Crawl-delay; the caller's `delay`; what an answer asks for; the time before a retry; slots that other crawls have.
+WaitReason = Literal["crawl-delay", "delay", "retry-after", "backoff", "per-host", "concurrency"]
+# As text in brackets: by the names of headers, rules and keywords.
+_WORDS: dict[WaitReason, str] = {
+    "crawl-delay": "Crawl-delay",
+    "retry-after": "Retry-After",
+    "backoff": "retry",
+    "per-host": "per_host: other requests",
+    "concurrency": "concurrency: other requests",
+}
+
+
+@attrs.frozen
+class Wait:
+    """What the next request to a host waits for, and for how long.
+
+    `host` is `https://example.com`. `seconds` are those left; None for "per-host" and "concurrency", which end with
+    requests of other streams of the reader. `status` is that of the answer (429, 503) because of which the whole host
+    is left alone, None without one.
+    """
+
+    host: str
+    reason: WaitReason
+    seconds: float | None = None
+    status: int | None = None
+
+    def __str__(self) -> str:
+        """`5 s for example.com (503, Retry-After)`."""
+        time = "" if self.seconds is None else f"{math.ceil(self.seconds):,} s "
+        status = "" if self.status is None else f"{self.status}, "
+        return f"{time}for {self.host.partition('//')[2]} ({status}{_WORDS.get(self.reason, self.reason)})"
+
+
 @attrs.define
 class HostPace:
     """The pace of one host: how many requests are in flight, and when the next may start.
@@ -71,6 +104,8 @@ class HostPace:
     in_flight: int = 0
     paused_until: float = -math.inf
     paused_by: int = HTTPStatus.SERVICE_UNAVAILABLE  # status of the answer that states the pause
+    paused_reason: WaitReason = "retry-after"
+    has_crawl_delay: bool = False  # longer than the caller's
     last_start: float = -math.inf
 
     @property
@@ -94,12 +129,23 @@ class HostPace:
 
     def slow_down(self, delay_seconds: float) -> None:
         """Keeps a Crawl-delay, unless the caller's delay is longer."""
-        self.delay_seconds = max(self.delay_seconds, delay_seconds)
+        if delay_seconds > self.delay_seconds:
+            self.delay_seconds, self.has_crawl_delay = delay_seconds, True
 
-    def pause(self, until: float, status: int = HTTPStatus.SERVICE_UNAVAILABLE) -> None:
+    def pause(
+        self, until: float, status: int = HTTPStatus.SERVICE_UNAVAILABLE, reason: WaitReason = "retry-after"
+    ) -> None:
         """Starts nothing before `until` (Retry-After); a shorter pause never ends a longer one."""
         if until > self.paused_until:
-            self.paused_until, self.paused_by = until, status
+            self.paused_until, self.paused_by, self.paused_reason = until, status, reason
+
+    def wait(self, host: str, at: float, now: float) -> Wait:
+        """The Wait of a request that may start at this time."""
+        if at == self.paused_until:
+            return Wait(host, self.paused_reason, at - now, self.paused_by)
+        if self.delay_seconds and at == self.last_start + self.delay_seconds:
+            return Wait(host, "crawl-delay" if self.has_crawl_delay else "delay", at - now)
+        return Wait(host, "backoff", at - now)
 
 
 _order = count()  # breaks ties between requests that are due at the same time, and between hosts
@@ -232,9 +278,9 @@ class HostQueues:
         host.pace.slow_down(delay_seconds)
         self._changed[host] = None
 
-    def pause(self, host: HostQueue, until: float, status: int) -> None:
+    def pause(self, host: HostQueue, until: float, status: int, reason: WaitReason) -> None:
         """Starts nothing at a host before `until`; `status` is that of the answer that states it."""
-        host.pace.pause(until, status)
+        host.pace.pause(until, status, reason)
         self._changed[host] = None
 
     def take_changed(self) -> list[HostQueue]:
@@ -283,6 +329,12 @@ class HostQueues:
         while self._later and self._later[0][0] != self._later[0][-1].examine_at:
             heappop(self._later)
         return self._later[0][0] - now if self._later else None
+
+    def waits(self, now: float) -> Iterator[Wait]:
+        """Those of the hosts that may start nothing before a certain time, as the last call of pop_ready() found."""
+        for at, _, host in self._later:
+            if at == host.examine_at and at > now:
+                yield host.pace.wait(host.origin, at, now)
 
     def _first(self, now: float, robots_only: bool) -> HostQueue | None:
         """The first host of the queue that may start a request now; those before it leave the queue."""

@@ -24,13 +24,13 @@ from ..model.records import SitemapRef
 from ..parser.content.sniff import Format
 from ..parser.normalise.scope import Scope, verified_prefixes
 from ..parser.normalise.urls import directory, origin, without_userinfo
-from .documents import Document, has_scope_drops
+from .documents import Document, Skip, has_scope_drops
 from .responses import code_of
 from .revalidation import IndexDateChecks
 
 if TYPE_CHECKING:
     from ..parser.normalise.scope import DropReason, ScopeMode
-    from .documents import Events, KnownDocuments
+    from .documents import Events, KnownDocuments, SkipReason
     from .plan import Plan
     from .robots_policy import RobotsPolicy
 
@@ -196,7 +196,7 @@ class LinkDecision:
     read: bool
     code: str | None = None
     message: str = ""
-    pruned: str | None = None
+    pruned: SkipReason | None = None
     incomplete: bool = False  # a limit keeps it from being read
     out_of_scope: DropReason | None = None  # the part of its URL; it is then read only if a robots.txt verifies it
     remedy: str | None = None
@@ -216,7 +216,7 @@ class Links:
     dates: IndexDateChecks = attrs.field(init=False)
     _pruned: dict[str, str] = attrs.field(factory=dict, init=False)
     # URL -> the filter that excludes what a robots.txt names; several may name it, and `follow` decides once
-    _of_robots: dict[str, str | None] = attrs.field(factory=dict, init=False)
+    _of_robots: dict[str, SkipReason | None] = attrs.field(factory=dict, init=False)
     _recorded: int = attrs.field(default=0, init=False)
     _waiting_deep: int = attrs.field(default=0, init=False)
     # Index -> its children that are below the limit.
@@ -311,7 +311,7 @@ class Links:
         known = self._documents.get(ref.loc)
         counts = robots.sites or robots.parents  # else it is read for its rules and for verification only
         if known is None and counts and (reason := self._filter_of_line(ref)):
-            self._prune(ref.loc, reason)
+            self._prune(ref, reason)
             for site in robots.sites:
                 site.found = True  # there is a sitemap all the same, so no probe is needed
         elif known is None and counts and self._is_within_depth(robots, ref) and self._is_within_limit(robots, ref):
@@ -326,12 +326,12 @@ class Links:
         for listing in self._authorities.pop_verified(ref.loc):
             self._read_child(*listing)
 
-    def _filter_of_line(self, ref: SitemapRef) -> str | None:
+    def _filter_of_line(self, ref: SitemapRef) -> SkipReason | None:
         if ref.loc not in self._of_robots:
             self._of_robots[ref.loc] = self._filter_of(ref)
         return self._of_robots[ref.loc]
 
-    def _filter_of(self, ref: SitemapRef) -> str | None:
+    def _filter_of(self, ref: SitemapRef) -> SkipReason | None:
         """The filter of the caller that excludes a sitemap which a document lists."""
         plan = self._plan
         if plan.no_follow is not None and plan.no_follow(ref):
@@ -443,20 +443,22 @@ class Links:
 
     def _refuse(self, index: Document, ref: SitemapRef, message: str, remedy: str) -> None:
         """A limit of the crawl keeps something from being read: reported once for each document that lists some."""
+        self._events.decide(Skip, ref.loc, "limit", message, ref)
         if "S16" not in index.report.problems.counts:
             self._events.note(index, "S16", message, ref, incomplete=True, remedy=remedy)
 
-    def _skip(self, index: Document, ref: SitemapRef, reason: str) -> None:
+    def _skip(self, index: Document, ref: SitemapRef, reason: SkipReason) -> None:
         if reason == "since":
             index.report.skipped += 1
-        self._prune(ref.loc, reason)
+        self._prune(ref, reason)
 
-    def _prune(self, loc: str, reason: str) -> None:
+    def _prune(self, ref: SitemapRef, reason: SkipReason) -> None:
         """Counts a sitemap that a filter excludes, once however many documents list it, unless it is read after all."""
-        if loc not in self._pruned:
+        self._events.decide(Skip, ref.loc, reason, "", ref)
+        if ref.loc not in self._pruned:
             self.pruned[reason] += 1
         if len(self._pruned) < _MAX_RECORDED:
-            self._pruned.setdefault(loc, reason)
+            self._pruned.setdefault(ref.loc, reason)
 
     def _verify(self, index: Document, ref: SitemapRef, decision: LinkDecision) -> None:
         limits = self._plan.limits
@@ -467,6 +469,7 @@ class Links:
             self._refuse(index, ref, f"{what} has been requested already", advice("max_proof_hosts"))
 
     def _drop(self, index: Document, ref: SitemapRef, decision: LinkDecision) -> None:
+        self._events.decide(Skip, ref.loc, "scope", decision.message, ref)
         self._events.note(index, "U04", decision.message, ref)
         index.report.unread_children = index.report.unread_children or Counter()
         index.report.unread_children[str(decision.out_of_scope)] += 1
@@ -538,6 +541,7 @@ class Links:
                 if known is not None:
                     self._add_listing(index, ref, known)
                 elif decision is not None:
+                    self._events.decide(Skip, ref.loc, "limit", decision.message, ref)
                     self._events.note(index, _TOO_DEEP, decision.message, ref, incomplete=True, remedy=decision.remedy)
 
     def _is_within_limit(self, document: Document, ref: SitemapRef) -> bool:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ..model.limits import Limits
     from ..model.records import Outcome
     from .documents import Document, DocumentRequest, Head
+    from .host_queue import WaitReason
     from .plan import Plan
 
 ABSENT = frozenset({404, 410})
@@ -68,6 +69,7 @@ class Refuse:
 
     failed: Failed
     pause_seconds: float = 0.0  # of the host, before the next try and requests of other crawls
+    pause_reason: WaitReason = "retry-after"
     skip_host: bool = False  # request nothing more of this host
 
 
@@ -127,6 +129,7 @@ def _busy(request: DocumentRequest, head: Head, limits: Limits, today: datetime)
     """429 or 503: pauses the host for Retry-After up to max_wait_seconds; for a few seconds after a bare 429."""
     message = _text(head)
     seconds = retry_after(head.headers.get("retry-after"), today)
+    reason: WaitReason = "retry-after" if seconds is not None else "backoff"
     if seconds is None:
         is_limited = head.status == HTTPStatus.TOO_MANY_REQUESTS
         seconds = min(slow_down(request.tries), limits.max_wait_seconds) if is_limited else 0.0
@@ -135,8 +138,8 @@ def _busy(request: DocumentRequest, head: Head, limits: Limits, today: datetime)
         message += f", Retry-After {stated} is over {limits.max_wait_seconds:,.0f} s"
         remedy = advice("max_wait_seconds", "wait for it")
         failed = Failed(code_of(head.status), message, transient=False, remedy=remedy)
-        return Refuse(failed, seconds, skip_host=True)
-    return Refuse(_failed(head, transient=True), pause_seconds=seconds)
+        return Refuse(failed, seconds, reason, skip_host=True)
+    return Refuse(_failed(head, transient=True), seconds, reason)
 
 
 def _failed(head: Head, *, transient: bool) -> Failed:

@@ -18,7 +18,7 @@ from ..parser.content.sniff import Format
 from ..parser.normalise.scope import verified_prefixes
 from ..parser.normalise.urls import host as host_of
 from ..parser.normalise.urls import is_robots_txt, registrable_domain, without_userinfo
-from .documents import Document, Failed
+from .documents import Document, Failed, RobotsVerdict
 from .plan import WELL_KNOWN
 from .responses import NO_ROBOTS, allow_listing, failure_of_both_schemes, wall_at, with_remedy
 from .robots_rules import ALLOW_ALL, Rules, disallow_all
@@ -26,7 +26,7 @@ from .robots_rules import ALLOW_ALL, Rules, disallow_all
 if TYPE_CHECKING:
     from ..model.problems import Severity
     from ..parser.dialects.robots import RobotsBody
-    from .documents import Events, SiteDiscovery
+    from .documents import Events, RobotsEffect, SiteDiscovery
     from .host_queue import HostQueue, HostQueues
     from .plan import Plan
     from .responses import RulesByStatus
@@ -222,12 +222,23 @@ class RobotsPolicy:
         for host in (first, final) if final.robots_txt is robots and final is not first else (first,):
             host.stated_rules, host.rules = rules, obeyed
             host.delay_error = f"{host.origin}: {error}" if error else None
+            self._events.decide(RobotsVerdict, host.origin, *self._effect(robots, obeyed), delay)
             if delay and not error:
                 self._hosts.slow_down(host, delay)
                 self._delayed.append(host)
             self._hosts.wake(host)
         if body is not None and not robots.awaits_verdict:
             self.report_body(robots)
+
+    def _effect(self, robots: Document, rules: Rules) -> tuple[RobotsEffect, str]:
+        """What the rules of a robots.txt permit, and why."""
+        if rules.why:
+            return "disallow", rules.why
+        if rules.text:
+            return "rules", ""
+        if not self._plan.obey_robots:
+            return "allow", "obey_robots=False"
+        return "allow", f"robots.txt answered {robots.status}" if robots.status else ""
 
     def set_known_rules(self, host: HostQueue, rules: Rules, now: float) -> None:
         """Sets the rules of a host whose robots.txt was read by another crawl, which ends now: it is not requested."""

@@ -9,18 +9,19 @@ from __future__ import annotations
 import asyncio
 import math
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import (
     AbstractAsyncContextManager,
     AbstractContextManager,
     AsyncExitStack,
     aclosing,
     asynccontextmanager,
+    contextmanager,
     nullcontext,
     suppress,
 )
 from datetime import UTC, datetime
-from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -28,28 +29,28 @@ import attrs
 
 from ..frontier.documents import Arrived, DocumentRequest, Failed, Finished, Head, Listed
 from ..frontier.responses import NO_ROBOTS
-from ..frontier.revalidation import DocumentCache
+from ..frontier.revalidation import NOT_READ, DocumentCache
 from ..frontier.robots_rules import parse_rules
 from ..model.errors import FORESEEN, DocumentChanged, FetchError, internal_problem
 from ..model.limits import advice
 from ..model.problems import report
-from ..model.records import SitemapRef
+from ..model.records import Outcome, SitemapRef
 from ..parser.normalise.urls import without_userinfo
+from .debug_log import VerdictLog, is_on, log_end, log_request, log_response, log_skip, log_wait
 from .document_parser import Batch, DocumentParser, ParserItems, sitemap_format
 from .executor import ParseExecutor, run_fallback
 from .out_of_scope import OutOfScopeUrls
-from .pacing import DocumentTimeouts, Stopwatch, loop_seconds
+from .pacing import DocumentTimeouts, Stopwatch, loop_seconds, unnoticed
 
 if TYPE_CHECKING:
     from ..fetch.client import Fetcher, Response
     from ..fetch.request_headers import RequestHeaders
     from ..frontier.documents import Answer, Document, Event
     from ..frontier.frontier import Frontier
-    from ..frontier.host_queue import HostQueue
+    from ..frontier.host_queue import HostQueue, Wait
     from ..frontier.revalidation import CachedDocument, StoredDocuments
     from ..frontier.robots_policy import CrawlDelay
     from ..model.problems import Problem
-    from ..model.records import Outcome
     from ..model.url_batch import BatchItem
     from ..parser.dialects.feed_fallback import FeedFallback
     from .pacing import Pacing, Slot, Waiting
@@ -100,6 +101,12 @@ class Crawl:
     _timer: RequestTimer = attrs.field(init=False)
     _watch: Stopwatch = attrs.field(init=False)
     _most_seconds: float = attrs.field(init=False)
+    _verdict_log: VerdictLog = attrs.field(init=False)
+    # What slots of the pacing are waited for; what the crawl waited for, and when it looked (monotonic).
+    _slot_waits: dict[Callable[[], Wait], None] = attrs.field(factory=dict, init=False)
+    _waits: tuple[Wait, ...] = attrs.field(default=(), init=False)
+    _waits_at: float = attrs.field(default=0.0, init=False)
+    _logged_waits: Collection[tuple[str, str, float]] = attrs.field(default=(), init=False)
     _time_remedy: str = attrs.field(default=advice("site_seconds"), init=False)
     _unselected: dict[DocumentRequest, list[SitemapRef]] = attrs.field(factory=dict, init=False)
     _out_of_scope: OutOfScopeUrls = attrs.field(init=False)
@@ -111,6 +118,7 @@ class Crawl:
         self._timer = RequestTimer(self._clock, skips_delays=not self._polite)
         self._watch = Stopwatch(self._clock)
         self._most_seconds = self.frontier.plan.limits.site_seconds
+        self._verdict_log = VerdictLog(self.frontier)
 
     def end_after(self, seconds: float, remedy: str) -> None:
         """Sets another limit in place of Limits.site_seconds, if it is lower; `remedy` says how to raise it."""
@@ -120,6 +128,14 @@ class Crawl:
     def delay(self) -> CrawlDelay | None:
         """The Crawl-delay that slows the crawl most, or None if there is none or it is not kept."""
         return self.frontier.policy.longest_delay() if self._polite else None
+
+    def waits(self) -> tuple[Wait, ...]:
+        """What the next requests wait for, if that is no answer to a request of this crawl; for any thread."""
+        waits, passed = self._waits, time.monotonic() - self._waits_at
+        return tuple(
+            each if each.seconds is None else attrs.evolve(each, seconds=max(each.seconds - passed, 0.0))
+            for each in waits
+        )
 
     def batches(self) -> CrawlBatches:
         """The items of the crawl as they come, for `async for`; a caller that stops before the end has to close it."""
@@ -166,6 +182,7 @@ class Crawl:
                 message = f"after {self._most_seconds:g} s of waiting: reading stops here"
                 self.over_time = report("S16", message, sitemap=target, remedy=self._time_remedy)
         finally:
+            self._waits = ()
             self._has_ended.set()
         await self._emit_reports(self.frontier.take())
         await self._emit([self.over_time] if self.over_time else ())
@@ -173,6 +190,7 @@ class Crawl:
     async def _start_all(self) -> None:
         frontier = self.frontier
         while not frontier.done:
+            self._verdict_log.look()
             self._timer.clear()
             now = self._timer.now()
             self._start_requests(now)
@@ -181,6 +199,7 @@ class Crawl:
                 seconds = frontier.wait(now)
                 if seconds is None and not frontier.awaits_answers:
                     raise RuntimeError("the crawl makes no progress: please report the site")
+                self._look_at_waits()
                 await self._timer.wait(seconds, awaits_answers=frontier.awaits_answers)
 
     async def _end_in_time(self) -> None:
@@ -204,6 +223,9 @@ class Crawl:
                     if known is None:
                         self.frontier.request(event)
                     else:
+                        if is_on():
+                            what = "not due" if known is NOT_READ else "unchanged since it was read"
+                            log_skip(event.url, "state", what, event.ref)
                         await self._end_unchanged(self.frontier.skip(event), known)
             await self._emit_reports(events)
 
@@ -213,6 +235,10 @@ class Crawl:
         self._notify_frontier(request, Finished(known.outcome))
 
     async def _emit_reports(self, events: Iterable[Event]) -> None:
+        self._verdict_log.look()
+        for event in events:
+            if isinstance(event, Outcome) and is_on():
+                log_end(event)
         for batch in self._out_of_scope.with_kept(reports_of(events)):
             await self._emit(batch)
 
@@ -238,10 +264,32 @@ class Crawl:
             self._pacing.learn(self.frontier.hosts.take_changed())
         return is_wanted
 
+    @contextmanager
+    def _waiting(self, until: Callable[[], float], wait: Callable[[], Wait]) -> Iterator[None]:
+        self._slot_waits[wait] = None
+        self._look_at_waits()
+        try:
+            with self._watch.waiting(until):
+                yield
+        finally:
+            del self._slot_waits[wait]
+            self._look_at_waits()
+
+    def _look_at_waits(self) -> None:
+        now = self._timer.now()
+        found = [*self.frontier.waits(now), *(wait() for wait in self._slot_waits)] if self._polite else []
+        waits = {(each.host, each.reason): each for each in found}
+        if waits and is_on():
+            until = {(*key, round(now + (each.seconds or 0.0), 2)): each for key, each in waits.items()}
+            for each in (until[key] for key in until.keys() - self._logged_waits):
+                log_wait(each)
+            self._logged_waits = until.keys()
+        self._waits, self._waits_at = tuple(waits.values()), time.monotonic()
+
     async def _request(self, request: DocumentRequest) -> None:
         host, watch = self.frontier.hosts.for_url(request.url), self._watch
         with watch.request():
-            async with slot_for(self._pacing, host, request.document, watch.waiting) as slot:
+            async with slot_for(self._pacing, host, request.document, self._waiting) as slot:
                 if not self.is_stopped:
                     await self._send(request, slot)
 
@@ -255,9 +303,8 @@ class Crawl:
         )
         known = self._stored.confirmed(request, self.frontier.authorities_of(request.document))
         headers = self._headers_for(request, {} if known is None else known.conditions)
-        fetch = partial(self._fetcher.fetch, without_userinfo(request.url), headers)
         try:
-            async with paced_response(fetch, timeouts, slot) as (response, chunks):
+            async with paced_response(self._fetcher, request, headers, timeouts, slot) as (response, chunks):
                 head = await self._head(request, response, chunks, timeouts)
                 sent_login = any(name.lower() == "authorization" for name in headers)
                 head = attrs.evolve(head, is_conditional=known is not None, sent_login=sent_login)
@@ -358,6 +405,11 @@ class Crawl:
             selected = [*self._select_children(refs)]
             if len(selected) < len(refs):
                 self.frontier.pruned["filter"] += len(refs) - len(selected)
+                if is_on():
+                    kept = set(map(id, selected))
+                    for ref in refs:
+                        if id(ref) not in kept:
+                            log_skip(ref.loc, "filter", "", ref)
             await self._list(request, selected)
 
     async def _list(self, request: DocumentRequest, refs: Sequence[SitemapRef]) -> None:
@@ -533,7 +585,7 @@ def in_use(pacing: Pacing | None) -> AbstractContextManager[None]:
 
 
 def slot_for(
-    pacing: Pacing | None, host: HostQueue, document: Document, waiting: Waiting = nullcontext
+    pacing: Pacing | None, host: HostQueue, document: Document, waiting: Waiting = unnoticed
 ) -> AbstractAsyncContextManager[Slot | None]:
     """Waits for the slot of a request; None where there is no network to protect."""
     return nullcontext() if pacing is None else pacing.slot(host, is_robots=document.is_robots, waiting=waiting)
@@ -541,19 +593,33 @@ def slot_for(
 
 @asynccontextmanager
 async def paced_response(
-    fetch: Callable[[], AbstractAsyncContextManager[Response]], timeouts: DocumentTimeouts, slot: Slot | None
+    fetcher: Fetcher,
+    request: DocumentRequest,
+    headers: Mapping[str, str],
+    timeouts: DocumentTimeouts,
+    slot: Slot | None,
 ) -> AsyncIterator[tuple[Response, AsyncIterator[bytes]]]:
     """Opens a response, and yields it with its chunks: they are timed, hold the slot, and are closed with the block."""
     if slot is not None and slot.refusal is not None:
         yield slot.refusal, slot.refusal.chunks
         return
+    status, cause, is_logged = None, "", is_on()
+    if is_logged:
+        log_request(request, headers)
     try:
         async with AsyncExitStack() as opened:
-            response = await timeouts.head(opened.enter_async_context(fetch()))
+            opening = opened.enter_async_context(fetcher.fetch(without_userinfo(request.url), headers))
+            response = await timeouts.head(opening)
+            status = response.status
             chunks = timeouts.chunks(response.chunks)
             paced = chunks if slot is None else slot.chunks(chunks)
             opened.push_async_callback(paced.aclose)
             yield response, paced
+    except BaseException as error:
+        cause = str(error) or type(error).__name__
+        raise
     finally:
+        if is_logged:
+            log_response(request, status, timeouts, cause)
         if slot is not None:
             slot.end()

@@ -25,7 +25,7 @@ import attrs
 
 from ..fetch.client import OTHER_LOOP, Response
 from ..fetch.replay import AsyncChunks
-from ..frontier.host_queue import HostPace
+from ..frontier.host_queue import HostPace, Wait
 from ..model.errors import FetchError, UsageError
 from ..model.limits import advice
 
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from ..frontier.plan import Plan
     from ..model.limits import Limits
 
-    Waiting = Callable[[Callable[[], float]], AbstractContextManager[object]]  # as Stopwatch.waiting()
+    # Takes what Stopwatch.waiting() takes, and the Wait at any moment.
+    Waiting = Callable[[Callable[[], float], Callable[[], Wait]], AbstractContextManager[object]]
 
 
 T = TypeVar("T")
@@ -104,17 +105,23 @@ class Stopwatch:
             states.remove(state)
 
 
+def unnoticed(*_: object) -> AbstractContextManager[None]:
+    """A context for a wait that its caller does not count."""
+    return nullcontext()
+
+
 class DocumentTimeouts:
     """Limits the time that the network may take for a document: head() for the head, chunks() for the body.
 
     Both have document_seconds together. Only waiting for the network counts, not the consumer's time. A head must be
     complete within connect_seconds + read_seconds + min_rate_after_seconds: time to connect, time to the first byte,
     and as long as a body has before its rate is checked. A fetcher restarts read_seconds at each byte, so that without
-    this a head could drip forever. `spent` is the time of earlier tries and redirects.
+    this a head could drip forever. `spent` is the time of earlier tries and redirects; `wire_bytes` of the body came.
     """
 
     def __init__(self, spent: float, limits: Limits, clock: Callable[[], float], count: Callable[[int], None]) -> None:
         self.seconds = 0.0
+        self.wire_bytes = 0
         self._left = limits.document_seconds - spent  # at the beginning
         self._limits = limits
         self._clock = clock
@@ -128,19 +135,19 @@ class DocumentTimeouts:
         """Yields a body; FetchError where it is slower than the minimum rate, or over the time for a document."""
         # A chunk may take read_seconds regardless of the rate; many small chunks must keep the rate.
         limits, iterator = self._limits, aiter(chunks)
-        before, wire_bytes = self.seconds, 0
+        before = self.seconds
         while True:
             left = self._left - self.seconds
-            at_rate = max(limits.read_seconds, self._rate_seconds(wire_bytes) - (self.seconds - before))
+            at_rate = max(limits.read_seconds, self._rate_seconds(self.wire_bytes) - (self.seconds - before))
             timeout_error = self._document_timeout if left <= at_rate else self._rate_timeout
             chunk = await self._timed(anext(iterator, None), min(left, at_rate), timeout_error)
             if chunk is None:
                 return
-            wire_bytes += len(chunk)
+            self.wire_bytes += len(chunk)
             self._count(len(chunk))
             if self.seconds > self._left:
                 raise self._document_timeout()
-            if self.seconds - before > self._rate_seconds(wire_bytes):
+            if self.seconds - before > self._rate_seconds(self.wire_bytes):
                 raise self._rate_timeout()
             yield chunk
 
@@ -199,6 +206,7 @@ Turn = asyncio.Future[float]  # its result: 0, or the seconds of a pause that is
 class _Host:
     """The requests to one origin, of all crawls."""
 
+    origin: str
     pace: HostPace
     has_rules: bool = False
     users: int = 0  # requests that wait, or have their response open
@@ -258,10 +266,10 @@ class Pacing:
                 self._loops.remove(loop)
 
     @asynccontextmanager
-    async def slot(self, place: HostQueue, *, is_robots: bool, waiting: Waiting = nullcontext) -> AsyncIterator[Slot]:
+    async def slot(self, place: HostQueue, *, is_robots: bool, waiting: Waiting = unnoticed) -> AsyncIterator[Slot]:
         """Waits for a slot for one request to the host of a crawl; it is returned at the end of the block or before.
 
-        `waiting` is entered while it waits, with a function that returns until when the host pauses.
+        `waiting` is entered while it waits, with functions that return until when the host pauses, and the Wait.
         """
         host = self._host_of(place.origin)
         host.users += 1
@@ -277,10 +285,10 @@ class Pacing:
     def learn(self, places: Iterable[HostQueue]) -> None:
         """Takes over what a crawl knows of the pace of hosts."""
         for place in places:
-            host = self._hosts[place.origin] = self._hosts.get(place.origin) or self._new_host()
+            host = self._hosts[place.origin] = self._hosts.get(place.origin) or self._new_host(place.origin)
             host.has_rules = host.has_rules or place.rules is not None
             host.pace.slow_down(place.pace.delay_seconds)
-            host.pace.pause(place.pace.paused_until, place.pace.paused_by)
+            host.pace.pause(place.pace.paused_until, place.pace.paused_by, place.pace.paused_reason)
             self._examine(host)
 
     def end_pauses(self, origins: Iterable[str]) -> None:
@@ -290,8 +298,8 @@ class Pacing:
             host.stop_timer()
             self._examine(host)
 
-    def _new_host(self) -> _Host:
-        return _Host(HostPace(self._plan.per_host, self._plan.delay_seconds))
+    def _new_host(self, origin: str) -> _Host:
+        return _Host(origin, HostPace(self._plan.per_host, self._plan.delay_seconds))
 
     def _host_of(self, origin: str) -> _Host:
         """A host; a new one where its waits are over, as its robots.txt may state another delay by now."""
@@ -301,7 +309,7 @@ class Pacing:
             self._most_hosts = 2 * len(self._hosts) + _MANY_HOSTS
         host = self._hosts.get(origin)
         if host is None or host.is_over(now):
-            host = self._hosts[origin] = self._new_host()
+            host = self._hosts[origin] = self._new_host(origin)
         return host
 
     async def turn(self, host: _Host, line: deque[Turn], waiting: Waiting) -> float:
@@ -312,7 +320,7 @@ class Pacing:
         if turn.done():
             return turn.result()
         try:
-            with waiting(lambda: host.pace.paused_until):
+            with waiting(lambda: host.pace.paused_until, lambda: self._wait_of(host)):
                 return await turn
         except asyncio.CancelledError:
             if turn.cancelled():
@@ -324,6 +332,12 @@ class Pacing:
         finally:
             if not host.waiting:
                 host.stop_timer()
+
+    def _wait_of(self, host: _Host) -> Wait:
+        now = self.clock()
+        if host.waiting and host.pace.next_at > now:
+            return host.pace.wait(host.origin, host.pace.next_at, now)
+        return Wait(host.origin, "per-host" if host.pace.in_flight >= host.slots else "concurrency")
 
     def free(self, host: _Host) -> None:
         self._in_flight -= 1

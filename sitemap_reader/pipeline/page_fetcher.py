@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from http import HTTPStatus
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -31,6 +30,7 @@ from ..parser.content.codings import Decompressor
 from ..parser.content.sniff import Format
 from ..parser.normalise.urls import clean_url, origin, without_userinfo
 from .crawl import RequestTimer, failure_of, in_use, paced_response, slot_for
+from .debug_log import VerdictLog
 from .pacing import DocumentTimeouts, loop_seconds
 
 if TYPE_CHECKING:
@@ -87,6 +87,7 @@ class PageFetcher:
     _failures: dict[str, Failed] = attrs.field(factory=dict, init=False)
     _waiting: dict[str, list[str]] = attrs.field(factory=dict, init=False)
     _timer: RequestTimer = attrs.field(init=False)
+    _verdict_log: VerdictLog = attrs.field(init=False)
     _tasks: asyncio.TaskGroup = attrs.field(factory=asyncio.TaskGroup, init=False)
     _put: Callable[[PageResponse], Awaitable[None]] = attrs.field(init=False)
 
@@ -94,6 +95,7 @@ class PageFetcher:
         limits = attrs.evolve(self._plan.limits, max_redirects=MAX_HOPS)
         self._frontier = Frontier((), attrs.evolve(self._plan, descend=False, limits=limits))
         self._timer = RequestTimer(self._clock, skips_delays=not self._polite)
+        self._verdict_log = VerdictLog(self._frontier)
 
     async def run(self, urls: Sequence[str], put: Callable[[PageResponse], Awaitable[None]]) -> None:
         """Fetches the URLs, in their order on each host; `put` takes the responses. Cancelling cancels requests."""
@@ -131,6 +133,7 @@ class PageFetcher:
     async def _handle_events(self) -> None:
         if self._pacing is not None:
             self._pacing.learn(self._frontier.hosts.take_changed())
+        self._verdict_log.look()
         while events := self._frontier.take():  # answers come while `put` waits
             for event in events:
                 if isinstance(event, Listed):
@@ -154,9 +157,8 @@ class PageFetcher:
         headers: Mapping[str, str] = request.cookies.header(request.url)
         if self._headers is not None:
             headers = self._headers.headers_for(url, headers)
-        fetch = partial(self._fetcher.fetch, url, headers)
         try:
-            async with paced_response(fetch, timeouts, slot) as (response, chunks):
+            async with paced_response(self._fetcher, request, headers, timeouts, slot) as (response, chunks):
                 head = Head(response.status, response.headers, timeouts.seconds)
                 is_page = url in self._pages and is_success(response.status) and is_html(response.headers)
                 await body.read(response, chunks, is_wanted=is_robots or is_page)

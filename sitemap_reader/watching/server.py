@@ -48,7 +48,6 @@ MIN_TOKEN_CHARACTERS = 16
 TOKEN_VARIABLE = "SITEMAP_READER_TOKEN"  # noqa: S105 - the name of a variable of the environment
 _MAX_REPORTED = 100  # messages may quote a request
 _LOG = logging.getLogger("sitemap_reader.server")
-_LOG.addHandler(logging.NullHandler())  # otherwise Python prints to stderr where logging is not configured
 
 
 @attrs.frozen

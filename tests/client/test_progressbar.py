@@ -25,7 +25,7 @@ from faultserver import FaultServer, Wire, whole
 from terminals import on_terminal, screen
 
 from sitemap_reader.client import Progress, ProgressBar, progressbar, size_of
-from sitemap_reader.frontier import CrawlDelay
+from sitemap_reader.frontier import CrawlDelay, Wait
 
 WAIT_SECONDS = 20.0
 SHOP = Path(__file__).parents[2] / "corpus" / "sites" / "shop"
@@ -83,6 +83,14 @@ def shown(terminal: Terminal) -> list[str]:
         Progress(1, 900, 9, 999, CrawlDelay("https://a.example", 10.0, 899)),
         "sitemaps  1/900 [00:00, 9 URLs, 999 B, Crawl-delay 10 s, 2:29:50 left]",
     ),
+    (
+        Progress(1, 9, 9, 999, waits=(
+            Wait("https://b.example", "delay", 1.0), Wait("https://a.example", "backoff", 4.5, 429),
+            Wait("https://c.example", "per-host"), Wait("https://d.example", "crawl-delay", 9.0),
+        )),
+        "sitemaps  1/9 [00:00, 9 URLs, 999 B, waiting 5 s for a.example (429, retry)]",
+    ),
+    (Progress(1, 9, waits=(Wait("https://a.example", "backoff", 0.9),)), "sitemaps  1/9 [00:00, 0 URLs, 0 B]"),
 ])
 def test_bar_shows_progress(terminal: Terminal, progress: Progress, reported: str) -> None:
     bar = ProgressBar()

@@ -214,6 +214,15 @@ def test_on_progress_is_called_while_waiting() -> None:
     assert received[-1].urls == 1
 
 
+@pytest.mark.slow
+def test_on_progress_says_what_is_waited_for_meanwhile() -> None:
+    site, received = Site({"/s.xml": [503, urlset(f"{HOST}/1")]}), list[sr.client.Progress]()
+    with sr.urls(f"{HOST}/s.xml", fetcher=site, on_progress=received.append) as stream:
+        assert [url.loc for url in stream] == [f"{HOST}/1"]
+    assert {(wait.host, wait.reason) for progress in received for wait in progress.waits} == {(HOST, "backoff")}
+    assert (received[-1].retries, received[-1].waits) == (1, ())
+
+
 @everywhere
 def test_exception_in_on_progress_ends_the_stream(read: Read) -> None:
     def receive(progress: sr.client.Progress) -> None:
