@@ -33,7 +33,16 @@ from ..parser.normalise.dates import parse_date, period_end
 from ..parser.parser import SitemapParser
 from ..serialize.arrow import require_pyarrow
 from ..serialize.byte_streams import compression_of, damage, decompressed
-from ..serialize.dumps import DUMP_SUFFIXES, SQLITE, DumpFile, in_batches, is_dump_name, is_warc_name, open_file
+from ..serialize.dumps import (
+    DUMP_SUFFIXES,
+    SQLITE,
+    DumpFile,
+    in_batches,
+    is_dump_name,
+    is_open_database,
+    is_warc_name,
+    open_file,
+)
 from .notes import FILTERS, name_first
 from .parts import FileOptions, Part, combine, name_domains, read_harvest, read_sitemaps, read_sites, read_state
 from .snapshot import Snapshot
@@ -431,6 +440,8 @@ def kind_of(path: Path) -> Kind:
 
 def _head(path: Path) -> bytes:
     """Decompressed where that is possible; empty if it cannot be read."""
+    if is_open_database(path):
+        return SQLITE
     with suppress(OSError), path.open("rb") as file:
         raw = file.read(_HEAD_BYTES)
         file.seek(0)
@@ -483,7 +494,8 @@ def _groups(name: str) -> tuple[list[list[Source]], str]:
 def _single(path: Path) -> Source:
     kind = DUMP
     if not path.is_fifo():  # which cannot be read twice
-        open_file(path).close()  # UsageError if it cannot be read
+        if not is_open_database(path):
+            open_file(path).close()  # UsageError if it cannot be read
         kind = kind_of(path)
     if kind is OTHER and path.name.lower().endswith(DUMP_SUFFIXES):
         kind = DUMP  # it is reported as one, with the line that is wrong

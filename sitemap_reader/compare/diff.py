@@ -32,7 +32,7 @@ from ..model.errors import UsageError
 from ..model.records import Change, ChangeCounts, RemovedPage, UrlRecord
 from ..parser.fast_path import batch_of
 from ..parser.normalise.urls import clean_url, origin
-from ..serialize.dumps import SQLITE, Dump, checked, is_pipe, open_file, record_at
+from ..serialize.dumps import SQLITE, Dump, checked, is_open_database, is_pipe, open_file, record_at
 from ..serialize.jsonl import ALWAYS, COMPARED, STATED, from_json, json_line, stamp, to_dict
 from ..serialize.schema import REMOVED, keys_of, line_type, make_fields
 from ..state.rows import Listing, Rows, nested_digests, newest_listing, record_of, url_keys
@@ -277,6 +277,8 @@ def with_stamp(json_object: JsonObject) -> JsonObject:
 def is_state(path: str) -> bool:
     if is_pipe(path):  # a database is a file
         return False
+    if is_open_database(path):
+        return True
     with open_file(path) as file:
         return file.read(len(SQLITE)) == SQLITE
 

@@ -392,6 +392,20 @@ def open_file(path: str | os.PathLike[str]) -> BinaryIO:
         raise UsageError(f"cannot read {name}: {reason}", remedy="give a file that you may read") from exc
 
 
+def wal_name(path: str | os.PathLike[str]) -> str:
+    """The file that an SQLite database has beside it while it is open, or if its last process was killed."""
+    return f"{os.path.realpath(path)}-wal"
+
+
+def is_open_database(path: str | os.PathLike[str]) -> bool:
+    """Whether this is a database that only SQLite may open now.
+
+    POSIX releases all locks of a process on a file as soon as it closes any descriptor of it, also those of a run in
+    another thread.
+    """
+    return os.path.exists(wal_name(path))
+
+
 def is_pipe(path: str | os.PathLike[str]) -> bool:
     """Whether it can be read only once, such as the shell's <(...)."""
     try:

@@ -18,13 +18,14 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 import orjson
 
 from ..model.columns import SUBSECOND
 from ..model.errors import StateError, UsageError
+from ..serialize.dumps import wal_name
 
 Stored = TypeVar("Stored")
 Decoded = TypeVar("Decoded")
@@ -40,6 +41,8 @@ PRAGMA synchronous = NORMAL;
 PRAGMA cache_size = -{CACHE_KIB};
 PRAGMA wal_autocheckpoint = 8000;
 """
+# How long SQLite waits for a process that recovers the WAL of a killed run, or copies its own into the file at its end.
+_BUSY_SECONDS = 5.0
 _PAGE_BYTES = 16_384  # with 4,096, the default, a first run takes 5% longer
 _APPLICATION = 0x534D5244  # "SMRD", application_id, which identifies the file
 
@@ -215,6 +218,7 @@ CREATE TABLE sink (
 )
 
 _DAMAGED = "is damaged; move it away, and the next sync starts anew"
+_UNWRITABLE = "cannot be written; check who may write it and its folder"
 _IN_USE = (
     "is in use by another run, or by a stream that was not closed; wait until that is done, or give another file: "
     "sites that are read at once need a file each"
@@ -225,7 +229,7 @@ _MESSAGES: dict[int, tuple[str, bool]] = {
     **dict.fromkeys((sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL), (_IN_USE, True)),
     **dict.fromkeys(
         (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM),
-        ("cannot be written; check who may write it and its folder", True),
+        (_UNWRITABLE, True),
     ),
     sqlite3.SQLITE_CANTOPEN: ("cannot be opened; check its folder, and who may write there", True),
     sqlite3.SQLITE_FULL: ("cannot be written: the disk is full; free some space", True),
@@ -322,33 +326,166 @@ def state_version() -> int:
     return len(_MIGRATIONS)
 
 
-def open_state(path: str | os.PathLike[str], *, create: bool) -> sqlite3.Connection:
-    """Opens a state file with an exclusive lock; creates it if `create` permits.
+def open_state(path: str | os.PathLike[str]) -> sqlite3.Connection:
+    """Opens a state file for reading: the last commit, in one transaction, also while a run writes the file.
 
-    Without `create`, a file without write permission is opened for reading only, without a lock.
+    An older file is migrated first.
     """
+    name = _name_of(path)
+    with sqlite_errors(name):
+        db = _checked(name)
+        if db is None:
+            raise StateError(f"{name} is empty; `sync` (sr.changes()) writes it")
+        if _version(db) == state_version():
+            return db
+        db.close()
+        if not may_write(name):
+            message = f"{name} was written by an older version; only a user who may write it can open it"
+            raise StateError(message, is_unwritable=True)
+    db, lock = open_for_writing(name)
+    unlock(lock)
+    db.close()
+    return open_state(name)
+
+
+def open_for_writing(path: str | os.PathLike[str]) -> tuple[sqlite3.Connection, BinaryIO]:
+    """Opens a state file, or a new one, as the only connection that writes it, until unlock() of the lock."""
+    # SQLite locks for a transaction only. What keeps other runs away between two of them is a lock on the WAL file:
+    # it is there as long as a connection is, and SQLite itself locks other files.
+    name = _name_of(path)
+    with sqlite_errors(name):
+        if os.path.exists(name):
+            if (stored := _checked(name)) is not None:
+                stored.close()
+            if not may_write(name):
+                raise StateError(f"{name} {_UNWRITABLE}", is_unwritable=True)
+        # Without flock() SQLite locks the file as long as it is open, also for readers.
+        db = _with_wal(name, "rwc", is_shared=sys.platform != "win32")
+        with _closed_on_error(db):
+            return db, _begin_writing(db, name)
+
+
+def _name_of(path: str | os.PathLike[str]) -> str:
     name = os.fspath(path)
     if not name:
         raise StateError("the name of the state file is empty")
-    is_read_only = not create and os.path.exists(name) and not may_write(name)
-    if is_read_only and (log := next(filter(os.path.exists, (wal_name(name), _journal_name(name))), None)):
-        reason = f"is in use, or was left by a run that was killed ({log})"
-        raise StateError(f"{name} {reason}; only a user who may write it can open it", is_unwritable=True)
-    if os.path.isfile(name) and os.path.exists(_journal_name(name)):
-        # SQLite rolls back, when it reads, what a run had begun to write when it was killed, before it switched to WAL.
-        # With `immutable`, as _check() reads, it would not look for a journal.
-        with sqlite_errors(name), closing(_connect(name, "rw")) as db:
-            _version(db)
-    _check(name, create=create)
-    prepare = _check_version if is_read_only else _migrate
-    with sqlite_errors(name):
-        db = _connect(name, "ro" if is_read_only else "rwc" if create else "rw", is_fixed=is_read_only)
-        try:
-            prepare(db, name)
-        except BaseException:
-            db.close()
-            raise
+    return name
+
+
+def _checked(name: str) -> sqlite3.Connection | None:
+    """A connection for reading; None for an empty file, as mktemp makes it, or a first run that was killed."""
+    _check_file(name)
+    db = _reader(name)
+    with _closed_on_error(db):
+        is_empty = db.execute("PRAGMA page_count").fetchone() == (0,)
+        if not is_empty:
+            _check(db, name)
+            return db
+    db.close()
+    return None
+
+
+def _reader(name: str) -> sqlite3.Connection:
+    """A connection that writes no row, in a transaction."""
+    if may_write(name):
+        # With `mode=ro` it would leave the WAL file to the next run, if that of now ends first: the file alone would
+        # lack commits.
+        return _begin_reading(_with_wal(name, "rw"))
+    while not os.path.exists(wal := wal_name(name)):
+        if os.path.exists(journal := _journal_name(name)):
+            raise _unreadable(name, journal)
+        # Who cannot make a WAL has no lock that a run would see, so all is read at once, and again if one wrote then.
+        before = os.stat(name)
+        db = _copy(name)
+        now = os.stat(name)
+        if (before.st_mtime_ns, before.st_size) == (now.st_mtime_ns, now.st_size):
+            return _begin_reading(db)
+        db.close()
+    try:
+        return _begin_reading(_connect(name, "ro"))
+    except sqlite3.OperationalError as exc:
+        raise _unreadable(name, wal) from exc
+
+
+def _unreadable(name: str, log: str) -> StateError:
+    reason = f"is in use, or was left by a run that was killed ({log})"
+    return StateError(f"{name} {reason}; only a user who may write it can open it", is_unwritable=True)
+
+
+def _begin_reading(db: sqlite3.Connection) -> sqlite3.Connection:
+    with _closed_on_error(db):
+        db.execute("PRAGMA query_only = ON")
+        db.execute("BEGIN")
+        _version(db)  # SQLite begins with the first thing that is read
     return db
+
+
+def _copy(name: str) -> sqlite3.Connection:
+    db = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+    with _closed_on_error(db), closing(_connect(name, "ro", is_fixed=True)) as stored:
+        stored.backup(db)
+    return db
+
+
+@contextmanager
+def _closed_on_error(db: sqlite3.Connection) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        db.close()
+        raise
+
+
+def _with_wal(name: str, mode: str, *, is_shared: bool = True) -> sqlite3.Connection:
+    """A connection that has opened the WAL, if the state has one; it locks the file where that cannot be shared."""
+    db = _connect(name, mode)
+    try:
+        with _closed_on_error(db):
+            if not is_shared:
+                db.execute("PRAGMA locking_mode = EXCLUSIVE")
+            _version(db)
+    except sqlite3.OperationalError as exc:
+        # A `-shm` file cannot be made: the disk is full, or of a kind without shared memory.
+        if not is_shared or exc.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN):
+            raise
+        return _with_wal(name, mode, is_shared=False)
+    return db
+
+
+def _begin_writing(db: sqlite3.Connection, name: str) -> BinaryIO:
+    """Migrates a state that no other connection writes, and returns the lock; StateError where one does."""
+    db.execute(f"PRAGMA page_size = {_PAGE_BYTES}")  # of a new file
+    lock = _locked_wal(name) if os.path.exists(wal_name(name)) else None
+    try:
+        _migrate(db)
+        return lock or _locked_wal(name)
+    except BaseException:
+        if lock is not None:
+            unlock(lock)
+        raise
+
+
+def _locked_wal(name: str) -> BinaryIO:
+    lock = open(wal_name(name), "rb+", buffering=0)  # noqa: SIM115 - until unlock()
+    if sys.platform != "win32":
+        import fcntl
+
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as exc:
+            lock.close()
+            message = _IN_USE if isinstance(exc, BlockingIOError) else f"cannot be locked: {exc.strerror}"
+            raise StateError(f"{name} {message}", is_unwritable=True) from exc
+    return lock
+
+
+def unlock(lock: BinaryIO) -> None:
+    """Ends what open_for_writing() began; before the connection is closed, which deletes the WAL file."""
+    if sys.platform != "win32":
+        import fcntl
+
+        fcntl.flock(lock, fcntl.LOCK_UN)  # a process that was forked meanwhile has it, too
+    lock.close()
 
 
 def may_write(name: str) -> bool:
@@ -356,22 +493,9 @@ def may_write(name: str) -> bool:
     return os.access(name, os.W_OK) and os.access(os.path.dirname(os.path.realpath(name)), os.W_OK)
 
 
-def wal_name(name: str) -> str:
-    """While the WAL file exists, the state is open or its run was killed: the file alone may lack commits."""
-    return f"{os.path.realpath(name)}-wal"
-
-
 def _journal_name(name: str) -> str:
     """The name of the rollback journal; while it exists, the file may hold half of a transaction that a kill ended."""
     return f"{os.path.realpath(name)}-journal"
-
-
-def _check_version(db: sqlite3.Connection, name: str) -> None:
-    """A file that cannot be written cannot be migrated either."""
-    if _version(db) < state_version():
-        message = f"{name} was written by an older version; only a user who may write it can open it"
-        raise StateError(message, is_unwritable=True)
-    _check_rows(db)
 
 
 def allow_interrupts(db: sqlite3.Connection) -> None:
@@ -382,7 +506,7 @@ def open_temporary_state(name: str = "") -> sqlite3.Connection:
     """A state without a file: a copy of the file of this name, which is only read, or an empty one if there is none."""
     db = sqlite3.connect("", isolation_level=None, check_same_thread=False)
     if os.path.exists(name):
-        with sqlite_errors(name), closing(open_state(name, create=False)) as stored:
+        with closing(open_state(name)) as stored, sqlite_errors(name):
             stored.backup(db)
         return db
     for script in _MIGRATIONS:
@@ -416,31 +540,30 @@ def execute_all(db: sqlite3.Connection, script: str) -> None:
         db.execute(statement)
 
 
-def _check(name: str, *, create: bool) -> None:
-    """StateError for a path that is not a state file, before anything is written."""
-    # Reads through SQLite: closing a file descriptor of our own would release all POSIX locks on the file.
+def _check_file(name: str) -> None:
+    """StateError for a path that is no file."""
+    # Whatever is in it is read through SQLite: closing a descriptor of our own would release all POSIX locks on it.
     try:
         found = os.stat(name)
     except FileNotFoundError:
-        if create:
-            return
         raise StateError(f"there is no state file {name}; `sync` (sr.changes()) makes it") from None
     except (OSError, ValueError) as exc:  # ValueError: the name holds a NUL
         reason = getattr(exc, "strerror", None) or exc
         raise StateError(f"cannot read {name}: {reason}", is_unwritable=True) from exc
     if stat.S_ISDIR(found.st_mode):
         raise StateError(f"{name} is a folder; name a file in it")
-    if not found.st_size:  # as mktemp makes it, or a first run that was killed
-        if create:
-            return
-        raise StateError(f"{name} is empty; `sync` (sr.changes()) writes it")
-    with sqlite_errors(name), closing(_connect(name, "ro", is_fixed=not os.path.exists(wal_name(name)))) as db:
-        application: int = db.execute("PRAGMA application_id").fetchone()[0]
-        if application != _APPLICATION:
-            raise StateError(f"{name} is an SQLite database of another program; give a name that is free")
-        version = _version(db)
-        _refuse_newer(name, version)
-        _check_tables(db, name, version)
+
+
+def _check(db: sqlite3.Connection, name: str) -> None:
+    """StateError for a database that is no state, before anything is written."""
+    application: int = db.execute("PRAGMA application_id").fetchone()[0]
+    if application != _APPLICATION:
+        raise StateError(f"{name} is an SQLite database of another program; give a name that is free")
+    version = _version(db)
+    _refuse_newer(name, version)
+    _check_tables(db, name, version)
+    if version == state_version():
+        _check_rows(db)
 
 
 def _check_tables(db: sqlite3.Connection, name: str, version: int) -> None:
@@ -496,8 +619,10 @@ def _row_conditions() -> dict[str, str]:
 
 def _connect(name: str, mode: str, *, is_fixed: bool = False) -> sqlite3.Connection:
     """With `is_fixed` SQLite assumes that no process writes the file, and needs neither a lock nor a WAL file."""
-    uri = f"{Path(name).absolute().as_uri()}?mode={mode}&immutable={int(is_fixed)}"
-    db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=0)
+    # Without readonly_shm `mode=ro` makes a -shm file where it can.
+    options = f"mode={mode}&immutable={int(is_fixed)}&readonly_shm={int(mode == 'ro')}"
+    uri = f"{Path(name).absolute().as_uri()}?{options}"
+    db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=_BUSY_SECONDS)
     allow_interrupts(db)  # a migration may take seconds
     db.execute("PRAGMA trusted_schema = OFF")
     if sys.version_info >= (3, 12):
@@ -514,22 +639,20 @@ def _refuse_newer(name: str, version: int) -> None:
         raise StateError(f"{name} was written by a newer version of sitemap-reader; use that one, or another file")
 
 
-def _migrate(db: sqlite3.Connection, name: str) -> None:
+def _migrate(db: sqlite3.Connection) -> None:
     """Migrates in one transaction, and then switches to WAL: so the file's header always has the application_id."""
-    db.execute("PRAGMA locking_mode = EXCLUSIVE")
-    db.execute(f"PRAGMA page_size = {_PAGE_BYTES}")  # of a new file
-    version = _version(db)
-    _refuse_newer(name, version)
     db.execute("BEGIN IMMEDIATE")
+    version = _version(db)
     if version < state_version():
         for script in _MIGRATIONS[version:]:
             execute_all(db, script)
         db.execute(f"PRAGMA application_id = {_APPLICATION}")
         db.execute(f"PRAGMA user_version = {state_version()}")
-    _check_rows(db)
+        _check_rows(db)
     db.execute("COMMIT")
     db.execute("PRAGMA journal_mode = WAL")
     execute_all(db, _SETTINGS)
+    _version(db)  # SQLite makes the WAL when it next reads
 
 
 _TEMPORARY_SETTINGS = f"""

@@ -16,7 +16,7 @@ from datetime import datetime
 from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Self
 
 import attrs
 import msgspec
@@ -25,6 +25,7 @@ import orjson
 from ..frontier.plan import parse_target
 from ..model.columns import micros
 from ..model.errors import StateError, UsageError
+from ..serialize.dumps import wal_name
 from ..serialize.jsonl import encode_changes, watched_keys
 from .diff_rules import MAX_BATCH_URLS
 from .documents import StoredDocument, stored_documents
@@ -34,10 +35,11 @@ from .schema import (
     decode_value,
     json_text,
     only_row,
+    open_for_writing,
     open_state,
     open_temporary_state,
     sqlite_errors,
-    wal_name,
+    unlock,
 )
 
 if TYPE_CHECKING:
@@ -303,9 +305,11 @@ class StoredColumns(NamedTuple):
 class State:
     """An open state file; a context manager, or close() it.
 
-    StateError where there is no file (unless it may `create` one), where it is no state, damaged, of a newer version,
-    or in use by another process. A file without write permission can be read, and not used by a run. With `scratch` the
-    state is temporary, and has no file: it begins with what the named file has, if there is one.
+    It reads the last commit from before it was opened, also while a run or a watch writes the file; one that is kept
+    open for long lets the WAL file of that grow. A run makes it the only one that writes, as `create` does at once:
+    StateError where another run uses the file. StateError, too, where there is no file (unless it may `create` one),
+    where it is no state, damaged, or of a newer version. A file without write permission can be read, and not used by a
+    run. With `scratch` the state is temporary, and has no file: it begins with what the named file has, if there is one.
 
     `shared_by` is the number of streams that use it at once. With more than one, a stream that is closed early does not
     roll back: each batch has to be taken to its end, and the file should be a copy that can be discarded.
@@ -316,7 +320,14 @@ class State:
     ) -> None:
         self.name = os.fspath(path)
         self.shared_by = shared_by
-        self.db: sqlite3.Connection = open_temporary_state(self.name) if scratch else open_state(path, create=create)
+        self._lock: BinaryIO | None = None
+        self._is_file = not scratch
+        if scratch:
+            self.db: sqlite3.Connection = open_temporary_state(self.name)
+        elif create:
+            self.db, self._lock = open_for_writing(path)
+        else:
+            self.db = open_state(path)
 
     def __enter__(self) -> Self:
         return self
@@ -324,8 +335,22 @@ class State:
     def __exit__(self, *exc_info: object) -> None:
         self.close()
 
+    def lock(self) -> None:
+        """Makes this the one State that may write the file until it is closed; StateError where there is another."""
+        if self._is_file and self._lock is None:
+            with sqlite_errors(self.name):
+                self.db.rollback()
+            self.db.close()
+            self.db, self._lock = open_for_writing(self.name)
+
+    def _unlock(self) -> None:
+        if self._lock is not None:
+            unlock(self._lock)
+            self._lock = None
+
     def close(self) -> None:
         """Closes the file, and rolls back what was not committed. May be called twice."""
+        self._unlock()
         self.db.close()
 
     def commit(self) -> None:
@@ -371,6 +396,7 @@ class State:
 
         StateError where the disk is full; close() alone would leave the WAL file, without an error.
         """
+        self._unlock()
         with sqlite_errors(self.name):
             if self.db.in_transaction:
                 self.db.execute("ROLLBACK")

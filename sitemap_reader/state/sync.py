@@ -95,6 +95,7 @@ class StateSync:
             self._begin(settings)
 
     def _begin(self, wanted: Mapping[str, Any]) -> None:
+        self._state.lock()
         db, site, plan, now = self._state.db, self._site, self.plan, micros(self._started)
         if db.in_transaction and not self._shares:
             remedy = "close that first, or give each of several sites a State of its own"

@@ -23,8 +23,8 @@ class WatchState(TypedDict):
     state: Annotated[
         "str | Path",
         Option(
-            "The name of the state file, which is created if it does not exist, and is locked until the watch has "
-            "ended; with `shard` that of a folder.",
+            "The name of the state file, which is created if it does not exist, and is locked against other "
+            "runs until the watch has ended; it can be read meanwhile. With `shard` that of a folder.",
             check=one_of_types("the name of a file", str, os.PathLike),
         ),
     ]

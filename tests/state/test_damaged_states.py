@@ -43,7 +43,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     del one.documents["a.xml"].entries["https://shop.example/a3"]
     one.documents["b.xml"].status = 500
     one.run(state)
-    with sr.state.State(state) as opened:
+    with sr.state.State(state, create=True) as opened:
         opened.db.execute("BEGIN")
         data = WatchData(opened)
         data.save(f"{SITE}/", {"failing": 1.0}, {f"{SITE}/a.xml": {"rate": {}}})
@@ -76,7 +76,7 @@ def read(state: Path) -> None:
 
 
 def watch(state: Path) -> None:
-    with sr.state.State(state) as opened:
+    with sr.state.State(state, create=True) as opened:
         log, data = ChangeLog(opened), WatchData(opened)
         for entry in log.after(0, 10):
             assert entry.key

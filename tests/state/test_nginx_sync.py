@@ -82,7 +82,7 @@ def test_only_the_document_that_changed_is_sent(served: Served) -> None:
 
 def test_a_last_modified_alone_is_enough(served: Served, nginx: Callable[..., NginxServer]) -> None:
     served.run()
-    with sr.state.State(served.state) as state:
+    with sr.state.State(served.state, create=True) as state:
         stored = state.documents()
         assert all(document.etag and document.last_modified for document in stored)
         state.db.execute("UPDATE document SET etag = NULL")

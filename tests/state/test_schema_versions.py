@@ -158,7 +158,7 @@ def test_read_only_state_can_be_opened_for_reading(state: Path, site: World, mon
 
 def test_a_state_whose_pages_were_being_copied_when_it_was_killed_is_whole(state: Path, site: World) -> None:
     """SQLite copies the first page before the file has its new length."""
-    with sr.state.State(state) as opened:
+    with sr.state.State(state, create=True) as opened:
         opened.db.execute("BEGIN")
         rows = ((number, "x" * 2000) for number in range(500))
         opened.db.executemany("INSERT INTO entry (document, key, stated, loc) VALUES (99, ?, 0, ?)", rows)
@@ -219,7 +219,7 @@ def test_sqlite_errors_for_unwritable_files_are_translated() -> None:
 
 HOLDER = """
 import sys, sitemap_reader as sr
-with sr.state.State(sys.argv[1]):
+with sr.state.State(sys.argv[1], create=True):
     print("open", flush=True)
     sys.stdin.read()
 """
@@ -242,7 +242,7 @@ def test_a_file_that_another_process_has_open_raises(state: Path, site: World) -
 def test_a_stream_holds_the_file_until_it_is_left(state: Path, site: World) -> None:
     stream = site.changes(state)
     with pytest.raises(sr.StateError, match="in use"):
-        sr.state.State(state)
+        site.changes(state)
     stream.close()
     stream.close()
     with sr.state.State(state) as opened:
