@@ -1,6 +1,6 @@
-"""Two web servers on 127.0.0.1 for tests: nginx with a document root, and one that answers from a dict.
+"""Servers on 127.0.0.1 for tests: nginx with a document root, one that answers from a dict, and a SOCKS proxy.
 
-Both record the requested paths. Neither listens on another address.
+They record what is requested. None listens on another address.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_address
 from pathlib import Path
-from typing import Self
+from socketserver import StreamRequestHandler, ThreadingTCPServer
+from typing import BinaryIO, Self
 from urllib.parse import urlsplit
 
 import attrs
@@ -44,8 +46,8 @@ http {{
     application/gzip gz;
   }}
   default_type application/octet-stream;
-  log_format asked '$status $request_uri';
-  access_log {work}/access.log asked;
+  log_format requested '$status $request_uri';
+  access_log {work}/access.log requested;
   client_body_temp_path {work}/body;
   proxy_temp_path {work}/proxy;
   fastcgi_temp_path {work}/fastcgi;
@@ -236,3 +238,92 @@ def is_untouched(listener: socket.socket) -> bool:
     except BlockingIOError:
         return True
     return False
+
+
+# --- a SOCKS proxy ----------------------------------------------------------------------------------------------
+
+
+@attrs.define
+class SocksServer:
+    """A SOCKS 4, 4a and 5 proxy that connects to `port` of 127.0.0.1, whatever is requested.
+
+    `requested` has (version, host, port, login) of each connection. With a `login`, "user:password", SOCKS 5 without it
+    is refused. `reply` is the code of its answer (RFC 1928 6). Used as a context manager; `place` is its host and port.
+    """
+
+    port: int
+    login: str = ""
+    reply: int = 0
+    requested: list[tuple[int, str, int, str]] = attrs.field(factory=list, init=False)
+    _server: ThreadingTCPServer = attrs.field(init=False)
+
+    def __enter__(self) -> Self:
+        proxy = self
+
+        class Handler(StreamRequestHandler):
+            def handle(self) -> None:
+                with suppress(ConnectionError, EOFError):
+                    proxy.serve(self.request, self.rfile)
+
+        self._server = ThreadingTCPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}).start()
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    @property
+    def place(self) -> str:
+        return f"127.0.0.1:{self._server.server_address[1]}"
+
+    def serve(self, client: socket.socket, source: BinaryIO) -> None:
+        version, number = source.read(2)
+        if version == 4:
+            port, address, login = int.from_bytes(source.read(2)), source.read(4), _text_to_nul(source)
+            is_named = address[:3] == bytes(3)  # SOCKS 4a: 0.0.0.x, and the name behind
+            host = _text_to_nul(source) if is_named else socket.inet_ntoa(address)
+            granted, refused = b"\0\x5a" + bytes(6), b"\0\x5b" + bytes(6)
+        else:
+            login = self._negotiated(client, source, source.read(number))
+            if login is None:
+                return
+            kind = source.read(4)[3]
+            raw = source.read({1: 4, 4: 16}.get(kind) or source.read(1)[0])
+            host = raw.decode() if kind == 3 else str(ip_address(raw))
+            port = int.from_bytes(source.read(2))
+            granted, refused = bytes([5, 0, 0, 1, 0, 0, 0, 0, 0, 0]), bytes([5, self.reply, 0, 1, 0, 0, 0, 0, 0, 0])
+        self.requested.append((version, host, port, login))
+        if self.reply:
+            client.sendall(refused)
+            return
+        with socket.create_connection(("127.0.0.1", self.port)) as server:
+            client.sendall(granted)
+            back = threading.Thread(target=_copy, args=(server, client))
+            back.start()
+            _copy(client, server)
+            back.join()
+
+    def _negotiated(self, client: socket.socket, source: BinaryIO, methods: bytes) -> str | None:
+        """The login; None where it was refused (RFC 1928 3, RFC 1929 2)."""
+        method = 2 if self.login else 0
+        client.sendall(bytes([5, method if method in methods else 255]))
+        if method == 0 or method not in methods:
+            return "" if method == 0 else None
+        source.read(1)
+        login = ":".join(source.read(source.read(1)[0]).decode() for _ in range(2))
+        client.sendall(bytes([1, int(login != self.login)]))
+        return login if login == self.login else None
+
+
+def _text_to_nul(source: BinaryIO) -> str:
+    return b"".join(iter(lambda: source.read(1), b"\0")).decode()
+
+
+def _copy(source: socket.socket, target: socket.socket) -> None:
+    with suppress(OSError):
+        while data := source.recv(65_536):
+            target.sendall(data)
+    with suppress(OSError):
+        target.shutdown(socket.SHUT_WR)

@@ -18,6 +18,7 @@ import attrs
 
 from ..fetch.client import AiohttpFetcher, Response
 from ..fetch.host_map import HostMap, MappedFetcher
+from ..fetch.proxies import proxy_function
 from ..fetch.request_headers import RequestHeaders, make_headers
 from ..frontier.frontier import Frontier
 from ..frontier.plan import Plan
@@ -30,7 +31,7 @@ from ..pipeline.feedparser_process import feedparser_fallback
 from ..pipeline.pacing import Pacing
 from ..pipeline.page_fetcher import PageFetcher
 from ..version import USER_AGENT
-from .keywords import UrlQuery, checked_keywords, is_async
+from .keywords import UrlQuery, called_in_crawl, checked_keywords, is_async
 from .options import (
     ChangesOptions,
     DiscoverOptions,
@@ -100,7 +101,7 @@ class Crawler:
             user_agent=user_agent,
             limits=limits,
             allow_private=given["allow_private"],
-            proxy=given["proxy"],
+            proxy=called_in_crawl(proxy_function(given["proxy"])) if callable(given["proxy"]) else given["proxy"],
             cacert=given["cacert"],
             insecure=given["insecure"],
             session=session,

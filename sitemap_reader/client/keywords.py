@@ -48,6 +48,7 @@ _OTHER_NAMES = {
     "cacert={}": "ca_file",
     "limits=Limits(max_crawl_delay_seconds={})": "max_crawl_delay",
     'proxy="http://HOST:PORT"': "proxies",
+    'proxy="env"': "trust_env",
     "fetcher= or session=": "client http_client web_client",
     "concurrency={}, the requests at once": "workers max_workers threads connections max_connections",
     "delay={}": "crawl_delay download_delay rate_limit throttle",

@@ -149,10 +149,13 @@ class ReaderOptions(TypedDict, total=False):
         ),
     ]
     proxy: Annotated[
-        str | None,
+        "str | Callable[[str], str | None] | None",
         Option(
-            "HTTP proxy for all requests, http://HOST:PORT or http://USER:PASSWORD@HOST:PORT; it resolves the host "
-            "names."
+            "Proxy for all requests, http://HOST:PORT, socks5h://HOST:PORT (or https, socks5, socks4a, socks4), with "
+            "USER:PASSWORD@ or not; or env: those of HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY, which are not "
+            "used otherwise.",
+            in_python="Also a function from the URL of a request to that of its proxy, or None.",
+            is_called=True,
         ),
     ]
     cacert: Annotated["str | Path | None", Option("Trust only the certificates in this PEM file.", check=FILE)]

@@ -29,11 +29,15 @@ from ..frontier.responses import PROXY_REMEDY
 from ..model.errors import FetchError, UsageError
 from ..model.limits import CHUNK_BYTES, MIB, Limits, checked_limits
 from ..version import USER_AGENT
+from .proxies import SOCKS, no_connection, place_of, proxy_function, proxy_refusal, socks_socket
 from .request_headers import check_header
 from .ssrf_guard import address_refusal, literal_address
 
 if TYPE_CHECKING:
     import aiohttp
+    from yarl import URL
+
+    from .proxies import ProxyOf
 
 
 # An errno that no operating system uses: it survives aiohttp's wrapping and its joining of several addresses' errors.
@@ -48,13 +52,14 @@ class ExcessFraming(ValueError):
 
 @attrs.frozen
 class RequestedUrl:
-    """A URL as it is requested, without userinfo and fragment; its host and the timeouts, for messages."""
+    """A URL as it is requested, without userinfo and fragment; its host, timeouts and proxy, for messages."""
 
     url: str
     host: str
     host_port: str
     connect_seconds: float
     read_seconds: float
+    proxy: str = ""  # its host and port
 
 
 def fetch_error(exc: Exception, requested: RequestedUrl, received: int | None = None) -> FetchError:
@@ -77,14 +82,11 @@ def fetch_error(exc: Exception, requested: RequestedUrl, received: int | None = 
         case aiohttp.ClientConnectorSSLError() | ssl.SSLError():
             return _tls(exc, requested, received)
         case aiohttp.ClientProxyConnectionError():
-            message = f"{host}: no connection to the proxy {exc.host}:{exc.port}"
-            return FetchError(message, remedy="check its host and port (--proxy)")
+            return no_connection(host, f"{exc.host}:{exc.port}")
         case aiohttp.ClientConnectorError():
             return _connect(exc, requested, received)
-        case aiohttp.ClientHttpProxyError() if exc.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
-            return proxy_refusal(requested)
         case aiohttp.ClientHttpProxyError():
-            return FetchError(f"{host}: the proxy answered {exc.status}", transient=exc.status >= 500)
+            return _proxy_answer(exc.status, requested)
         case aiohttp.ClientResponseError():
             return FetchError(f"{place}: response is not HTTP: {_one_line(exc.message)}", transient=False)
         case HttpProcessingError():  # transient, as a body that breaks off: a proxy may have lost its upstream
@@ -136,10 +138,10 @@ def _tls(exc: Exception, requested: RequestedUrl, received: int | None) -> Fetch
     return FetchError(message, transient=disconnected, remedy=remedy)
 
 
-def proxy_refusal(requested: RequestedUrl) -> FetchError:
-    """The FetchError of a proxy that asks for a login, as it would for every other request (407, RFC 9110 15.5.8)."""
-    message = f"{requested.host}: the proxy answered {HTTPStatus.PROXY_AUTHENTICATION_REQUIRED.value}"
-    return FetchError(message, transient=False, remedy=PROXY_REMEDY, of_proxy=True)
+def _proxy_answer(status: int, requested: RequestedUrl) -> FetchError:
+    """407: the proxy asks for a login, as it would for every other request (RFC 9110 15.5.8)."""
+    remedy = PROXY_REMEDY if status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED else None
+    return proxy_refusal(requested.host, requested.proxy, str(status), remedy, transient=status >= 500)
 
 
 _UNREACHABLE = (errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EADDRNOTAVAIL)
@@ -206,7 +208,6 @@ def shorten(text: str) -> str:
 OTHER_LOOP = "a reader belongs to the event loop that it was first used on: make one for each loop"
 
 _HTTP_URL = re.compile(r"(?P<scheme>[^:/?#]*):(?://(?:[^/?#]*@)?(?P<host>[^/?#]+)(?P<rest>[^#]*))?")
-_PROXY = re.compile(r"https?://(?:[^/?#@\s]*@)?(?:\[[0-9a-f:.]+\]|[^/?#@\s:\[\]]+)(?::\d{1,5})?/?", re.IGNORECASE)
 _PORT = re.compile(r":\d+$")
 _UNSAFE = re.compile(r"[\x00-\x20\x7f]")
 
@@ -280,9 +281,12 @@ class Fetcher(Protocol):
 class AiohttpFetcher:
     """Fetches over HTTP with aiohttp. Use it as an async context manager, or `await close()`.
 
-    With a `proxy` only addresses written in URLs can be checked: the proxy resolves names. `cacert` is a PEM file
-    with the certificates to trust instead of the system's; with `insecure` none is verified. A `session` of the
-    caller stays open, and needs guarded_connector() or `allow_private`; a request's headers override the session's.
+    `proxy` is a URL, "env" for those of the environment, or a function from the URL of a request to that of its proxy
+    or None, called for each request. Of requests through a proxy only addresses written in URLs can be checked, as
+    the proxy resolves names, unless it is socks4:// or socks5://: for these, names are resolved here, and checked. The
+    address of a proxy is not checked. `cacert` is a PEM file with the certificates to trust instead of the system's;
+    with `insecure` none is verified. A `session` of the caller stays open, and needs guarded_connector() or
+    `allow_private`; a request's headers override the session's.
     """
 
     def __init__(
@@ -291,7 +295,7 @@ class AiohttpFetcher:
         user_agent: str = USER_AGENT,
         limits: Limits = Limits(),  # noqa: B008  frozen
         allow_private: bool = False,
-        proxy: str | None = None,
+        proxy: str | ProxyOf | None = None,
         cacert: str | Path | None = None,
         insecure: bool = False,
         session: aiohttp.ClientSession | None = None,
@@ -302,13 +306,11 @@ class AiohttpFetcher:
                 "session: its connector checks no addresses; build it with "
                 "ClientSession(connector=guarded_connector()), or pass allow_private=True"
             )
-        if proxy is not None:
-            _check_proxy(proxy)
         self._user_agent = user_agent
         check_header("User-Agent", user_agent)
         self._limits = checked_limits(limits)
         self._allow_private = allow_private
-        self._proxy = proxy
+        self._proxy_of = proxy_function(proxy)
         self._ssl = _ssl(cacert, insecure=insecure)
         self._session = session
         self._owns_session = session is None
@@ -336,17 +338,23 @@ class AiohttpFetcher:
     @asynccontextmanager
     async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
         """Sends one GET request. The body is read as `response.chunks` is iterated."""
+        from yarl import URL
+
         requested = _requested_url(url, self._limits)
         self._check_literal(requested)
+        given = self._proxy_of(requested.url)
+        proxy = None if given is None else URL(given)
+        if proxy is not None:
+            requested = attrs.evolve(requested, proxy=place_of(proxy))
         self._open_responses += 1
         try:
-            response = await self._send(requested, headers)
+            response = await self._send(requested, headers, proxy)
             protocol = _ResponseProtocol.of(response.connection)
             if protocol:
                 protocol.reads(response.content, self._limits.max_wire_bytes)
             try:
-                if response.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED and self._proxy:
-                    raise proxy_refusal(requested)
+                if response.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED and proxy is not None:
+                    raise _proxy_answer(response.status, requested)
                 chunks = _BodyChunks(response, requested)
                 yield Response(response.status, response.headers, chunks, url)
             finally:
@@ -358,7 +366,9 @@ class AiohttpFetcher:
             if not (self._open_responses or self._keeps_session):
                 await self._close_session()
 
-    async def _send(self, requested: RequestedUrl, headers: Mapping[str, str]) -> aiohttp.ClientResponse:
+    async def _send(
+        self, requested: RequestedUrl, headers: Mapping[str, str], proxy: URL | None
+    ) -> aiohttp.ClientResponse:
         import aiohttp
         from multidict import CIMultiDict
         from yarl import URL
@@ -371,6 +381,8 @@ class AiohttpFetcher:
         session = self._session or self._open_session()
         if self._owns_session and self._session_loop is not asyncio.get_running_loop():
             raise UsageError(OTHER_LOOP)
+        if proxy is not None and proxy.scheme in SOCKS and not hasattr(session.connector, "checks_addresses"):
+            raise UsageError("SOCKS needs a session with a guarded_connector()", keyword="proxy")
         request_headers = CIMultiDict({"Accept-Encoding": "gzip", "User-Agent": self._user_agent})
         request_headers.update(headers)  # whatever the case of their names
         max_wire_bytes = _max_wire_bytes.set(self._limits.max_wire_bytes)
@@ -381,7 +393,7 @@ class AiohttpFetcher:
                 allow_redirects=False,
                 auto_decompress=False,
                 timeout=timeout,
-                proxy=self._proxy,
+                proxy=proxy,
                 ssl=self._ssl,
             )
         except (aiohttp.ClientError, OSError, ValueError) as exc:
@@ -392,8 +404,7 @@ class AiohttpFetcher:
     def _open_session(self) -> aiohttp.ClientSession:
         import aiohttp
 
-        # With a proxy each connection goes to the proxy, whose address the user chose.
-        connector = guarded_connector(allow_private=self._allow_private or self._proxy is not None)
+        connector = guarded_connector(allow_private=self._allow_private)
         self._session_loop = asyncio.get_running_loop()
         self._session = aiohttp.ClientSession(
             connector=connector,
@@ -419,6 +430,7 @@ class AiohttpFetcher:
 def guarded_connector(*, allow_private: bool = False, **kwargs: Any) -> aiohttp.TCPConnector:
     """Returns an aiohttp connector that checks each IP address before it connects, also those written in URLs.
 
+    It does not check the address of a request's `proxy`, which the caller chose, and takes SOCKS proxies, too.
     `kwargs` are aiohttp.TCPConnector's; the number of connections is unlimited unless there is a `limit`.
     Needs a running event loop.
     """
@@ -427,19 +439,67 @@ def guarded_connector(*, allow_private: bool = False, **kwargs: Any) -> aiohttp.
     class GuardedConnector(aiohttp.TCPConnector):
         checks_addresses = not allow_private
 
-        async def connect(self, *args: Any, **options: Any) -> aiohttp.connector.Connection:
-            connection = await super().connect(*args, **options)
+        async def connect(self, req: aiohttp.ClientRequest, *args: Any, **options: Any) -> aiohttp.connector.Connection:
+            connection = await super().connect(req, *args, **options)
             if protocol := _ResponseProtocol.of(connection):
                 protocol.begin(_max_wire_bytes.get())
+            if req.proxy is not None and req.proxy.scheme in SOCKS:
+                # The connection is one to the host: it is not sent the whole URL, nor the login of the proxy, which
+                # aiohttp puts into the headers for a connection that it uses again.
+                req.proxy = None
+                req.headers.popall("Proxy-Authorization", None)
             return connection
+
+        async def _create_proxy_connection(
+            self, req: aiohttp.ClientRequest, *args: Any
+        ) -> tuple[asyncio.BaseTransport, aiohttp.client_proto.ResponseHandler]:
+            proxy, context = req.proxy, self._get_ssl_context(req)
+            if proxy is None or proxy.scheme not in SOCKS:
+                is_to_proxy = _is_to_proxy.set(True)
+                try:
+                    return await super()._create_proxy_connection(req, *args)
+                finally:
+                    _is_to_proxy.reset(is_to_proxy)
+            host = await self._socks_host(req, proxy.scheme)
+            return await self._wrap_existing_connection(
+                self._factory,
+                sock=await socks_socket(proxy, host, req.port or 0, req.host),
+                ssl=context,
+                server_hostname=req.host.rstrip(".") if context else None,
+                req=req,
+                timeout=args[-1],
+            )
+
+        async def _socks_host(self, req: aiohttp.ClientRequest, scheme: str) -> str:
+            """The host of a request, or where the proxy does not resolve it an address of it, which was checked."""
+            version, resolves = SOCKS[scheme]
+            if resolves:
+                return req.host
+            try:
+                found = await self._resolve_host(req.host, req.port or 0)
+            except OSError as exc:
+                raise aiohttp.ClientConnectorDNSError(req.connection_key, exc) from exc
+            # IPv4 first, as many proxies have no IPv6; SOCKS 4 has no other addresses.
+            found.sort(key=lambda each: each["family"] != socket.AF_INET)
+            if version == 4 and found[0]["family"] != socket.AF_INET:
+                raise FetchError(f"{req.host}: no IPv4 address, as SOCKS 4 needs", transient=False)
+            address = found[0]["host"]
+            try:
+                check_address(address)
+            except OSError as exc:
+                raise aiohttp.ClientConnectorError(req.connection_key, exc) from exc
+            return address
 
     make_socket = kwargs.pop("socket_factory", None) or (lambda info: socket.socket(*info[:3]))
 
-    def checked_socket(info: aiohttp.AddrInfoType) -> socket.socket:
-        address = str(info[4][0])
+    def check_address(address: str) -> None:
         reason = None if allow_private else address_refusal(address)
         if reason:
             raise OSError(REFUSED_ERRNO, describe_address(address, reason))
+
+    def checked_socket(info: aiohttp.AddrInfoType) -> socket.socket:
+        if not _is_to_proxy.get():
+            check_address(str(info[4][0]))
         return make_socket(info)
 
     resolver = kwargs.pop("resolver", None) or aiohttp.ThreadedResolver(Resolver())  # type: ignore[arg-type]
@@ -452,6 +512,9 @@ MAX_FRAMING_BYTES = MIB
 _FRAMING_PER_BYTE = 5
 # Of the request that a connector makes a connection for; None if it is not one of a fetcher.
 _max_wire_bytes: ContextVar[int | None] = ContextVar("max_wire_bytes", default=None)
+
+# Whether a connection is made to a proxy; its sockets are made in tasks that inherit the context.
+_is_to_proxy: ContextVar[bool] = ContextVar("is_to_proxy", default=False)
 
 _HEAD_END = b"\r\n\r\n"
 
@@ -625,26 +688,6 @@ async def _without_retry(request: aiohttp.ClientRequest, handler: aiohttp.Client
         raise
     except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as exc:
         raise fetch_error(exc, _requested_url(str(request.url), Limits())) from exc
-
-
-def _check_proxy(proxy: object) -> None:
-    """Raises UsageError for a proxy that aiohttp would refuse at each request, in messages that show its password."""
-    from yarl import URL
-
-    if not (isinstance(proxy, str) and _PROXY.fullmatch(proxy)):
-        raise UsageError("write it as http://HOST:PORT, or http://USER:PASSWORD@HOST:PORT; no SOCKS", keyword="proxy")
-    try:
-        url = URL(proxy)
-    except ValueError:
-        raise UsageError(
-            "its host or its port is not usable", keyword="proxy", remedy="write it as http://HOST:PORT"
-        ) from None
-    try:
-        f"{url.user or ''}{url.password or ''}".encode("latin-1")  # as aiohttp encodes it
-    except UnicodeEncodeError:
-        raise UsageError(
-            "its user or password cannot be sent: a character is not in Latin-1", keyword="proxy"
-        ) from None
 
 
 def _ssl(cacert: str | Path | None, *, insecure: bool) -> ssl.SSLContext | bool:

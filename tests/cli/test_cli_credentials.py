@@ -173,7 +173,7 @@ MISTAKES = [
     ["dump", "h.example", "--auth", "s3cret"],
     ["dump", "h.example", "--auth", "me:s3cret\n"],
     ["dump", "h.example", "--auth", "me:s3cret", "-H", "Authorization: Bearer s3cret"],
-    ["dump", "h.example", "--proxy", "socks5://me:s3cret@proxy.example"],
+    ["dump", "h.example", "--proxy", "ftp://me:s3cret@proxy.example"],
     ["dump", "https://me:s3cret@h.example/", "--no-such-option"],
 ]
 
@@ -277,7 +277,7 @@ def test_no_repr_or_exception_shows_credentials(walled: SiteServer, tmp_path: Pa
     lambda: sr.audit({"https://me:s3cret@h.example"}),  # type: ignore[arg-type]
     lambda: sr.load("https://me:s3cret@h.example"),
     lambda: sr.parse(b"", url="ftp://me:s3cret@h.example"),
-    lambda: sr.SitemapReader(proxy="socks5://me:s3cret@h.example"),
+    lambda: sr.SitemapReader(proxy="ftp://me:s3cret@h.example"),
 ])
 def test_errors_in_python_do_not_show_credentials(call: Callable[[], Any]) -> None:
     with pytest.raises(sr.UsageError) as caught:

@@ -38,8 +38,9 @@ PAIRS = 'headers is a dict of texts, such as {"Accept-Language": "en"}, or pairs
 BYTES = "a document is fed as bytes, not str: give text.encode(), or all of it to parse(text)"
 DOCUMENT = "that is a document, not the name of a site; `sitemap-reader parse` (or sr.parse) reads it"
 NAME = 'parse() takes the document, not its name: give open({!r}, "rb"); a URL is for sr.urls()'
-PROXY = "proxy: its host or its port is not usable; write it as http://HOST:PORT"
-SOCKS = "proxy: write it as http://HOST:PORT, or http://USER:PASSWORD@HOST:PORT; no SOCKS"
+HOW = "write it as http://HOST:PORT, https://, socks5:// or socks5h://, with USER:PASSWORD@ in front of HOST or not"
+PROXY = f"proxy: its host or its port is not usable; {HOW}"
+NO_PROXY = f"proxy: {HOW}"
 LATIN = "proxy: its user or password cannot be sent: a character is not in Latin-1"
 SITE = "a site is named by its host, such as example.com, or by its URL with https:// or http://"
 FOLDER = f"there is no file or folder {{}}…@a.example; {SITE}"
@@ -47,7 +48,7 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
     (lambda: sr.urls("a.example", proxy="http://me:s3cret@a.example:99999"), PROXY),
     (lambda: sr.urls("a.example", proxy="http://me:s3cret@b\u00fccher..example"), PROXY),
     (lambda: sr.urls("a.example", proxy="http://me:s3cr\u20act@a.example"), LATIN),
-    (lambda: sr.urls("a.example", proxy=b"http://me:s3cret@a.example"), SOCKS),  # type: ignore[arg-type]
+    (lambda: sr.urls("a.example", proxy=b"http://me:s3cret@a.example"), NO_PROXY),  # type: ignore[arg-type]
     (lambda: sr.urls("//me:s3cret@a.example"), FOLDER.format("//")),
     (lambda: sr.urls("./me:s3cret@a.example"), FOLDER.format("./")),
     (lambda: sr.urls("a.example", limits={"tries": 1}), LIMITS),  # type: ignore[arg-type]

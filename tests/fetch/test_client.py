@@ -629,8 +629,8 @@ def test_proxy_that_is_down_is_named():
                          [(407, "; check the user and the password of the proxy (--proxy)"), (403, "")])
 def test_proxy_that_refuses_to_connect_is_reported_with_advice(status, remedy):
     reply = b"HTTP/1.1 %d No\r\nContent-Length: 0\r\n\r\n" % status
-    error, _ = refused(reply, url="https://shop.example/a.xml", proxy="http://me:s3cret@127.0.0.1:{}")
-    assert str(error) == f"shop.example: the proxy answered {status}{remedy}"
+    error, server = refused(reply, url="https://shop.example/a.xml", proxy="http://me:s3cret@127.0.0.1:{}")
+    assert str(error) == f"shop.example: the proxy 127.0.0.1:{server.port} answered {status}{remedy}"
 
 
 def test_own_session_needs_a_guarded_connector():
