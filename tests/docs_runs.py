@@ -34,7 +34,7 @@ RUNNABLE = ("console", "sh", "python")
 PROGRAMS = (*SYSTEM_PROGRAMS, "duckdb", "scrapy", "sqlite-utils")
 PACKAGES = {
     "altair": r"\.chart\(",
-    "dask": r"\bharvest\b",
+    "dask": r"scale\.harvest\(|sitemap-reader harvest\b",
     "scrapy": r"integrations\.scrapy",
     "warcio": r"\.warc\b",
 }
@@ -53,6 +53,8 @@ NOT_RUN: dict[Key, str] = {
     ("docs/tutorial-data.md", "redis://"): "runs without end: tests/cli/test_cli_watch.py",
     ("docs/analysis.md", "pip install"): "installs: .ci/run does it, and executes the notebooks",
     ("docs/scale.md", "pip install"): "installs: see README.md",
+    ("docs/scale.md", "import ray"): "needs Ray: tests/scale/test_engines.py",
+    ("docs/scale.md", "SparkSession"): "needs Spark: tests/scale/test_engines.py",
     ("docs/tasks.md", "public/ --base"): "is for files of the reader: docs/ci.md has it with an output",
     ("docs/tasks.md", "--check-removed"): "is for sites of the reader: docs/recipes.md has it with an output",
     ("docs/tasks.md", "internal_all.csv"): "is for a file of the reader: tests/checks/test_crawl_file.py",

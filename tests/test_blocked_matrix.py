@@ -269,13 +269,13 @@ def test_harvest_distinguishes_blocked_from_nothing(
     harvests = pytest.importorskip("harvests")
     import attrs
 
-    from sitemap_reader.scale import harvest_shard, load_harvest
+    from sitemap_reader.scale import Shard, harvest_shard, load_harvest
 
     config = harvests.config_of()
     folder = harvests.lay_out(tmp_path / "out", [SITE], config)
     options = {**config.reader_options, "fetcher": ReplayFetcher(sites[kind, place])}
     config = attrs.evolve(config, reader_options=options)
-    harvest_shard(folder, 0, config)
+    harvest_shard(Shard(folder, 0, config))
     (row,) = harvests.table(folder, "hosts")
     assert (row["site"], row["verdict"]) == (SITE, verdict.harvest)
     if verdict.code == 5:

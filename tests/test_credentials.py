@@ -174,12 +174,12 @@ def _recorded(target: str, options: dict[str, Any], folder: Path) -> None:
 
 def _harvest(target: str, options: dict[str, Any], folder: Path) -> None:
     pytest.importorskip("pyarrow")
-    from sitemap_reader.scale import HarvestFolder, HarvestPlan, harvest_shard, make_config, read_hosts, sharded
+    from sitemap_reader.scale import HarvestFolder, HarvestPlan, Shard, harvest_shard, make_config, read_hosts, sharded
 
     config = make_config({**options, "hosts_at_once": 1, "host_seconds": 20.0, "host_urls": 100})
     listed, laid = read_hosts([target]), HarvestFolder(folder / "harvest")
     laid.begin(HarvestPlan(1, listed.sha256, 1, config.settings(), {}, "2026-01-01T00:00:00Z"), sharded(listed, 1))
-    harvest_shard(laid, 0, config)
+    harvest_shard(Shard(laid, 0, config))
 
 
 CALLS = [

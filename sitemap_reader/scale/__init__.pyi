@@ -14,6 +14,8 @@ from .hosts import read_hosts as read_hosts
 from .hosts import shard_of as shard_of
 from .hosts import sharded as sharded
 from .options import HarvestOptions as HarvestOptions
+from .options import PlanOptions as PlanOptions
+from .plan import plan_harvest as plan_harvest
 from .report import Harvest as Harvest
 from .report import HarvestProgress as HarvestProgress
 from .report import ProgressTracker as ProgressTracker
@@ -22,5 +24,6 @@ from .report import SkippedHost as SkippedHost
 from .report import bar_state as bar_state
 from .report import harvest_page as harvest_page
 from .report import load_harvest as load_harvest
+from .shard import Shard as Shard
 from .shard import harvest_shard as harvest_shard
 from .shard import make_config as make_config

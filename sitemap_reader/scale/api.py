@@ -1,4 +1,4 @@
-"""harvest(): checks the keywords and the plan of a resumed harvest, and has Dask read the shards that are not done.
+"""harvest(): plans a harvest, or resumes one, and has Dask read the shards that are not done.
 
 It connects to a scheduler or starts a local cluster, and runs one task for each shard. Dask runs a task whose worker
 died again on another one (its setting distributed.scheduler.allowed-failures); a task that raises is recorded. Tasks
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import gc
 import logging
-import math
 import multiprocessing
 import os
 import queue
@@ -20,10 +19,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from multiprocessing import resource_tracker
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 import attrs
@@ -31,21 +29,22 @@ import attrs
 from ..client.keywords import checked_keywords
 from ..client.progressbar import ProgressBar
 from ..client.streams import TimedQueue
-from ..client.summary import count_of
 from ..model.errors import StateError, UsageError, install_hint
-from ..model.options import with_defaults
+from ..model.options import part_of, with_defaults
 from ..serialize.arrow import require_pyarrow
-from ..serialize.jsonl import stamp
-from ..state.sync import settings_difference
-from .folder import HarvestCancelled, HarvestFolder, HarvestPlan, write_synced
-from .hosts import HostList, read_hosts, sharded
-from .options import HarvestOptions
+from .folder import HarvestCancelled, HarvestFolder, write_synced
+from .options import HarvestOptions, PlanOptions
+from .plan import Planner
 from .report import ProgressTracker, bar_state, harvest_page, load_harvest
-from .shard import harvest_shard, make_config
+from .shard import harvest_shard
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .folder import HarvestPlan
+    from .hosts import HostList
     from .report import Harvest, HarvestProgress, ShardProgress
-    from .shard import HarvestConfig
+    from .shard import Shard
 
 
 LOOPBACK = "127.0.0.1"
@@ -163,16 +162,15 @@ class HarvestTasks:
         client: Any,
         folder: HarvestFolder,
         plan: HarvestPlan,
-        config: HarvestConfig,
+        shards: Sequence[Shard],
         callbacks: Sequence[Callable[[HarvestProgress], None]],
     ) -> None:
         self.failed: dict[int, str] = {}
         self._client = client
-        self._topic = f"sitemap-reader-{os.urandom(6).hex()}"
-        self._folder = attrs.evolve(folder, run=self._topic)
-        self._config = config.with_dates(plan.dates)
+        self._folder = folder
+        self._topic = folder.run
         self._callbacks = callbacks
-        self._pending = self._folder.clean_up(plan.shards)
+        self._shards = shards
         done = [manifest for shard in range(plan.shards) if (manifest := folder.manifest(shard))]
         self.progress_tracker = ProgressTracker(plan.hosts, plan.shards, done, client.dashboard_link)
         self._ended: TimedQueue[Any] = TimedQueue()
@@ -184,10 +182,10 @@ class HarvestTasks:
         """Raises where files cannot be written, and cancels the other tasks."""
         self._client.subscribe_topic(self._topic, lambda event: self.progress_tracker.update(event[1]))
         try:
-            for shard in self._pending:
-                args = self._folder, shard, self._config, self._topic
-                future = self._client.submit(_run_shard, *args, key=f"{self._topic}-{shard}", pure=False)
-                self._futures[future] = shard
+            for shard in self._shards:
+                key = f"{self._topic}-{shard.number}"
+                future = self._client.submit(_run_shard, shard, self._topic, key=key, pure=False)
+                self._futures[future] = shard.number
                 future.add_done_callback(self._ended.put)
             while self._futures:
                 self._report_progress()
@@ -232,38 +230,26 @@ _STOPS: dict[str, Callable[..., Exception]] = {
 }
 
 
-def _run_shard(folder: HarvestFolder, shard: int, config: HarvestConfig, topic: str) -> tuple[Any, ...]:
+def _run_shard(shard: Shard, topic: str) -> tuple[Any, ...]:
     from distributed import get_worker
 
     worker = get_worker()
-    _permit_many_files()
 
     def on_progress(progress: ShardProgress) -> None:
-        worker.log_event(topic, {"shard": shard, "worker": worker.address, **attrs.asdict(progress)})
+        worker.log_event(topic, {"shard": shard.number, "worker": worker.address, **attrs.asdict(progress)})
 
-    if not folder.path.is_dir():
-        return "usage", f"the worker {worker.address} sees no folder {folder.path}: all must see it under the same name"
     try:
-        return _DONE, harvest_shard(folder, shard, config, on_progress)
+        return _DONE, harvest_shard(shard, on_progress)
     except OSError as exc:
         return "disk", exc.errno, exc.strerror or str(exc), exc.filename
     except StateError as exc:
         if exc.is_unwritable:
             return "state", str(exc)
         raise
-    except HarvestCancelled as exc:
+    except (HarvestCancelled, UsageError) as exc:
+        if isinstance(exc, UsageError) and shard.folder.path.is_dir():
+            raise  # by this shard alone, such as by its state
         return "usage", str(exc)
-
-
-def _permit_many_files() -> None:
-    """Raises the limit on open files, often 1,024, to the maximum: each connection is one."""
-    if sys.platform == "win32":
-        return
-    import resource
-
-    with suppress(OSError, ValueError):
-        _, maximum = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (maximum, maximum))
 
 
 def _failure_message(error: BaseException | None) -> str:
@@ -272,11 +258,6 @@ def _failure_message(error: BaseException | None) -> str:
     if type(error).__name__ == "KilledWorker":
         return "each worker that ran it died; check whether their memory or disk was full"
     return f"{type(error).__name__}: {error}"
-
-
-# Some minutes of work: at the end of a shard its slowest host is waited for.
-_HOSTS_OF_A_SHARD = 5_000
-_AT_ONCE_UNKNOWN = 8  # where no worker has connected yet
 
 
 @checked_keywords(HarvestOptions)
@@ -296,96 +277,24 @@ def harvest(
 
     A shard that could not be done is in Harvest.failed. UsageError for what cannot be carried out; OSError, or
     StateError, where the folder cannot be written: the shards that were done by then stay, and `resume` does the rest.
+    On other engines than Dask: plan_harvest() and harvest_shard().
     """
     require_dask()
-    if not str(output):
-        raise UsageError("output is the name of a folder, and empty")
-    now = datetime.now(UTC)
-    given, config = with_defaults(HarvestOptions, options), make_config(options)
-    shards, resume, on_progress = given["shards"], given["resume"], given["on_progress"]
-    folder = HarvestFolder(Path(output).absolute())
-    listed = hosts if isinstance(hosts, HostList) else read_hosts(hosts)
-    previous = folder.plan()
-    plan = _resumed_plan(folder, previous, listed, config, shards) if resume else None
-    if plan is None:
-        _check_new(folder, previous, config, shards)
+    given = with_defaults(HarvestOptions, options)
+    planner = Planner(hosts, output, part_of(PlanOptions, options))
     started = time.monotonic()
     in_this_run: dict[str, Any] = {}
-    if plan is None or folder.clean_up(plan.shards):
+    if not planner.is_done():
         with connected(given["scheduler"], given["workers"]) as client:
-            if plan is None:
-                plan = _new_plan(folder, previous, listed, config, shards or _shards_for(listed, client), now)
+            shards = planner.begin(shards_at_once(client))
             with ProgressBar("hosts", bar_state) if given["show_progress"] else nullcontext() as bar:
-                callbacks = [callback for callback in (bar, on_progress) if callback is not None]
-                tasks = HarvestTasks(client, folder, plan, config, callbacks)
+                callbacks = [callback for callback in (bar, given["on_progress"]) if callback is not None]
+                tasks = HarvestTasks(client, planner.folder, planner.plan, shards, callbacks)
                 tasks.run()
             in_this_run = {"failed": tasks.failed, "again": tasks.progress_tracker.restarts}
     seconds = time.monotonic() - started
-    of_run = {"refused": listed.refused, "repeated": listed.repeated, "seconds": seconds, **in_this_run}
-    found = attrs.evolve(load_harvest(folder.path), **of_run)
-    page = harvest_page(found, datetime.fromisoformat(plan.started))
-    write_synced(folder.path / "summary.html", page.encode("utf-8", "replace"))
+    of_run = {"refused": planner.hosts.refused, "repeated": planner.hosts.repeated, "seconds": seconds, **in_this_run}
+    found = attrs.evolve(load_harvest(planner.folder.path), **of_run)
+    page = harvest_page(found, datetime.fromisoformat(planner.plan.started))
+    write_synced(planner.folder.path / "summary.html", page.encode("utf-8", "replace"))
     return found
-
-
-def _resumed_plan(
-    folder: HarvestFolder, previous: HarvestPlan | None, listed: HostList, config: HarvestConfig, shards: int | None
-) -> HarvestPlan:
-    """The plan of the harvest to resume; UsageError where there is none, or it has other hosts or settings."""
-    if previous is None or folder.archive_path(previous).exists():
-        raise UsageError.of("there is no harvest in {path} to be resumed: leave out {resume=True}", path=folder.path)
-    if listed.sha256 != previous.hosts_sha256:
-        raise UsageError(f"the harvest in {folder.path} has another list of hosts", remedy="resume it with that")
-    _check_settings(
-        previous, {**config.settings(), "shards": shards or previous.shards}, f"the harvest in {folder.path}"
-    )
-    return previous
-
-
-def _check_settings(previous: HarvestPlan, wanted: dict[str, Any], what: str) -> None:
-    differences = settings_difference({**previous.settings, "shards": previous.shards}, wanted)
-    if differences:
-        raise UsageError(f"{what} {differences}", remedy="keep the settings, or name another folder")
-
-
-def _check_new(folder: HarvestFolder, previous: HarvestPlan | None, config: HarvestConfig, shards: int | None) -> None:
-    """UsageError where a new harvest would overwrite another one."""
-    if previous is None:
-        return
-    pending_shards = () if folder.archive_path(previous).exists() else folder.pending_shards(previous.shards)
-    if pending_shards:
-        count = f"{len(pending_shards):,} of {count_of(previous.shards, 'shard')}"
-        raise UsageError.of(
-            "{path} holds a harvest that is not done, {count} left: {resume=True} goes on with it; or name "
-            "another folder",
-            path=folder.path,
-            count=count,
-        )
-    if not (config.hosts["state"] and previous.has_state):
-        raise UsageError(f"{folder.path} holds a harvest that is done", remedy="name another folder")
-    wanted = {**config.followed(), "shards": shards or previous.shards}
-    _check_settings(previous, wanted, f"what {folder.path} remembers")
-
-
-def _new_plan(
-    folder: HarvestFolder,
-    previous: HarvestPlan | None,
-    listed: HostList,
-    config: HarvestConfig,
-    shards: int,
-    now: datetime,
-) -> HarvestPlan:
-    """Writes and returns the plan of a new harvest; the previous one, whose state it continues, is archived."""
-    if previous is not None:
-        folder.archive(previous)
-        shards = previous.shards
-    started = stamp(now) or ""
-    plan = HarvestPlan(len(listed.targets), listed.sha256, shards, config.settings(), config.dates(now), started)
-    folder.begin(plan, sharded(listed, shards))
-    return plan
-
-
-def _shards_for(listed: HostList, client: Any) -> int:
-    """A number of shards that keeps all workers busy, with none too long."""
-    domains, at_once = len(set(listed.domains)), shards_at_once(client) or _AT_ONCE_UNKNOWN
-    return max(1, min(domains, max(at_once, math.ceil(len(listed.targets) / _HOSTS_OF_A_SHARD))))

@@ -22,6 +22,7 @@ import shutil
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from datetime import datetime
+from errno import EEXIST, ENOTEMPTY
 from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -349,11 +350,24 @@ class ShardWriter:
             json_object = {"shard": self._shard, **totals, "rows": self.rows, "bytes": sizes}
             write_synced(self._path / "manifest.json", orjson.dumps(json_object, option=orjson.OPT_INDENT_2))
             places["manifest.json"] = self._folder.manifest_path(self._shard)
+            self._claim()
+            if manifest := self._folder.manifest(self._shard):  # of an attempt that began at the same moment
+                return manifest
             for name, place in places.items():
                 self._path.joinpath(name).replace(place)
         except FileNotFoundError:
             raise self._folder.cancelled() from None
         return json_object
+
+    def _claim(self) -> None:
+        """Of several attempts only one publishes at a time, so that the files in place are all of one."""
+        claimed = self._folder.attempts / f"{part_name(self._shard)}.publishing"
+        try:
+            self._path = self._path.rename(claimed)  # fails where another attempt has done so
+        except OSError as exc:
+            if exc.errno not in (EEXIST, ENOTEMPTY):
+                raise
+            raise self._folder.cancelled() from None
 
     def _write(self, table: str, json_object: dict[str, Any]) -> None:
         self._sinks[table].write(json_object)

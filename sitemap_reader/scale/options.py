@@ -44,10 +44,16 @@ class HostOptions(RemovalOptions, total=False):
     ]
 
 
-class HarvestOptions(HostOptions, SiteOptions, total=False):
-    """The keywords of harvest()."""
+class PlanOptions(HostOptions, SiteOptions, total=False):
+    """The keywords of plan_harvest()."""
 
     shards: Annotated[int | None, Option("Number of parts into which the hosts are divided.", check=positive)]
+    resume: Annotated[bool, Option("Continue the harvest in the folder with the missing shards.", False)]
+
+
+class HarvestOptions(PlanOptions, total=False):
+    """The keywords of harvest()."""
+
     scheduler: Annotated[
         str | None,
         Option(
@@ -58,7 +64,6 @@ class HarvestOptions(HostOptions, SiteOptions, total=False):
     workers: Annotated[
         int | None, Option("Worker processes on this machine, which listen on 127.0.0.1 alone.", check=positive)
     ]
-    resume: Annotated[bool, Option("Continue the harvest in the folder with the missing shards.", False)]
     on_progress: Annotated[
         "Callable[[HarvestProgress], None] | None", callback("Called with a HarvestProgress, a few times a second.")
     ]

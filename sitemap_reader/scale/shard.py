@@ -1,18 +1,22 @@
-"""Reads one shard of a harvest on a worker.
+"""harvest_shard(): reads one shard of a harvest, on a worker of any engine.
 
-A HarvestConfig, checked keywords of harvest(), is sent to the workers. Several hosts are read at once, those of one
-registrable domain one after the other. A shard that has a manifest is not read again; one that fails leaves no files.
-An error of one host is a verdict in its row; an error of this machine (files, memory) is raised.
+A Shard is a value that is sent to the worker: its folder, its number, and a HarvestConfig, checked keywords of
+harvest(). Several hosts are read at once, those of one registrable domain one after the other. A shard that has a
+manifest is not read again; one that fails leaves no files. An error of one host is a verdict in its row; an error of
+this machine (files, memory) is raised.
 """
 
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, aclosing
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, aclosing, suppress
 from datetime import UTC, datetime
 from errno import EMFILE, ENFILE, ENOMEM, ENOSPC
+from socket import gethostname
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -154,25 +158,55 @@ def _verdict(run: CrawlRun) -> tuple[HostVerdict, str | None]:
 PROGRESS_SECONDS = 1.0
 
 
-def harvest_shard(
-    folder: HarvestFolder,
-    shard: int,
-    config: HarvestConfig,
-    on_progress: Callable[[ShardProgress], None] = lambda progress: None,
-) -> dict[str, Any]:
-    """Its manifest. OSError or StateError where files cannot be written; HarvestCancelled where another run has it."""
-    return folder.manifest(shard) or asyncio.run(_ShardReader(folder, shard, config, on_progress).read())
+def harvest_shard(shard: Shard, on_progress: Callable[[ShardProgress], None] | None = None) -> dict[str, Any]:
+    """Reads the hosts of a shard of plan_harvest() into its Parquet files, in this process, and returns its manifest.
+
+    The manifest is a dict of JSON values, also written to manifests/: `shard`, its number; `hosts` and `verdicts`;
+    counts of `urls`, `sitemaps`, `problems` and `bytes_wire`; `rows` and `bytes` of each file; `seconds`.
+
+    It can be called again, and by several workers at once. A shard that is done is not read again. Files appear in the
+    folder when all of the shard are complete, so that a worker that dies leaves none; a later call begins the shard
+    anew, and ends an earlier one that still runs, within seconds, by HarvestCancelled.
+
+    The limit on open files is raised to the maximum of this process, as each connection is one. `on_progress` is called
+    each second. UsageError where the folder is not there; OSError or StateError where files cannot be written;
+    HarvestCancelled where another call, or a resumed harvest, has taken the shard over.
+    """
+    folder = shard.folder
+    if not folder.path.is_dir():
+        raise UsageError(f"{gethostname()} sees no folder {folder.path}: all workers must see it under the same name")
+    _permit_many_files()
+    return folder.manifest(shard.number) or _run(_ShardReader(shard, on_progress).read())
+
+
+def _permit_many_files() -> None:
+    """Raises the limit on open files, often 1,024, to the maximum: each connection is one."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    with suppress(OSError, ValueError):
+        _, maximum = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (maximum, maximum))
+
+
+def _run(reading: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
+    """Runs it on an event loop; where one runs already, as in a notebook, on one in another thread."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(reading)
+    with ThreadPoolExecutor(1, "sitemap-reader-shard") as thread:
+        return thread.submit(asyncio.run, reading).result()
 
 
 class _ShardReader:
-    def __init__(
-        self, folder: HarvestFolder, shard: int, config: HarvestConfig, on_progress: Callable[[ShardProgress], None]
-    ) -> None:
-        self._folder = folder
-        self._number = shard
-        self._config = config
-        self._on_progress = on_progress
-        self._domains = by_domain(folder.targets(shard))
+    def __init__(self, shard: Shard, on_progress: Callable[[ShardProgress], None] | None) -> None:
+        self._folder = shard.folder
+        self._number = shard.number
+        self._config = shard.config
+        self._on_progress = on_progress or (lambda progress: None)
+        self._domains = by_domain(shard.hosts)
         # All hosts write their files, and use the state, in this one thread.
         self._worker_thread = ThreadPool("sitemap-reader-parts")
         self._running: dict[str, ShardProgress] = {}
@@ -282,6 +316,23 @@ class HarvestConfig:
     def with_dates(self, dates: dict[str, str | None]) -> HarvestConfig:
         moments: Any = {name: text and datetime.fromisoformat(text) for name, text in dates.items()}
         return attrs.evolve(self, filters={**self.filters, **moments})
+
+
+@attrs.frozen
+class Shard:
+    """A part of the hosts of a harvest, made by plan_harvest(); it can be pickled. `number` counts from 0.
+
+    It has the headers and logins of the harvest, which its folder has not.
+    """
+
+    folder: HarvestFolder
+    number: int
+    config: HarvestConfig
+
+    @property
+    def hosts(self) -> list[str]:
+        """Its hosts, as they were listed."""
+        return self.folder.targets(self.number)
 
 
 def make_config(options: Mapping[str, Any]) -> HarvestConfig:

@@ -18,7 +18,7 @@ from sitemap_reader.checks import AuditOptions
 from sitemap_reader.cli.main import main
 from sitemap_reader.client import UrlQuery, options
 from sitemap_reader.model import options_of
-from sitemap_reader.scale import HarvestOptions
+from sitemap_reader.scale import HarvestOptions, PlanOptions
 from sitemap_reader.state import SyncPlan
 from sitemap_reader.watching import WatchOptions
 
@@ -31,6 +31,7 @@ FUNCTIONS: list[tuple[Callable[..., Any], type]] = [
     (sr.audit, AuditOptions),
     (sr.watch, WatchOptions),
     (sr.scale.harvest, HarvestOptions),
+    (sr.scale.plan_harvest, PlanOptions),
     (sr.SitemapReader, options.SessionOptions),
     (sr.SitemapReader.urls, options.QueryOptions),
     (sr.SitemapReader.changes, options.StateSyncOptions),

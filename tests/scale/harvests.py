@@ -7,7 +7,16 @@ from hostfarm import changed_locs
 from pyarrow import parquet as pq
 
 from sitemap_reader import Limits
-from sitemap_reader.scale import TABLES, HarvestFolder, HarvestPlan, harvest_shard, make_config, read_hosts, sharded
+from sitemap_reader.scale import (
+    TABLES,
+    HarvestFolder,
+    HarvestPlan,
+    Shard,
+    harvest_shard,
+    make_config,
+    read_hosts,
+    sharded,
+)
 from sitemap_reader.serialize import stamp
 
 HASTY = Limits(tries=1, read_seconds=20.0)
@@ -33,7 +42,7 @@ def one_shard(path, hosts, on_progress=lambda tally: None, **keywords):
     """Reads the hosts as one shard in this process; the folder and the manifest."""
     config = config_of(**keywords)
     folder = lay_out(path, hosts, config)
-    return folder, harvest_shard(folder, 0, config, on_progress)
+    return folder, harvest_shard(Shard(folder, 0, config), on_progress)
 
 
 def table(folder, name):

@@ -434,6 +434,6 @@ def test_workers_and_a_scheduler_are_not_both_named(folder, monkeypatch):
 def test_worker_without_the_folder_is_reported(folder, monkeypatch):
     right = Path.is_dir
     monkeypatch.setattr(Path, "is_dir", lambda self: self != folder.path and right(self))
-    words = f"the worker near sees no folder {folder.path}: all must see it under the same"
+    words = f"sees no folder {folder.path}: all workers must see it under the same name"
     with pytest.raises(sr.UsageError, match=words):
         harvest_inline(["a.example"], folder.path)

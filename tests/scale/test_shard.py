@@ -19,7 +19,7 @@ from sitemap_reader import to_dict
 from sitemap_reader.cli.main import main
 from sitemap_reader.frontier import Frontier
 from sitemap_reader.model import RAISE_VARIABLE
-from sitemap_reader.scale import HarvestCancelled, ShardWriter, harvest_shard
+from sitemap_reader.scale import HarvestCancelled, Shard, ShardWriter, harvest_shard
 from sitemap_reader.scale import shard as shard_module
 
 READABLE = ("robots", "index", "wellknown", "text", "feed", "atom")
@@ -322,7 +322,7 @@ def test_each_document_is_requested_once(farm, hosts, out):
 def test_finished_shard_is_not_repeated(farm, hosts, out):
     folder, manifest = one_shard(out, [hosts["robots"]])
     farm.reset()
-    assert harvest_shard(folder, 0, config_of()) == manifest
+    assert harvest_shard(Shard(folder, 0, config_of())) == manifest
     assert not any(farm.requested().values())
     assert "manifests/part-00000.json" in files(folder)
 
@@ -330,7 +330,7 @@ def test_finished_shard_is_not_repeated(farm, hosts, out):
 def test_a_shard_without_hosts_is_done_at_once(out):
     folder = lay_out(out, ["a.example"], config_of(), shards=2)
     empty = next(shard for shard in range(2) if not folder.targets(shard))
-    manifest = harvest_shard(folder, empty, config_of())
+    manifest = harvest_shard(Shard(folder, empty, config_of()))
     assert (manifest["hosts"], manifest["verdicts"]) == (0, {})
     assert table(folder, "hosts") == []
 
@@ -356,7 +356,7 @@ def test_full_disk_ends_the_shard_and_leaves_no_files(farm, hosts, out, monkeypa
     folder = lay_out(out, chosen, config)
     before = files(folder)
     with pytest.raises(OSError, match="No space left"):
-        harvest_shard(folder, 0, config)
+        harvest_shard(Shard(folder, 0, config))
     assert files(folder) == before
     assert not any(folder.unfinished.iterdir())
 
@@ -367,7 +367,7 @@ def test_damaged_state_ends_the_shard_and_is_unchanged(farm, hosts, out):
     folder.state_before(0).write_bytes(b"SQLite format 3\0, or so")
     before = files(folder)
     with pytest.raises((sr.StateError, sr.UsageError)):
-        harvest_shard(folder, 0, config)
+        harvest_shard(Shard(folder, 0, config))
     assert files(folder) == before
     assert not any(folder.unfinished.iterdir())
 
@@ -387,7 +387,7 @@ def test_attempt_whose_folder_is_removed_ends(farm, hosts, out, monkeypatch, has
             assert len(reported) < 10, "the missing folder is not noticed"
 
     with pytest.raises(HarvestCancelled, match=f"another harvest has taken {out} over"):
-        harvest_shard(folder, 0, config, take_away)
+        harvest_shard(Shard(folder, 0, config), take_away)
     assert [name.partition("/")[0] for name in files(folder)] == ["harvest.json", "plan"]
 
 
@@ -402,7 +402,7 @@ def test_writing_attempt_whose_folder_is_removed_ends(farm, hosts, out, has_stat
         shutil.rmtree(folder.unfinished, ignore_errors=True)
 
     with pytest.raises(HarvestCancelled, match=f"another harvest has taken {out} over"):
-        harvest_shard(folder, 0, config, take_away)
+        harvest_shard(Shard(folder, 0, config), take_away)
     assert [name.partition("/")[0] for name in files(folder)] == ["harvest.json", "plan"]
 
 

@@ -28,7 +28,7 @@ from servers import free_port
 
 import sitemap_reader as sr
 from sitemap_reader import Change, to_dict
-from sitemap_reader.scale import HarvestFolder, ShardWriter, harvest_shard
+from sitemap_reader.scale import HarvestFolder, Shard, ShardWriter, harvest_shard
 from sitemap_reader.serialize import Batches, fields_of
 
 pytestmark = pytest.mark.slow
@@ -202,7 +202,7 @@ def test_concurrent_hosts_give_the_same_changes_and_state(farm, many, tmp_path):
             if version > 1:
                 folder.archive(folder.plan())
                 folder = lay_out(folder.path, many, config[at_once])
-            harvest_shard(folder, 0, config[at_once])
+            harvest_shard(Shard(folder, 0, config[at_once]))
             found.append((table(folder, "urls"), table(folder, "hosts"), *remembered(folder.state(0))))
         for one, other in zip(*found, strict=True):
             assert one == other
@@ -271,7 +271,7 @@ def test_two_hosts_that_name_the_same_index_are_separate(tmp_path, at_once):
     config = config_of(state=True, hosts_at_once=at_once, scope="host")
     folder = lay_out(tmp_path / "out", shops, config)
     playing = attrs.evolve(config, reader_options={**config.reader_options, "fetcher": TwoShops(at_once)})
-    manifest = harvest_shard(folder, 0, playing)
+    manifest = harvest_shard(Shard(folder, 0, playing))
     for shop in shops:
         assert locs(folder, shop) == sorted(f"{shop}/{number}" for number in range(40))
     with sr.state.State(folder.state(0)) as state:
@@ -289,7 +289,7 @@ def test_attempt_that_dies_changes_nothing_and_the_next_reports_all(farm, many, 
     fine = [host for host in many if host.kind in ("robots", "index")]
     config = config_of(state=True, hosts_at_once=4)
     folder = lay_out(tmp_path / "out", fine, config)
-    harvest_shard(folder, 0, config)
+    harvest_shard(Shard(folder, 0, config))
     next_version(farm, fine)
     folder.archive(folder.plan())
     folder = lay_out(folder.path, fine, config)
@@ -305,11 +305,11 @@ def test_attempt_that_dies_changes_nothing_and_the_next_reports_all(farm, many, 
     with monkeypatch.context() as patch:
         patch.setattr(ShardWriter, "add_host", dying)
         with pytest.raises((Killed, BaseExceptionGroup)):
-            harvest_shard(folder, 0, config)
+            harvest_shard(Shard(folder, 0, config))
     assert folder.manifest(0) is None
     assert not folder.state(0).exists()
     assert remembered(folder.state_before(0)) == before
-    harvest_shard(folder, 0, config)
+    harvest_shard(Shard(folder, 0, config))
     assert reported(folder) == changes_of(fine, 2)
 
 

@@ -17,7 +17,7 @@ from servers import free_port
 
 from sitemap_reader import UsageError
 from sitemap_reader.client import Crawler
-from sitemap_reader.scale import harvest_shard, read_hosts
+from sitemap_reader.scale import Shard, harvest_shard, read_hosts
 from sitemap_reader.watching import make_watcher
 
 sys.path.append(str(Path(__file__).parent.parent / "scale"))
@@ -50,7 +50,7 @@ def state(farm: Farm, hosts: list[FarmHost], tmp_path: Path) -> Path:
     config = config_of(state=True)
     folder = lay_out(tmp_path / "harvest", hosts, config, shards=SHARDS)
     for number in range(SHARDS):
-        harvest_shard(folder, number, config, lambda tally: None)
+        harvest_shard(Shard(folder, number, config))
     assert len(table(folder, "urls")) == 30 * len(hosts)
     return shutil.copytree(tmp_path / "harvest" / "state", tmp_path / "watch")
 
