@@ -65,15 +65,19 @@ def test_the_comparison_has_each_kind_of_damage() -> None:
 # --- the links --------------------------------------------------------------------------------------------------
 
 
+def prose(page: Path) -> str:
+    return re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.M | re.S)
+
+
 def anchors(page: Path) -> set[str]:
-    headings = re.findall(r"^#+ (.+)$", re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.M | re.S), re.M)
+    headings = re.findall(r"^#+ (.+)$", prose(page), re.M)
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 @pytest.mark.parametrize("page", ["README.md", *(str(each.relative_to(ROOT)) for each in DOCS)])
 def test_links_lead_somewhere(page: str) -> None:
     here = ROOT / page
-    for file, anchor in re.findall(r"\]\(([^)#:]*)#?([^):]*)\)", here.read_text("utf-8")):
+    for file, anchor in re.findall(r"\]\(([^)#:]*)#?([^):]*)\)", prose(here)):
         target = here.parent / file if file else here
         assert target.exists(), file
         assert not anchor or anchor in anchors(target), f"{file}#{anchor}"

@@ -10,7 +10,7 @@ and rules of robots.txt, children of indexes and dates come back here.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from ..model.limits import advice
 from ..model.records import Outcome, SitemapRef, Why
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
 from ..parser.normalise.urls import origin
+from ..parser.parser import SitemapParser
 from .documents import (
     Answer,
     Arrived,
@@ -41,7 +42,7 @@ from .host_queue import HostQueues, backoff
 from .links import Authorities, Links, WaitingDocuments
 from .responses import REFUSED, Follow, RulesByStatus, code_of, is_refusal, judge, with_remedy
 from .robots_policy import RobotsPolicy
-from .robots_rules import ALLOW_ALL, disallow_all
+from .robots_rules import ALLOW_ALL, disallow_all, parse_rules
 
 if TYPE_CHECKING:
     from ..model.problems import Problem
@@ -202,6 +203,27 @@ class Frontier:
                 self.policy.set_rules(document, answer.rules or ALLOW_ALL, answer.robots_body)
             self._finish(document, answer)
         return False
+
+    def parser(self, request: DocumentRequest, headers: Mapping[str, str]) -> SitemapParser:
+        """A parser for the body of an answer with these headers (lower-case names), by the plan's scope and limits."""
+        document, plan = request.document, self.plan
+        return SitemapParser(
+            url=document.original_url,
+            final_url=request.url,
+            content_type=None if document.is_robots else headers.get("content-type"),
+            content_encoding=headers.get("content-encoding"),
+            scope=plan.scope,
+            authorities=document.authorities,
+            child_scope="any",  # decided here, where robots.txt files of other hosts are known
+            limits=plan.limits,
+            extras=plan.extras,
+            _reports_robots_page=False,  # reported here, where it is known what else was found
+        )
+
+    def finished(self, request: DocumentRequest, parser: SitemapParser) -> Finished:
+        """The last answer to a request, when its parser() has been closed."""
+        rules = parse_rules(parser.robots_text, self.plan.user_agent) if request.document.is_robots else None
+        return Finished(parser.outcome, rules, dropped_origins=parser.dropped_origins, robots_body=parser.robots_body)
 
     def take(self) -> list[Event]:
         return self._events.take()
