@@ -114,7 +114,8 @@ def test_a_commit_amid_a_sitemap_stores_those_before_it(options: dict[str, Any])
         assert len(again) == 5
         assert {*taken[10:]} < {*again}
         changes.commit()
-    assert locs(sr.changes(SITE, **options)) == []
+    with sr.changes(SITE, **options) as changes:
+        assert locs(changes) == []
 
 
 def test_removed_urls_wait_for_the_commit(options: dict[str, Any]) -> None:
@@ -126,7 +127,8 @@ def test_removed_urls_wait_for_the_commit(options: dict[str, Any]) -> None:
             assert changes.counts.removed == 6
             if is_committed:
                 changes.commit()
-    assert list(sr.changes(SITE, **options)) == []
+    with sr.changes(SITE, **options) as changes:
+        assert list(changes) == []
 
 
 def test_a_dry_run_commits_nothing(options: dict[str, Any]) -> None:

@@ -231,7 +231,7 @@ def test_no_line_has_a_login_or_a_control_character(log: Any, caplog: pytest.Log
 def test_pages_that_are_fetched_have_lines_too(log: Any) -> None:
     async def run() -> None:
         async with sr.SitemapReader(fetcher=Site({f"{A}/page": PAGE, ROBOTS: FORBIDS})) as reader:
-            fetcher = reader.page_fetcher(find_target(A), lambda url: None)
+            fetcher = reader.crawler.page_fetcher(find_target(A), lambda url: None)
             await fetcher.run([f"{A}/page", CHILD], nothing)
 
     async def nothing(_: object) -> None: ...
