@@ -302,6 +302,9 @@ class StoredColumns(NamedTuple):
     first_seen: list[int | None]
 
 
+_OF_RUNS = {"commit", "db", "lock", "rollback", "seal", "shared_by", "sync", "transaction"}
+
+
 class State:
     """An open state file; a context manager, or close() it.
 
@@ -309,7 +312,7 @@ class State:
     open for long lets the WAL file of that grow. A run makes it the only one that writes, as `create` does at once:
     StateError where another run uses the file. StateError, too, where there is no file (unless it may `create` one),
     where it is no state, damaged, or of a newer version. A file without write permission can be read, but not
-    used by a run. With `scratch` the state is temporary, and has no file: it begins with what the named one has, if any.
+    used by a run. With `scratch` the state is temporary, and has no file: it begins with what the named one has.
 
     `shared_by` is the number of streams that use it at once. With more than one, a stream that is closed early does not
     roll back: each batch has to be taken to its end, and the file should be a copy that can be discarded.
