@@ -26,7 +26,8 @@ ROOT = Path(__file__).parent.parent
 PAGES = (
     "README.md", "docs/index.md", "docs/tutorial-seo.md", "docs/tutorial-analyst.md", "docs/tutorial-crawler.md",
     "docs/tutorial-data.md", "docs/python.md", "docs/analysis.md", "docs/questions.md", "docs/recipes.md",
-    "docs/integrations.md", "docs/scale.md", "docs/watch.md", "docs/sinks.md", "docs/frontier.md", "docs/tasks.md",
+    "docs/integrations.md", "docs/scale.md", "docs/watch.md", "docs/sinks.md", "docs/frontier.md",
+    "docs/observability.md", "docs/tasks.md",
 )  # fmt: skip
 RUNNABLE = ("console", "sh", "python")
 # Optional programs and packages; without one its examples are skipped. Packages are recognised by imports, or by this

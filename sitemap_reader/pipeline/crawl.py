@@ -21,6 +21,7 @@ from contextlib import (
     nullcontext,
     suppress,
 )
+from contextvars import Context, copy_context
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING
@@ -98,6 +99,7 @@ class Crawl:
     _has_noted_withheld: bool = attrs.field(default=False, init=False)
     _executor: ParseExecutor = attrs.field(init=False)
     _put: Callable[[Batch], Awaitable[None]] = attrs.field(init=False)
+    _context: Context = attrs.field(init=False)
     _timer: RequestTimer = attrs.field(init=False)
     _watch: Stopwatch = attrs.field(init=False)
     _most_seconds: float = attrs.field(init=False)
@@ -144,6 +146,8 @@ class Crawl:
     async def run(self, put: Callable[[Batch], Awaitable[None]]) -> None:
         """Runs the crawl to its end; `put` takes its batches, and may wait. Cancelling cancels requests."""
         self._put = put
+        # A request may be started while another response is open: a trace must not take that for its parent.
+        self._context = copy_context()
         try:
             with in_use(self._pacing):
                 await self._crawl()
@@ -254,7 +258,7 @@ class Crawl:
 
     def _start_requests(self, now: float) -> None:
         for request in self.frontier.next_requests(now):
-            self._tasks.create_task(self._request(request))
+            self._tasks.create_task(self._request(request), context=self._context.copy())
 
     def _notify_frontier(self, request: DocumentRequest, answer: Answer) -> bool:
         is_wanted = self.frontier.receive(request, answer, self._timer.now(), datetime.now(UTC))

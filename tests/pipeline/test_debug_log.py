@@ -198,7 +198,7 @@ def test_what_follows_from_a_robots_txt(robots: Any, options: dict[str, Any], ve
     assert log("robots", "host", "effect", "cause", "delay_seconds") == [verdict]
 
 
-def test_what_a_state_knows_is_skipped_or_asked_for_with_conditions(log: Any, tmp_path: Path) -> None:
+def test_what_a_state_knows_is_skipped_or_requested_with_conditions(log: Any, tmp_path: Path) -> None:
     tagged = 200, {"etag": '"1"'}, old(CHILD)
     pages: dict[str, Any] = {INDEX: [tagged, (304, {}, b"")], CHILD: PAGE}
 
