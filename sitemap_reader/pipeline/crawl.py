@@ -104,10 +104,11 @@ class Crawl:
     _watch: Stopwatch = attrs.field(init=False)
     _most_seconds: float = attrs.field(init=False)
     _verdict_log: VerdictLog = attrs.field(init=False)
-    # What slots of the pacing are waited for; what the crawl waited for, and when it looked (monotonic).
-    _slot_waits: dict[Callable[[], Wait], None] = attrs.field(factory=dict, init=False)
-    _waits: tuple[Wait, ...] = attrs.field(default=(), init=False)
-    _waits_at: float = attrs.field(default=0.0, init=False)
+    _slot_waits: dict[Callable[[float], Wait], None] = attrs.field(factory=dict, init=False)  # of slots of the pacing
+    # Those of the frontier, and when they were looked at: by the clock of the frontier, and by the monotonic one.
+    _own_waits: tuple[Wait, ...] = attrs.field(default=(), init=False)
+    _looked_now: float = attrs.field(default=0.0, init=False)
+    _looked_at: float = attrs.field(default=0.0, init=False)
     _logged_waits: Collection[tuple[str, str, float]] = attrs.field(default=(), init=False)
     _time_remedy: str = attrs.field(default=advice("site_seconds"), init=False)
     _unselected: dict[DocumentRequest, list[SitemapRef]] = attrs.field(factory=dict, init=False)
@@ -133,11 +134,10 @@ class Crawl:
 
     def waits(self) -> tuple[Wait, ...]:
         """What the next requests wait for, if that is no answer to a request of this crawl; for any thread."""
-        waits, passed = self._waits, time.monotonic() - self._waits_at
-        return tuple(
-            each if each.seconds is None else attrs.evolve(each, seconds=max(each.seconds - passed, 0.0))
-            for each in waits
-        )
+        passed = time.monotonic() - self._looked_at
+        own = (attrs.evolve(each, seconds=max((each.seconds or 0.0) - passed, 0.0)) for each in self._own_waits)
+        found = [*own, *(wait(self._looked_now + passed) for wait in [*self._slot_waits])]
+        return tuple({(each.host, each.reason): each for each in found}.values())
 
     def batches(self) -> CrawlBatches:
         """The items of the crawl as they come, for `async for`; a caller that stops before the end has to close it."""
@@ -186,7 +186,7 @@ class Crawl:
                 message = f"after {self._most_seconds:g} s of waiting: reading stops here"
                 self.over_time = report("S16", message, sitemap=target, remedy=self._time_remedy)
         finally:
-            self._waits = ()
+            self._own_waits = ()
             self._has_ended.set()
         await self._emit_reports(self.frontier.take())
         await self._emit([self.over_time] if self.over_time else ())
@@ -269,7 +269,7 @@ class Crawl:
         return is_wanted
 
     @contextmanager
-    def _waiting(self, until: Callable[[], float], wait: Callable[[], Wait]) -> Iterator[None]:
+    def _waiting(self, until: Callable[[], float], wait: Callable[[float], Wait]) -> Iterator[None]:
         self._slot_waits[wait] = None
         self._look_at_waits()
         try:
@@ -277,18 +277,16 @@ class Crawl:
                 yield
         finally:
             del self._slot_waits[wait]
-            self._look_at_waits()
 
     def _look_at_waits(self) -> None:
         now = self._timer.now()
-        found = [*self.frontier.waits(now), *(wait() for wait in self._slot_waits)] if self._polite else []
-        waits = {(each.host, each.reason): each for each in found}
-        if waits and is_on():
-            until = {(*key, round(now + (each.seconds or 0.0), 2)): each for key, each in waits.items()}
-            for each in (until[key] for key in until.keys() - self._logged_waits):
-                log_wait(each)
-            self._logged_waits = until.keys()
-        self._waits, self._waits_at = tuple(waits.values()), time.monotonic()
+        self._own_waits = tuple(self.frontier.waits(now)) if self._polite else ()
+        self._looked_now, self._looked_at = now, time.monotonic()
+        if is_on():
+            ends = {(each.host, each.reason, round(now + (each.seconds or 0.0), 1)): each for each in self.waits()}
+            for end in ends.keys() - self._logged_waits:
+                log_wait(ends[end])
+            self._logged_waits = ends.keys()
 
     async def _request(self, request: DocumentRequest) -> None:
         host, watch = self.frontier.hosts.for_url(request.url), self._watch

@@ -19,6 +19,7 @@ import threading
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, aclosing, asynccontextmanager, contextmanager, nullcontext, suppress
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 import attrs
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
     from ..frontier.plan import Plan
     from ..model.limits import Limits
 
-    # Takes what Stopwatch.waiting() takes, and the Wait at any moment.
-    Waiting = Callable[[Callable[[], float], Callable[[], Wait]], AbstractContextManager[object]]
+    # Takes what Stopwatch.waiting() takes, and a function from the time to the Wait.
+    Waiting = Callable[[Callable[[], float], Callable[[float], Wait]], AbstractContextManager[object]]
 
 
 T = TypeVar("T")
@@ -269,7 +270,7 @@ class Pacing:
     async def slot(self, place: HostQueue, *, is_robots: bool, waiting: Waiting = unnoticed) -> AsyncIterator[Slot]:
         """Waits for a slot for one request to the host of a crawl; it is returned at the end of the block or before.
 
-        `waiting` is entered while it waits, with functions that return until when the host pauses, and the Wait.
+        `waiting` is entered while it waits, with functions for the end of the pause of the host, and for the Wait.
         """
         host = self._host_of(place.origin)
         host.users += 1
@@ -320,7 +321,7 @@ class Pacing:
         if turn.done():
             return turn.result()
         try:
-            with waiting(lambda: host.pace.paused_until, lambda: self._wait_of(host)):
+            with waiting(lambda: host.pace.paused_until, partial(_wait_for, host)):
                 return await turn
         except asyncio.CancelledError:
             if turn.cancelled():
@@ -332,12 +333,6 @@ class Pacing:
         finally:
             if not host.waiting:
                 host.stop_timer()
-
-    def _wait_of(self, host: _Host) -> Wait:
-        now = self.clock()
-        if host.waiting and host.pace.next_at > now:
-            return host.pace.wait(host.origin, host.pace.next_at, now)
-        return Wait(host.origin, "per-host" if host.pace.in_flight >= host.slots else "concurrency")
 
     def free(self, host: _Host) -> None:
         self._in_flight -= 1
@@ -378,6 +373,12 @@ class Pacing:
             self._in_flight += 1
             host.pace.started(self.clock() if is_new else -math.inf)
             turn.set_result(0.0)
+
+
+def _wait_for(host: _Host, now: float) -> Wait:
+    if host.waiting and host.pace.next_at > now:
+        return host.pace.wait(host.origin, host.pace.next_at, now)
+    return Wait(host.origin, "per-host" if host.pace.in_flight >= host.slots else "concurrency")
 
 
 def _first(line: deque[Turn]) -> Turn | None:

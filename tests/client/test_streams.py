@@ -216,10 +216,13 @@ def test_on_progress_is_called_while_waiting() -> None:
 
 @pytest.mark.slow
 def test_on_progress_says_what_is_waited_for_meanwhile() -> None:
-    site, received = Site({"/s.xml": [503, urlset(f"{HOST}/1")]}), list[sr.client.Progress]()
+    busy = 503, {"retry-after": "1"}, b""
+    site, received = Site({"/s.xml": [busy, urlset(f"{HOST}/1")]}), list[sr.client.Progress]()
     with sr.urls(f"{HOST}/s.xml", fetcher=site, on_progress=received.append) as stream:
         assert [url.loc for url in stream] == [f"{HOST}/1"]
-    assert {(wait.host, wait.reason) for progress in received for wait in progress.waits} == {(HOST, "backoff")}
+    waits = [wait for progress in received for wait in progress.waits]
+    assert {(wait.host, wait.reason) for wait in waits} == {(HOST, "retry-after")}
+    assert 1.0 >= (waits[0].seconds or 0.0) > (waits[-1].seconds or 0.0) >= 0.0
     assert (received[-1].retries, received[-1].waits) == (1, ())
 
 

@@ -29,6 +29,10 @@ async def a_second() -> None:
     await asyncio.sleep(1.0)
 
 
+async def a_tick() -> None:
+    await asyncio.sleep(0.1)
+
+
 async def outcomes_of(reader: sr.SitemapReader, target: str, **query: Any) -> dict[str, sr.Outcome]:
     stream = reader.urls(target, **query)
     try:
@@ -151,6 +155,45 @@ def test_slots_of_another_stream_are_waited_for(
     assert {*log("wait", "reason", "seconds")} == {(reason, None)}
 
 
+def test_a_pause_that_another_stream_has_caused_is_a_wait_too(log: Any) -> None:
+    async def run() -> tuple[sr.frontier.Wait, ...]:
+        async with sr.SitemapReader(fetcher=Site({f"{A}/1.xml": [BUSY, PAGE], INDEX: PAGE})) as reader:
+            first = asyncio.create_task(outcomes_of(reader, f"{A}/1.xml"))
+            await asyncio.sleep(1.0)
+            async with reader.urls(INDEX) as stream:
+                second = asyncio.create_task(anext(aiter(stream)))
+                await asyncio.sleep(0.5)
+                waits = stream.progress.waits
+                await second
+            await first
+        return waits
+
+    assert [(wait.host, wait.reason, wait.status) for wait in asyncio.run(run())] == [(A, "retry-after", 503)]
+    assert log("wait", "reason") == ["retry-after"] * 2  # each stream has one
+
+
+def test_a_wait_beside_other_requests_is_logged_once(log: Any) -> None:
+    others = [f"{B}/{number}.xml" for number in range(9)]
+    pages = {INDEX: index(CHILD, *others), CHILD: [BUSY, PAGE], **dict.fromkeys(others, (200, {}, (a_tick, PAGE)))}
+    read(pages, scope="any", per_host=1)
+    assert [reason for host, reason in log("wait", "host", "reason") if host == A] == ["retry-after"]
+
+
+def test_a_stream_that_is_closed_waits_for_nothing() -> None:
+    async def run() -> tuple[int, int]:
+        async with sr.SitemapReader(fetcher=Site({INDEX: [BUSY, PAGE]})) as reader:
+            stream = reader.urls(INDEX)
+            reading = asyncio.create_task(anext(aiter(stream)))
+            await asyncio.sleep(1.0)
+            before = len(stream.progress.waits)
+            reading.cancel()
+            await asyncio.wait([reading])
+            await stream.close()
+            return before, len(stream.progress.waits)
+
+    assert asyncio.run(run()) == (1, 0)
+
+
 FORBIDS = b"User-agent: *\nDisallow: /1.xml\n"
 OTHER = f"{B}/x.xml"
 
@@ -226,6 +269,12 @@ def test_no_line_has_a_login_or_a_control_character(log: Any, caplog: pytest.Log
     assert [url for url, status in log("response", "url", "status") if status is None] == [CHILD]
     assert "secret" not in caplog.text
     assert "secret" not in str([vars(record) for record in caplog.records])
+
+
+def test_an_exception_of_a_fetcher_cannot_break_a_line(log: Any) -> None:
+    with pytest.raises(RuntimeError):
+        read({INDEX: RuntimeError("\x1b[31m\r\nforged")})
+    assert log("response", "cause")[-1] == "\\x1b[31m\\r\\nforged"
 
 
 def test_pages_that_are_fetched_have_lines_too(log: Any) -> None:
