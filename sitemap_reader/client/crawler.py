@@ -31,7 +31,7 @@ from ..pipeline.feedparser_process import feedparser_fallback
 from ..pipeline.pacing import Pacing
 from ..pipeline.page_fetcher import PageFetcher
 from ..version import USER_AGENT
-from .keywords import UrlQuery, called_in_crawl, checked_keywords, is_async
+from .keywords import UrlQuery, called_in_crawl, checked_keywords, is_async, policy_in_crawl
 from .options import (
     ChangesOptions,
     DiscoverOptions,
@@ -86,7 +86,7 @@ class Crawler:
         self._plan = Plan(
             scope=given["scope"],
             probe=given["probe"],
-            obey_robots=given["obey_robots"],
+            obey_robots=policy_in_crawl(given["obey_robots"]),
             user_agent=user_agent,
             sends_user_agent=fetcher is None,
             concurrency=given["concurrency"],

@@ -26,6 +26,7 @@ from .options import PatternOptions, QueryOptions, SessionOptions
 from .summary import SummaryBuilder, UrlSet
 
 if TYPE_CHECKING:
+    from ..frontier.robots_rules import RobotsPolicy
     from ..model.options import Declared
     from ..model.records import SitemapRef
 
@@ -152,6 +153,22 @@ def called_in_crawl(function: Callable[P, R]) -> Callable[P, R]:
             raise CallbackError(error) from error
 
     return call
+
+
+def policy_in_crawl(given: bool | RobotsPolicy) -> bool | RobotsPolicy:
+    """A value of `obey_robots` as a crawl calls it; UsageError for async methods."""
+    return given if isinstance(given, bool) else _CallersPolicy(given)
+
+
+class _CallersPolicy:
+    def __init__(self, policy: RobotsPolicy) -> None:
+        self.allows, self.crawl_delay = map(partial(self._method, policy), ("allows", "crawl_delay"))
+
+    @staticmethod
+    def _method(policy: RobotsPolicy, name: str) -> Callable[..., Any]:
+        method, shown = getattr(policy, name), f"obey_robots.{name}"
+        check_is_called(shown, method)
+        return called_in_crawl(CheckedCallback(shown, method))
 
 
 def _not_awaited(name: str) -> UsageError:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ..fetch.client import Fetcher
     from ..fetch.request_headers import Logins
     from ..frontier.plan import Moment, Pattern
+    from ..frontier.robots_rules import RobotsPolicy
     from ..model.records import Item, Outcome, SitemapRef
     from ..parser.dialects.feed_fallback import FeedFallback
     from ..state.documents import StoredDocument
@@ -71,6 +72,12 @@ def _agents(name: str, value: Any) -> None:
 
     if value is not None:
         agent_names(value)
+
+
+def _robots_policy(name: str, value: Any) -> None:
+    from ..frontier.robots_rules import check_policy
+
+    check_policy(name, value)
 
 
 def _login(name: str, value: Any) -> None:
@@ -128,7 +135,14 @@ class ReaderOptions(TypedDict, total=False):
         ),
     ]
     obey_robots: Annotated[
-        bool, Option("Keep to the Disallow rules and the Crawl-delay of robots.txt.", True, flags="--no-robots")
+        "bool | RobotsPolicy",
+        Option(
+            "Keep to the Disallow rules and the Crawl-delay of robots.txt.",
+            True,
+            in_python="Also a sr.frontier.RobotsPolicy, which decides for each URL and host.",
+            flags="--no-robots",
+            check=_robots_policy,
+        ),
     ]
     allow_private: Annotated[bool, Option("Allow private, loopback and link-local addresses.", False)]
     auth: Annotated[

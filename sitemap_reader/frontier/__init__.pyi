@@ -52,6 +52,7 @@ from .revalidation import is_strong as is_strong
 from .robots_policy import CrawlDelay as CrawlDelay
 from .robots_rules import ALLOW_ALL as ALLOW_ALL
 from .robots_rules import AgentRules as AgentRules
+from .robots_rules import RobotsPolicy as RobotsPolicy
 from .robots_rules import Rules as Rules
 from .robots_rules import agent_names as agent_names
 from .robots_rules import disallow_all as disallow_all

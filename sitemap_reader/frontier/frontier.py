@@ -41,7 +41,7 @@ from .documents import (
 from .host_queue import HostQueues, backoff
 from .links import Authorities, Links, WaitingDocuments
 from .responses import REFUSED, Follow, RulesByStatus, code_of, is_refusal, judge, with_remedy
-from .robots_policy import RobotsPolicy
+from .robots_policy import HostRobots
 from .robots_rules import ALLOW_ALL, disallow_all, parse_rules
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class Frontier:
         self._events = events = Events()
         self.hosts = HostQueues(plan.per_host, plan.delay_seconds)
         origins = frozenset(each for seed in seeds for each in seed.origins)
-        self.policy = policy = RobotsPolicy(plan, self.hosts, events, origins)
+        self.policy = policy = HostRobots(plan, self.hosts, events, origins)
         self._documents = KnownDocuments()
         self._authorities = authorities = Authorities(plan.scope, self._documents)
         self._links = Links(plan, self._documents, authorities, policy, events)

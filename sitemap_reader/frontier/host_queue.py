@@ -197,7 +197,8 @@ class HostQueue:
     robots_txt: Document | None = None  # waiting or ended
     skip_failure: Failed | None = None  # why nothing more is requested
     is_blocked: bool = False  # a refusal of this host was reported
-    delay_error: str | None = None  # the Crawl-delay in its robots.txt is over the limit
+    crawl_delay: float | None = None  # that is obeyed; None while its robots.txt is not known
+    delay_error: str | None = None  # it is over the limit
     processing: int = 0  # documents that have arrived and are still being parsed
     robots: RequestQueue = attrs.field(factory=RequestQueue)
     documents: RequestQueue = attrs.field(factory=RequestQueue)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ..parser.normalise.scope import DropReason, ScopeMode
     from .documents import Events, KnownDocuments, SkipReason
     from .plan import Plan
-    from .robots_policy import RobotsPolicy
+    from .robots_policy import HostRobots
 
 
 # How often a document may gain authorities by being listed once more. Each gain may concern all documents below it, so
@@ -209,7 +209,7 @@ class Links:
     _plan: Plan
     _documents: KnownDocuments
     _authorities: Authorities
-    _policy: RobotsPolicy
+    _policy: HostRobots
     _events: Events
     pruned: Counter[str] = attrs.field(factory=Counter, init=False)  # children that a filter excludes, by reason
     # children older than `since` wait here until the dates of their index have been checked
@@ -561,7 +561,7 @@ class WaitingDocuments:
     _plan: Plan
     _authorities: Authorities
     _links: Links
-    _policy: RobotsPolicy
+    _policy: HostRobots
     _events: Events
     _waiting: deque[Document] = attrs.field(factory=deque, init=False)
 

@@ -25,6 +25,7 @@ from ..model.summary import UNWANTED
 from ..model.url_batch import precision_of
 from ..parser.normalise.dates import parse_date, period_end
 from ..parser.normalise.urls import clean_url, host, origin, without_credentials, without_userinfo
+from .robots_rules import RobotsPolicy, check_policy
 
 if TYPE_CHECKING:
     from ..model.records import Outcome, Precision, SitemapRef
@@ -328,7 +329,10 @@ class Plan:
     selection: Selection = attrs.field(factory=Selection)
     trust_lastmod: AutoMode = "auto"  # skip children that an index calls older than the selection: see revalidation.py
     probe: Probe = "auto"
-    obey_robots: bool = True
+    # Whether robots.txt is obeyed; an object decides for each URL, and how long the delay of a host is.
+    obey_robots: bool | RobotsPolicy = attrs.field(
+        default=True, validator=lambda plan, field, value: check_policy(field.name, value)
+    )
     is_recording: bool = False  # the answers are recorded ones: no delay is kept, so no Crawl-delay is too long
     follow: Callable[[SitemapRef], bool] | None = None  # which sitemaps of an index or a robots.txt to read
     no_follow: Callable[[SitemapRef], bool] | None = None  # which sitemaps never to read, however they are found

@@ -1,16 +1,18 @@
-"""robots.txt as policy: which hosts' robots.txt to request, and what its rules allow there.
+"""robots.txt as policy: which hosts' robots.txt to request, and what its rules, or the caller's policy, allow there.
 
 The Sitemap lines are not read here: see links.py.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Literal
 
 import attrs
 
+from ..model.errors import UsageError
 from ..model.limits import MOST_CRAWL_DELAY_SECONDS, advice
 from ..model.problems import report
 from ..model.records import Outcome
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from .host_queue import HostQueue, HostQueues
     from .plan import Plan
     from .responses import RulesByStatus
+    from .robots_rules import RobotsPolicy
 
 _WALL = "a bot wall, or what this host sends for missing files"
 # Of a recording, or of files, nothing is requested: the limit is one of memory.
@@ -59,7 +62,7 @@ class CrawlDelay:
 
 
 @attrs.define(eq=False, repr=False)
-class RobotsPolicy:
+class HostRobots:
     """Gives each of the `hosts` its rules as soon as its robots.txt is known."""
 
     _plan: Plan
@@ -68,6 +71,11 @@ class RobotsPolicy:
     _origins: Collection[str]  # of the seeds
     _verification_hosts: int = 0
     _delayed: list[HostQueue] = attrs.field(factory=list)
+
+    @property
+    def _policy(self) -> RobotsPolicy | None:
+        """The caller's, in place of the rules."""
+        return None if isinstance(self._plan.obey_robots, bool) else self._plan.obey_robots
 
     def request(self, host: HostQueue, site: SiteDiscovery | None = None) -> None:
         """Requests a host's robots.txt, once; the discovery of `site` waits for it."""
@@ -134,7 +142,7 @@ class RobotsPolicy:
             if host.robots_txt is not None:  # which may have been requested for verification only, so far
                 self._events.report_probe(host.robots_txt)
         elif not document.is_robots:
-            if self._plan.obey_robots or host.origin in self._origins:
+            if self._plan.obey_robots is not False or host.origin in self._origins:
                 self.request(host)
             else:
                 host.rules = ALLOW_ALL
@@ -177,7 +185,8 @@ class RobotsPolicy:
         """Why a robots.txt could not be read, with a remedy: one failure for all origins that were tried."""
         for _, first in filter(None, map(self._first_failure, robots.sites)):
             failed = failure_of_both_schemes(first, failed, robots.status)
-        return with_remedy(failed, robots.received, self._plan, closes_host=closes_host and self._plan.obey_robots)
+        closes_host = closes_host and self._plan.obey_robots is True
+        return with_remedy(failed, robots.received, self._plan, closes_host=closes_host)
 
     def rules(self, url: str) -> Rules | None:
         """The rules in the robots.txt of a URL's host, also where it is not obeyed; None where it was not read."""
@@ -193,12 +202,19 @@ class RobotsPolicy:
         if host.delay_error and not document.is_robots:
             # The error is that of robots.txt.
             return Failed("F15", f"not read: {host.delay_error}", transient=False, severity="notice")
-        if document.is_robots or host.rules is None or (why := host.rules.refusal(document.url)) is None:
+        if document.is_robots or host.rules is None or (message := self._refusal(host, document.url)) is None:
             return None
         # That a robots.txt cannot be read has been reported, with the reason.
         severity: Severity | None = "notice" if host.rules.why else None
-        message = f"forbidden by {host.origin}/robots.txt" + (f" ({why})" if why else "")
-        return Failed("F02", message, transient=False, severity=severity)
+        return Failed("F02", f"forbidden by {message}", transient=False, severity=severity)
+
+    def _refusal(self, host: HostQueue, url: str) -> str | None:
+        """What forbids a URL of a host; None where it is allowed."""
+        rules = host.rules or ALLOW_ALL
+        if self._policy is not None:
+            return None if self._policy.allows(without_userinfo(url), rules) else "the robots policy"
+        why = rules.refusal(url)
+        return None if why is None else f"{host.origin}/robots.txt" + (f" ({why})" if why else "")
 
     def rules_out_probes(self, site: SiteDiscovery, document: Document) -> bool:
         """Whether probes are useless: the host never answered, answers 429, is disallowed, or is skipped."""
@@ -209,18 +225,23 @@ class RobotsPolicy:
         is_busy = (
             not document.is_robots and document.why == "well-known" and document.status == HTTPStatus.TOO_MANY_REQUESTS
         )
-        return unanswered or is_busy or bool(host.skip_failure or (host.rules and host.rules.why))
+        is_closed = self._policy is None and host.rules is not None and host.rules.why is not None
+        return unanswered or is_busy or is_closed or host.skip_failure is not None
 
     def set_rules(self, robots: Document, rules: Rules, body: RobotsBody | None = None) -> None:
         """Sets rules and pace of the host of a robots.txt, and of the one that it was redirected to."""
         # If its `body` has no line of a robots.txt, end_discovery() decides what that means.
         robots.robots_body, robots.awaits_verdict = body, body not in (None, "rules") and bool(robots.sites)
-        obeyed = rules if self._plan.obey_robots else ALLOW_ALL
-        delay = obeyed.delay_seconds
-        error = self._delay_error(robots, delay)
+        rules = attrs.evolve(rules, status=rules.status or robots.status)
+        obeyed = ALLOW_ALL if self._plan.obey_robots is False else rules
+        errors: dict[float | None, str | None] = {}
         first, final = self._hosts.for_url(robots.original_url), self._hosts.for_url(robots.url)
         for host in (first, final) if final.robots_txt is robots and final is not first else (first,):
             host.stated_rules, host.rules = rules, obeyed
+            host.crawl_delay = delay = self._delay(host, obeyed)
+            if delay not in errors:
+                errors[delay] = self._delay_error(robots, delay)
+            error = errors[delay]
             host.delay_error = f"{host.origin}: {error}" if error else None
             self._events.decide(RobotsVerdict, host.origin, *self._effect(robots, obeyed), delay)
             if delay and not error:
@@ -246,6 +267,16 @@ class RobotsPolicy:
             host.robots_txt = Document(f"{host.origin}/robots.txt", "well-known", is_robots=True, state="reported")
             self.set_rules(host.robots_txt, rules)
             host.pace.last_start = now
+
+    def _delay(self, host: HostQueue, rules: Rules) -> float | None:
+        if self._policy is None:
+            return rules.delay_seconds
+        delay: object = self._policy.crawl_delay(f"{host.origin}/", rules)
+        if delay is None:
+            return None
+        if isinstance(delay, int | float) and 0 <= delay < math.inf:
+            return float(delay)
+        raise UsageError(f"crawl_delay() of a robots policy returns seconds, or None, not {delay!r:.60}")
 
     def _delay_error(self, robots: Document, delay: float | None) -> str | None:
         """Reports a Crawl-delay over the limit, and returns the message; a recording is read all the same."""
@@ -337,10 +368,10 @@ class RobotsPolicy:
             message = f"robots.txt is treated as missing, everything is allowed: {what}"
             self._events.note(robots, "F14", message, severity=None if robots.sites else "notice")
         elif robots.sites and not robots.sitemap_lines:
-            rules = self._hosts.for_url(robots.original_url).rules
-            forbids = rules is not None and not rules.allows(f"{robots.sites[0].origin}{WELL_KNOWN[0]}")
-            more = f", and forbids {WELL_KNOWN[0]}" if forbids else ""
-            remedy = f"{NO_ROBOTS} tries it anyway" if forbids else None
+            host, more, remedy = self._hosts.for_url(robots.original_url), "", None
+            if self._refusal(host, f"{robots.sites[0].origin}{WELL_KNOWN[0]}") is not None:
+                more = f", and {'' if self._policy is None else 'the robots policy '}forbids {WELL_KNOWN[0]}"
+                remedy = f"{NO_ROBOTS} tries it anyway"
             self._events.note(robots, "F09", f"robots.txt names no sitemap{more}", remedy=remedy)
 
 

@@ -12,7 +12,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 from urllib.parse import unquote
 
 import attrs
@@ -54,10 +54,15 @@ _OF_A_PATTERN, _OF_A_LINE = 400, 100
 
 @attrs.frozen
 class Rules:
-    """The rules of one host's robots.txt for our agent; `text` is the file, in which each line is where it was."""
+    """The rules of one host's robots.txt for our agent; `text` is the file, in which each line is where it was.
+
+    A robots.txt that is missing, as one with another 4xx, has no text and allows everything (RFC 9309 2.3.1.3). One
+    that could not be read, as it answered 429 or 5xx or not at all, has a `why` and forbids everything (2.3.1.4).
+    """
 
     why: str | None = None  # the file could not be read, so that everything is forbidden
     text: str = attrs.field(default="", repr=False, eq=False)
+    status: int | None = attrs.field(default=None, eq=False)  # of the response; None: there was none
     agent: str = ""  # our product token
     _parsed: Protego | None = None
     _patterns: int = 0
@@ -100,6 +105,34 @@ class Rules:
         return float(delay) if delay is not None and math.isfinite(delay) and delay >= 0 else None
 
 
+class RobotsPolicy(Protocol):
+    """What may be requested, and how often: an object with these methods is `obey_robots`, in place of True or False.
+
+    `rules` are those of the robots.txt of the URL's host, which is always requested first (RFC 9309 2.2.2). For what
+    True does return `rules.allows(url)` and `rules.delay_seconds`. Neither method may be async. An exception in one
+    ends the run, and is raised to the caller unchanged.
+    """
+
+    def allows(self, url: str, rules: Rules) -> bool:
+        """Whether a URL may be requested; called before each request, retries and redirects included."""
+        ...
+
+    def crawl_delay(self, url: str, rules: Rules) -> float | None:
+        """Seconds between the starts of two requests to a host; None if only the caller's `delay` counts.
+
+        Called when the rules of a host are known, with the URL of its start page.
+        """
+        ...
+
+
+def check_policy(name: str, value: object) -> None:
+    """UsageError for what is neither a bool nor a RobotsPolicy."""
+    methods = (getattr(value, "allows", None), getattr(value, "crawl_delay", None))
+    if isinstance(value, type) or not (isinstance(value, bool) or all(map(callable, methods))):
+        allowed = "True, False, or an object with the methods allows(url, rules) and crawl_delay(url, rules)"
+        raise UsageError(keyword=name, value=value, allowed=allowed)
+
+
 ALLOW_ALL = Rules()
 
 
@@ -120,7 +153,8 @@ def parse_rules(text: str, user_agent: str) -> Rules:
     own = AGENT_LINE.sub(lambda line: _addressee(line[1], agent), text)
     lengths = [len(line) for line in _PATTERN_LINE.findall(own)]
     weight = sum(1 + min(length, _LONG_RULE) // _CHARACTERS_A_WEIGHT for length in lengths)
-    return Rules(None, text, agent, Protego.parse(own), len(lengths), weight, own.count("\n"), _beginnings(own))
+    parsed, lines = Protego.parse(own), own.count("\n")
+    return Rules(None, text, None, agent, parsed, len(lengths), weight, lines, _beginnings(own))
 
 
 def product_token(user_agent: str) -> str:

@@ -120,7 +120,7 @@ class PageFetcher:
                         break
 
     async def _add(self, url: str, now: float) -> None:
-        rules = self._rules_of(f"{origin(url)}/") if self._plan.obey_robots else None
+        rules = self._rules_of(f"{origin(url)}/") if self._plan.obey_robots is not False else None
         if rules is not None:
             host = self._frontier.hosts.for_url(url)
             self._frontier.policy.set_known_rules(host, rules, now)  # its sitemaps were read just before

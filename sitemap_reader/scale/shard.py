@@ -277,6 +277,8 @@ class _ShardReader:
 
 # Keywords of SitemapReader that cannot be sent to another process.
 _NOT_SENT = ("fetcher", "record")
+# Keywords that may be functions, or an object with some, and what to give in place of these.
+_NOT_COMPARED = {"follow": "patterns", "no_follow": "patterns", "obey_robots": "True or False"}
 
 
 @attrs.frozen
@@ -341,10 +343,9 @@ def make_config(options: Mapping[str, Any]) -> HarvestConfig:
     for name in _NOT_SENT:
         if given.get(name) is not None:
             raise UsageError(f"{name} belongs to one process, and a harvest reads in others: leave it out")
-    for name in ("follow", "no_follow"):
-        if callable(given.get(name)):
-            why = "is a function, which cannot be compared when the harvest is resumed: give patterns"
-            raise UsageError(f"{name} {why}")
+    for name, instead in _NOT_COMPARED.items():
+        if callable(given.get(name)) or hasattr(given.get(name), "allows"):
+            raise UsageError(f"{name} is code, which cannot be compared when the harvest is resumed: give {instead}")
     if given.get("netrc"):  # workers need not have the file
         given["netrc"] = read_netrc(given["netrc"])
     hosts = with_defaults(HostOptions, part_of(HostOptions, given))

@@ -165,8 +165,9 @@ class Visit:
                 raise
             self.error = internal_error(first_failure(exc))
         finally:
-            rules = [run.crawl.frontier.policy.rules(f"{seed.origins[0]}/") for seed in self._target.seeds]
-            self.crawl_delay = max((each.delay_seconds or 0.0 for each in rules if each is not None), default=None)
+            hosts = run.crawl.frontier.hosts
+            delays = (hosts.for_url(f"{seed.origins[0]}/").crawl_delay for seed in self._target.seeds)
+            self.crawl_delay = max(filter(None, delays), default=None)
             if not self.has_ended:
                 await asyncio.shield(self._stores.thread.run(ending.close))  # also where this is cancelled meanwhile
 

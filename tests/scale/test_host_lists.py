@@ -212,6 +212,14 @@ def test_plan_gives_back_its_hosts(folder, given_hosts):
 # --- options ---
 
 
+class Polite:
+    def allows(self, url, rules):
+        return rules.allows(url)
+
+    def crawl_delay(self, url, rules):
+        return rules.delay_seconds
+
+
 def config(**keywords):
     limits = {"hosts_at_once": 5, "host_seconds": 60.0, "host_urls": 100}
     return make_config({**limits, **keywords})
@@ -224,7 +232,8 @@ def config(**keywords):
     ({"host_seconds": float("nan")}, "host_seconds is a number of seconds, more than 0, not nan"),
     ({"record": "x"}, "record belongs to one process"),
     ({"fetcher": object()}, "fetcher belongs to one process"),
-    ({"no_follow": lambda ref: True}, "no_follow is a function, which cannot be compared"),
+    ({"no_follow": lambda ref: True}, "no_follow is code, which cannot be compared .*: give patterns"),
+    ({"obey_robots": Polite()}, "obey_robots is code, which .*: give True or False"),
     ({"since": "7d", "state": True}, "give one of them"),
     ({"since": "whenever"}, "whenever"),
     ({"include": "re:("}, "include"),
