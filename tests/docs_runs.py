@@ -26,8 +26,8 @@ ROOT = Path(__file__).parent.parent
 PAGES = (
     "README.md", "docs/index.md", "docs/tutorial-seo.md", "docs/tutorial-analyst.md", "docs/tutorial-crawler.md",
     "docs/tutorial-data.md", "docs/python.md", "docs/analysis.md", "docs/questions.md", "docs/recipes.md",
-    "docs/integrations.md", "docs/scale.md", "docs/watch.md", "docs/sinks.md", "docs/frontier.md",
-    "docs/observability.md", "docs/tasks.md",
+    "docs/recipes-python.md", "docs/integrations.md", "docs/scale.md", "docs/watch.md", "docs/sinks.md",
+    "docs/frontier.md", "docs/observability.md", "docs/tasks.md",
 )  # fmt: skip
 RUNNABLE = ("console", "sh", "python")
 # Optional programs and packages; without one its examples are skipped. Packages are recognised by imports, or by this
@@ -61,6 +61,7 @@ NOT_RUN: dict[Key, str] = {
     ("docs/tasks.md", "internal_all.csv"): "is for a file of the reader: tests/checks/test_crawl_file.py",
     ("docs/watch.md", ">> changes.jsonl"): "runs without end: tests/cli/test_cli_watch.py",
     ("docs/integrations.md", "import dag, task"): "needs Airflow: tests/integrations/test_airflow.py",
+    ("docs/integrations.md", "import Celery"): "needs Celery: tests/integrations/test_celery.py",
     ("docs/integrations.md", "HttpCrawler("): "its network is not Python's: tests/integrations/test_crawlee_page.py",
 }
 # Before these blocks the shop changes to its next day.

@@ -29,8 +29,8 @@ def test_no_example_of_a_page_is_left_out(page: str) -> None:
         pytest.skip("\n".join(left_out))
 
 
-# Airflow has a separate environment: tests/integrations/test_airflow.py.
-NOT_NEEDED = ("airflow",)
+# Not in test-full, as tests/integrations and tests/scale say: their types are not checked.
+NOT_NEEDED = ("airflow", "celery", "pyspark", "ray")
 # Examples for other programs, such as spiders and DAGs, have no annotations.
 FOREIGN = ("docs/integrations.md", "docs/tutorial-crawler.md")
 FOREIGN_RULES = """\

@@ -26,7 +26,7 @@ from ..frontier.revalidation import DocumentCache
 from ..model.errors import FetchError, UsageError
 from ..model.options import part_of, positive, with_defaults
 from ..model.url_batch import UrlBatch
-from ..pipeline.crawl import CallbackError, Crawl
+from ..pipeline.crawl import CallbackError, Crawl, require_asyncio
 from ..pipeline.feedparser_process import feedparser_fallback
 from ..pipeline.pacing import Pacing
 from ..pipeline.page_fetcher import PageFetcher
@@ -115,6 +115,7 @@ class Crawler:
         self._host_map = HostMap.of(given["host_map"])
 
     async def __aenter__(self) -> Self:
+        require_asyncio()
         await self._network.__aenter__()
         return self
 

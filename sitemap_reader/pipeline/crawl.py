@@ -32,7 +32,7 @@ from ..frontier.documents import Arrived, DocumentRequest, Failed, Finished, Hea
 from ..frontier.responses import NO_ROBOTS
 from ..frontier.revalidation import NOT_READ, DocumentCache
 from ..frontier.robots_rules import parse_rules
-from ..model.errors import FORESEEN, DocumentChanged, FetchError, internal_problem
+from ..model.errors import FORESEEN, DocumentChanged, FetchError, UsageError, internal_problem
 from ..model.limits import advice
 from ..model.problems import report
 from ..model.records import Outcome, SitemapRef
@@ -464,6 +464,16 @@ class Crawl:
         return attrs.evolve(failed, read=parser.result)
 
 
+def require_asyncio() -> None:
+    """UsageError outside an event loop of asyncio, as on trio."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        message = "SitemapReader needs asyncio, of which no event loop runs here"
+        remedy = "read with sr.urls() or sr.Reader, on trio in a thread (trio.to_thread.run_sync)"
+        raise UsageError(message, remedy=remedy) from None
+
+
 class CrawlBatches(AsyncIterator[Batch]):
     """The batches of a crawl for one `async for`, of which at most 4 wait for it; aclose() cancels all requests.
 
@@ -476,7 +486,9 @@ class CrawlBatches(AsyncIterator[Batch]):
         self._task: asyncio.Task[None] | None = None
 
     async def __anext__(self) -> Batch:
-        self._task = self._task or asyncio.create_task(self._run())
+        if self._task is None:
+            require_asyncio()
+            self._task = asyncio.create_task(self._run())
         if self._task.done() and self._queue.empty():
             raise StopAsyncIteration
         batch = await self._queue.get()

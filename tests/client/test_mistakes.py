@@ -347,3 +347,27 @@ async def test_a_callback_may_start_a_task() -> None:
         assert sum([1 async for _ in urls]) == 640
     await asyncio.gather(*tasks)
     assert len(urls.outcomes) == len(found) > 0
+
+
+# --- without asyncio ---
+
+
+async def _in_a_block() -> None:
+    async with sr.SitemapReader():
+        pass
+
+
+async def _in_a_loop() -> None:
+    async for _ in sr.SitemapReader().urls("a.example"):
+        pass
+
+
+async def _of_discover() -> None:
+    await sr.SitemapReader().discover("a.example")
+
+
+@pytest.mark.parametrize("read", [_in_a_block, _in_a_loop, _of_discover])
+def test_a_reader_on_another_event_loop_says_what_to_call(read: Any) -> None:
+    """As on trio, which sends None to the coroutine, too."""
+    with pytest.raises(sr.UsageError, match=r"SitemapReader needs asyncio.*; read with sr\.urls\(\) or sr\.Reader"):
+        read().send(None)
