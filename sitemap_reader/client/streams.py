@@ -90,22 +90,34 @@ class LoopThread:
 
     def __init__(self, end: Callable[[], Awaitable[None]]) -> None:
         self._end = end
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._main()), name=THREADS, daemon=True)
-        self._starting = threading.Lock()
+        self._thread = threading.Thread(target=self._work, name=THREADS, daemon=True)
+        self._starting = threading.RLock()  # a signal handler may close it
         self._is_ready = threading.Event()
         self._is_closed = False
+        self._error: BaseException | None = None  # for which there is no loop
         self._loop: asyncio.AbstractEventLoop
         self._closing: asyncio.Event
 
     def call(self, function: Callable[[], object]) -> None:
         """Calls a function in the loop, soon, with the contextvars of the caller; UsageError once it is closed."""
-        with self._starting:
+        with self._starting:  # also while the call is added: the loop may not end before
             if self._is_closed:
                 raise UsageError("this Reader is closed: make another one")
-            if not self._thread.is_alive():
+            if self._thread.ident is None:
                 self._thread.start()
-        self._is_ready.wait()
-        self._loop.call_soon_threadsafe(function)
+            elif not self._thread.is_alive():
+                raise UsageError("the thread of this Reader is in another process: make a Reader in each")
+            self._is_ready.wait()
+            if self._error is not None:
+                raise self._error
+            self._loop.call_soon_threadsafe(function)
+
+    def _work(self) -> None:
+        try:
+            asyncio.run(self._main())
+        except BaseException as error:
+            self._error = error
+            self._is_ready.set()
 
     async def _main(self) -> None:
         self._loop, self._closing = asyncio.get_running_loop(), asyncio.Event()
@@ -121,7 +133,8 @@ class LoopThread:
             return
         if not was_closed:
             self._is_ready.wait()
-            self._loop.call_soon_threadsafe(self._closing.set)
+            if self._error is None:
+                self._loop.call_soon_threadsafe(self._closing.set)
         join(self._thread)
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import os
 import threading
 import time
 from collections.abc import AsyncIterator
@@ -157,3 +158,28 @@ def test_keywords_are_where_they_belong() -> None:
         reader.urls(HOSTS[0], scope="any")  # type: ignore[call-arg]
     with pytest.raises(sr.UsageError, match="belongs to the loop that made it"):
         sr.Reader(session=object())  # type: ignore[call-arg]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_process_needs_a_reader_of_its_own() -> None:
+    with sr.Reader(fetcher=Hosts()) as reader:
+        assert len([*reader.urls(HOSTS[0])]) == 2
+        if (child := os.fork()) == 0:
+            try:
+                list(reader.urls(HOSTS[0]))
+            except sr.UsageError as error:
+                os._exit(42 if "make a Reader in each" in str(error) else 1)
+            os._exit(2)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 42
+        assert len([*reader.urls(HOSTS[0])]) == 2
+
+
+def test_where_there_can_be_no_loop_its_error_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*args: object) -> None:
+        raise OSError(24, "Too many open files")
+
+    with sr.Reader(fetcher=Hosts()) as reader:
+        monkeypatch.setattr(asyncio, "run", fail)
+        with pytest.raises(OSError, match="Too many open files"):
+            list(reader.urls(HOSTS[0]))
