@@ -25,6 +25,7 @@ from .client.crawler import urls as urls
 from .client.streams import AsyncStream as AsyncStream
 from .client.streams import Stream as Stream
 from .client.summary import UrlSet as UrlSet
+from .client.write import write as write
 from .compare.diff import diff as diff
 from .model.errors import FallbackFailed as FallbackFailed
 from .model.errors import FetchError as FetchError

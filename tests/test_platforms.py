@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 import sitemap_reader as sr
-from sitemap_reader.cli import Interrupts, output
+from sitemap_reader.cli import Interrupts
 from sitemap_reader.client import find_target
 from sitemap_reader.fetch import replay, replay_path
+from sitemap_reader.serialize import output_files
 from sitemap_reader.watching import api
 
 URLS = [
@@ -73,9 +74,9 @@ def test_a_pipe_that_is_not_read_any_more_is_a_broken_pipe(
 ) -> None:
     reading, writing = os.pipe()
     os.close(reading)
-    with output.OutputStream(writing, Interrupts()) as stream:
-        monkeypatch.setattr(output, "sys", SimpleNamespace(platform=platform))
-        monkeypatch.setattr(output, "super", _ClosedPipe, raising=False)
+    with output_files.OutputStream(writing, Interrupts()) as stream:
+        monkeypatch.setattr(output_files, "sys", SimpleNamespace(platform=platform))
+        monkeypatch.setattr(output_files, "super", _ClosedPipe, raising=False)
         with pytest.raises(error, match=rf"^\[Errno {number}\]"):
             stream.write(b"x")
 

@@ -7,7 +7,6 @@ from .option_types import kind_of as kind_of
 from .options import REPORT_FORMATS as REPORT_FORMATS
 from .options import ROWS_FORMATS as ROWS_FORMATS
 from .output import SUFFIXES as SUFFIXES
-from .output import OutputStream as OutputStream
 from .output import open_outputs as open_outputs
 from .output import suffix_formats as suffix_formats
 from .settings import keys_of as keys_of

@@ -30,8 +30,11 @@ from ..model.errors import PartialRead, UsageError
 from ..model.records import Change, ChangeCounts
 from ..pipeline.crawl import WAITING_BATCHES, first_failure
 from ..pipeline.executor import ThreadPool
+from ..serialize.jsonl import changes_of
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from ..frontier.robots_rules import Rules
     from ..model.errors import ReadError
     from ..model.problems import Problems
@@ -610,6 +613,19 @@ class Stream(StreamInfo, Generic[Output]):
         self._begin(CrawlRun.lists)
         return self._not_ended()
 
+    def arrow(self) -> pa.RecordBatchReader:
+        """The same items as a pyarrow.RecordBatchReader, as they come, with the columns of `dump --format parquet`.
+
+        DuckDB, polars and pandas take it, or a loop, which gets RecordBatches. Those of changes() have the columns of a
+        change, and count as delivered when the next one is requested. UsageError in a stream that is being read, and
+        without pyarrow.
+        """
+        from ..serialize.arrow import record_batches
+
+        if self._generator is not None:
+            raise UsageError(_BEGUN)
+        return record_batches(pieces_of(self), of_changes=isinstance(self._run, ChangeRun))
+
     def _begin(self, view: Callable[[Any, Batch | None], Iterator[Any]]) -> Generator[Any, None, None]:
         self._generator = _read(self._run, self._bridge, partial(view, self._run), self._on_wait)
         # At interpreter exit the thread has to end before the modules that it uses.
@@ -636,12 +652,20 @@ class Stream(StreamInfo, Generic[Output]):
         self._run.release()
 
 
+def pieces_of(stream: Stream[Any]) -> Iterator[UrlBatch | list[Change]]:
+    """What urls() and changes() yield, many at a time; of a stream that is being read the rest, one by one."""
+    if stream._generator is not None:
+        return iter(stream)
+    stream._run.deliver_lists()
+    return stream._begin(type(stream._run).pieces)
+
+
 def _read(
     run: CrawlRun,
     bridge: Bridge[Batch],
-    view: Callable[[Batch | None], Iterator[Output]],
+    view: Callable[[Batch | None], Iterator[Any]],
     on_wait: Callable[[], None] | None,
-) -> Generator[Output, None, None]:
+) -> Generator[Any, None, None]:
     def wait() -> None:
         run.report_progress()
         if on_wait is not None:
@@ -705,8 +729,6 @@ class ChangeRun(CrawlRun):
         self.report_progress()
 
     def parts(self, batch: Batch | None) -> Iterator[Iterable[Change]]:
-        from ..state.diff_rules import changes_of  # here: reading alone needs no database
-
         return map(changes_of, self.pieces(batch))
 
     async def next_part(self, parts: Iterator[Iterable[Change]]) -> Iterable[Change] | None:

@@ -33,6 +33,7 @@ import orjson
 from ..model.errors import SitemapReaderError, UsageError
 from ..model.problems import Problem
 from ..model.records import Change, Outcome
+from ..model.url_batch import UrlBatch
 from ..serialize.arrow import ParquetSink
 from ..serialize.byte_streams import Blocks
 from ..serialize.jsonl import to_dict
@@ -314,7 +315,11 @@ class ShardWriter:
 
     def add_urls(self, piece: ChangePiece, site: str) -> None:
         """With a state the URLs of a batch are new."""
-        self._sinks["urls"].write_changes(piece, site=site, is_new=self.state is not None)
+        urls = self._sinks["urls"]
+        if self.state is None and isinstance(piece, UrlBatch):
+            urls.write_urls(piece, site=site)
+        else:
+            urls.write_changes(piece, site=site)
         self.rows["urls"] += len(piece)
 
     def add_item(self, item: Item, site: str) -> None:

@@ -1,6 +1,7 @@
 from .arrow import Batches as Batches
 from .arrow import ParquetSink as ParquetSink
 from .arrow import arrow_schema as arrow_schema
+from .arrow import record_batches as record_batches
 from .byte_streams import BLOCK_BYTES as BLOCK_BYTES
 from .byte_streams import FLUSH_SECONDS as FLUSH_SECONDS
 from .byte_streams import SUFFIXES as SUFFIXES
@@ -16,6 +17,7 @@ from .jsonl import STATED as STATED
 from .jsonl import encode_changes as encode_changes
 from .jsonl import encode_urls as encode_urls
 from .jsonl import stamp as stamp
+from .output_files import OutputStream as OutputStream
 from .schema import COUNTS as COUNTS
 from .schema import JSONL_VERSION as JSONL_VERSION
 from .schema import TYPES as TYPES

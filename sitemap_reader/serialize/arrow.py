@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -10,12 +10,12 @@ import orjson
 
 from ..model.columns import URL_COLUMNS, ObjectColumns
 from ..model.errors import UsageError, install_hint
-from ..model.records import Change
+from ..model.records import Change, UrlRecord
 from ..model.url_batch import UrlBatch
 from ..parser.fast_path import new_columns
 from .byte_streams import Sink
 from .jsonl import checked_type, checker, misfits, short, to_dict
-from .schema import COUNTS, mapped
+from .schema import COUNTS, fields_of, mapped
 
 if TYPE_CHECKING:
     from ..model.columns import UrlColumns
@@ -140,6 +140,34 @@ class Batches:
         return ready
 
 
+def record_batches(pieces: Iterable[UrlBatch | list[Change]], *, of_changes: bool = False) -> Any:
+    """A pyarrow.RecordBatchReader of URLs, or `of_changes`, with the columns of their Parquet, as they are read.
+
+    The URLs of a UrlBatch are new where changes are meant. A batch of URLs is read once there are BATCH_ROWS or
+    BATCH_BYTES, changes piece by piece: what is requested next counts as delivered. UsageError without pyarrow.
+    """
+    fields = fields_of(Change) if of_changes else fields_of(UrlRecord)
+    schema = arrow_schema(fields)  # first: it says how to install pyarrow
+    import pyarrow as pa
+
+    return pa.RecordBatchReader.from_batches(schema, _batches_of(pieces, Batches(fields), of_changes))
+
+
+def _batches_of(pieces: Iterable[UrlBatch | list[Change]], batches: Batches, of_changes: bool) -> Iterator[Any]:
+    for piece in pieces:
+        if isinstance(piece, UrlBatch):
+            batches.add_urls(piece, is_new=of_changes)
+        for change in () if isinstance(piece, UrlBatch) else piece:
+            batches.add(to_dict(change))
+            if batches.is_full:
+                batches.end()
+        if of_changes:
+            batches.end()
+        yield from batches.take()
+    batches.end()
+    yield from batches.take()
+
+
 def _array(kind: Any, parts: tuple[int, int, list[bytes | None], list[Any]]) -> Any:
     """The pyarrow.Array of what NativeColumns.arrow() returns."""
     import pyarrow as pa
@@ -181,17 +209,16 @@ class ParquetSink(Sink):
                 self._batches.end()
                 self._end_row_group(unless_small=True)
 
-    def write_urls(self, batch: UrlBatch, *, site: str | None = None) -> None:
-        self.write_changes(batch, site=site, is_new=False)
-
-    def write_changes(self, piece: UrlBatch | list[Change], *, site: str | None, is_new: bool = True) -> None:
+    def write_urls(self, batch: UrlBatch, *, site: str | None = None, is_new: bool = False) -> None:
         with self._out.hold():
-            if isinstance(piece, UrlBatch):
-                self._batches.add_urls(piece, site=site, is_new=is_new)
-            else:
-                for change in piece:
-                    self.write(to_dict(change, site=site))
+            self._batches.add_urls(batch, site=site, is_new=is_new)
             self._end_row_group(unless_small=True)
+
+    def write_changes(self, piece: UrlBatch | list[Change], *, site: str | None = None) -> None:
+        if isinstance(piece, UrlBatch):
+            self.write_urls(piece, site=site, is_new=True)
+        else:
+            super().write_changes(piece, site=site)
 
     def close(self) -> None:
         with self._out.hold():

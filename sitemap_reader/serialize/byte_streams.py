@@ -21,6 +21,7 @@ from ..model.errors import UsageError
 from ..parser.content.codings import zstd_module
 
 if TYPE_CHECKING:
+    from ..model.records import Change
     from ..model.url_batch import UrlBatch
 
 
@@ -125,6 +126,13 @@ class Sink:
 
         for record in batch.records():
             self.write(to_dict(record, site=site))
+
+    def write_changes(self, piece: UrlBatch | list[Change], *, site: str | None = None) -> None:
+        """The URLs of a batch are new."""
+        from .jsonl import changes_of, to_dict
+
+        for change in changes_of(piece):
+            self.write(to_dict(change, site=site))
 
     def flush(self) -> None:
         self._out.flush()

@@ -102,6 +102,11 @@ def json_column(batch: UrlBatch, name: str, site: str | None = None) -> Sequence
     return found
 
 
+def changes_of(piece: UrlBatch | list[Change]) -> Iterable[Change]:
+    """The URLs of a batch are new."""
+    return (Change("new", record) for record in piece.records()) if isinstance(piece, UrlBatch) else piece
+
+
 def encode_changes(changes: UrlBatch | list[Change], *, site: str | None = None) -> bytes:
     """The URLs of a batch are new."""
     if isinstance(changes, UrlBatch):

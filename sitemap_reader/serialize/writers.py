@@ -6,6 +6,7 @@ options import this module, so it imports the schema and pyarrow on first use.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from functools import partial
@@ -15,9 +16,10 @@ import attrs
 import orjson
 
 from ..model.errors import UsageError
-from .byte_streams import Sink
+from .byte_streams import Sink, check_compression, split_compression
 
 if TYPE_CHECKING:
+    from ..model.records import Change
     from ..model.url_batch import UrlBatch
     from .byte_streams import Blocks
     from .schema import Fields
@@ -51,6 +53,31 @@ def check_format(format: str, fields: Fields | None = None) -> None:
         from .arrow import require_pyarrow
 
         require_pyarrow(f"{format} needs")
+
+
+def check_name(name: str, format: str) -> None:
+    """UsageError for a file whose suffix is that of a compression which is not installed, or the format has itself."""
+    compression = split_compression(name)[1]
+    check_compression(compression, name)
+    written = FORMATS[format]
+    if compression and written.is_binary:
+        raise UsageError(
+            f"{name}: {written.title} is compressed already", remedy=f"give a name in {written.suffixes[0]}"
+        )
+
+
+def format_of(name: str) -> str:
+    """The format that the suffix of a file stands for; UsageError for any other suffix.
+
+    >>> format_of("urls.csv.gz"), format_of("URLS.NDJSON")
+    ('csv', 'jsonl')
+    """
+    suffix = os.path.splitext(split_compression(name)[0])[1].lower()
+    for format, written in FORMATS.items():
+        if suffix in written.suffixes:
+            return format
+    names = ", ".join(written.suffixes[0] for written in FORMATS.values())
+    raise UsageError(f"the suffix of {name} is no format", remedy=f"give `format`, or a name in {names}")
 
 
 def make_sink(format: str, out: Blocks, *, fields: Fields | None = None, guard: bool = True) -> Sink:
@@ -87,6 +114,14 @@ class _Jsonl(Sink):
                 for name in self._fields.names
             ]
             self._out.write_lines(b"".join([b"{%s}\n" % b",".join(row) for row in zip(*columns, strict=True)]))
+
+    def write_changes(self, piece: UrlBatch | list[Change], *, site: str | None = None) -> None:
+        from .jsonl import encode_changes
+
+        if self._fields is None:
+            self._out.write_lines(encode_changes(piece, site=site))
+        else:
+            super().write_changes(piece, site=site)
 
 
 class _Text(Sink):

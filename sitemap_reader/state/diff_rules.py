@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import attrs
 
-from ..model.records import Change
-from ..model.url_batch import UrlBatch
 from .rows import comparable_lastmod, unpack_stated
 
 if TYPE_CHECKING:
     from ..frontier.lastmod_trust import History
+    from ..model.records import Change
+    from ..model.url_batch import UrlBatch
     from .rows import Listing, Rows
 
 # New URLs, or other changes.
@@ -143,10 +143,6 @@ def change_pieces(changes: Iterable[Change | None]) -> Iterator[list[Change]]:
     found = (change for change in changes if change is not None)
     while piece := [*islice(found, MAX_PIECE_URLS)]:
         yield piece
-
-
-def changes_of(piece: ChangePiece) -> Iterable[Change]:
-    return (Change("new", record) for record in piece.records()) if isinstance(piece, UrlBatch) else piece
 
 
 def new_pieces(urls: UrlBatch) -> Iterator[UrlBatch]:

@@ -17,13 +17,12 @@ from ..frontier.lastmod_trust import LastmodEvidence
 from ..model.columns import micros
 from ..model.records import Change
 from ..model.url_batch import UrlBatch, lastmod_of
-from ..serialize.jsonl import COMPARED
+from ..serialize.jsonl import COMPARED, changes_of
 from .diff_rules import (
     MAX_BATCH_URLS,
     Departure,
     PreviousListings,
     change_pieces,
-    changes_of,
     counted_places,
     new_pieces,
 )

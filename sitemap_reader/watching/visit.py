@@ -32,7 +32,7 @@ from ..model.url_batch import UrlBatch
 from ..parser.normalise.dates import TIMED
 from ..parser.normalise.urls import is_robots_txt, origin
 from ..pipeline.crawl import first_failure
-from ..state.diff_rules import changes_of
+from ..serialize.jsonl import changes_of
 from ..state.state import StoredResponse
 
 if TYPE_CHECKING:

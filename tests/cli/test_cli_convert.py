@@ -50,7 +50,7 @@ def test_format_wins_over_the_suffix(tmp_path: Path) -> None:
     (["-o", "urls.out"], "the suffix of urls.out is no format; give --format"),
     (["-o", "urls.xlsx"], "-o urls.xlsx: .xlsx is not written; spreadsheets read .csv"),
     (["-o", "urls.csv.xz"], "-o urls.csv.xz: files are compressed as .gz or .zst, not as .xz"),
-    (["-o", "urls.parquet.gz"], "-o urls.parquet.gz: Parquet is compressed already; give a name in .parquet"),
+    (["-o", "urls.parquet.gz"], "urls.parquet.gz: Parquet is compressed already; give a name in .parquet"),
     (["-o", "urls.html"], "-o urls.html: .html is not a format of this command; give --format jsonl|csv|tsv"),
     (["-o", "urls.xml"], "-o urls.xml: .xml is not a format of this command; give --format jsonl|csv|tsv"),
     (["--format", "txt", "--fields", "loc"], "txt is the locs alone, without fields; --format tsv has fields"),

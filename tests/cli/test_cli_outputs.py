@@ -31,8 +31,7 @@ from kit import dump, index, objects, run, urlset
 
 import sitemap_reader as sr
 from sitemap_reader.cli import REPORT_FORMATS, ROWS_FORMATS, SUFFIXES, suffix_formats
-from sitemap_reader.cli import output as output_files
-from sitemap_reader.serialize import FORMATS, Blocks, Compressed, numbered_objects
+from sitemap_reader.serialize import FORMATS, Blocks, Compressed, numbered_objects, output_files
 from sitemap_reader.serialize import SUFFIXES as COMPRESSIONS
 
 A = "https://a.example"

@@ -21,8 +21,8 @@ import kit
 import pytest
 from servers import Page, SiteServer
 
-from sitemap_reader.cli import Interrupts, OutputStream
-from sitemap_reader.serialize import Blocks
+from sitemap_reader.cli import Interrupts
+from sitemap_reader.serialize import Blocks, OutputStream
 
 Serve = Callable[[Mapping[str, Page]], SiteServer]
 
