@@ -10,7 +10,6 @@ from changing_sites import Document, World, entries
 from kit import run
 
 import sitemap_reader as sr
-from sitemap_reader.serialize import record_batches
 
 SHOP = Path(__file__).parents[2] / "corpus" / "sites" / "shop"
 
@@ -244,16 +243,32 @@ def test_record_batches_have_the_columns_of_parquet(tmp_path: Path) -> None:
 
     sr.write(sr.urls(SHOP, concurrency=1), tmp_path / "urls.parquet")
     stored = pq.read_table(tmp_path / "urls.parquet")
-    batches = [*record_batches(sr.urls(SHOP, concurrency=1).pieces())]
-    assert pa.Table.from_batches(batches).equals(stored)
-    records = [*record_batches([[*sr.urls(SHOP, concurrency=1)]])]
-    assert pa.Table.from_batches(records).equals(stored)
-    assert len(records) == 1
+    reader = sr.urls(SHOP, concurrency=1).arrow()
+    assert reader.schema.equals(stored.schema)
+    assert pa.Table.from_batches(reader).equals(stored)
 
 
-def test_record_batches_of_changes(site: World, state: Path) -> None:
+def test_record_batches_of_changes_are_delivered_one_by_one(site: World, state: Path) -> None:
     site.run(state)
     site.documents["a.xml"].entries = entries("a1", "a3", priority="0.5")
-    batches = [*record_batches(site.changes(state).pieces(), of_changes=True)]
-    rows = [(row["change"], row["loc"][-2:]) for batch in batches for row in batch.to_pylist()]
+    for _ in range(2):  # left amid the first batch
+        with site.changes(state) as changes:
+            batch = changes.arrow().read_next_batch()
+            assert {(row["change"], row["loc"][-2:]) for row in batch.to_pylist()} == {("new", "a3"), ("updated", "a1")}
+    with site.changes(state) as changes:
+        rows = [(row["change"], row["loc"][-2:]) for batch in changes.arrow() for row in batch.to_pylist()]
     assert sorted(rows) == [("new", "a3"), ("removed", "a2"), ("updated", "a1")]
+    with site.changes(state) as changes:
+        assert [*changes.arrow()] == []
+
+
+def test_a_stream_that_is_being_read_has_no_record_batches() -> None:
+    with sr.urls(SHOP) as urls:
+        next(urls)
+        with pytest.raises(sr.UsageError, match="is being read, item by item"):
+            urls.arrow()
+
+
+def test_changes_that_the_caller_commits_are_not_written(site: World, state: Path, tmp_path: Path) -> None:
+    with site.changes(state, ack="manual") as changes, pytest.raises(sr.UsageError, match="delivers changes itself"):
+        sr.write(changes, tmp_path / "c.jsonl")
