@@ -98,8 +98,8 @@ class SitemapReader:
     async def discover(self, target: str | Path | Target, **options: Unpack[ItemOptions]) -> list[Candidate]:
         """Where the target's sitemaps are, and how each was found; reads no more of each than its beginning.
 
-        What robots.txt names and the target itself are always listed; well-known paths only if they hold a sitemap,
-        or if the host refused them or robots.txt: then with the status, and a `problem`.
+        What robots.txt names and the target itself are always listed; links of the start page and well-known paths only
+        if they hold a sitemap, or if the host refused them or robots.txt: then with the status, and a `problem`.
         """
         return await self.crawler.discover(target, options.get("on_item"))
 

@@ -21,7 +21,7 @@ from ..compare.url_files import UrlFile
 from ..frontier.responses import hides_sitemap_lines
 from ..model.errors import UsageError
 from ..model.problems import count_of
-from ..model.records import Outcome, UrlRecord
+from ..model.records import PROBED, Outcome, UrlRecord
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
 from ..parser.normalise.urls import clean_url, is_clean
 from ..serialize.dumps import Dump, record_at
@@ -218,7 +218,7 @@ class BaselineCheck(WholeSiteCheck):
         self._hides_sitemaps = self._hides_sitemaps or hides_sitemap_lines(outcome)
         if outcome.url is not None and outcome.format in SITEMAP_FORMATS:
             self._formats[outcome.url] = outcome.format
-        if outcome.url is not None and (outcome.why != "well-known" or outcome.format in SITEMAP_FORMATS):
+        if outcome.url is not None and (outcome.why not in PROBED or outcome.format in SITEMAP_FORMATS):
             self._listed.add(outcome.url)
 
     def on_end(self, findings: Findings) -> None:

@@ -16,6 +16,7 @@ from ..frontier.documents import listing_place
 from ..frontier.responses import NO_ROBOTS
 from ..frontier.robots_rules import group_rules, joined, refusal_text, rules_text
 from ..model.problems import count_of, report, report_as
+from ..model.records import PROBED
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
 from ..parser.normalise.urls import host, is_robots_txt, origin, without_userinfo
 from .findings import Check, location
@@ -299,7 +300,7 @@ class MissingSitemapLine(Check):
     def on_outcome(self, outcome: Outcome, findings: Findings) -> None:
         url = outcome.url or ""
         start = url and origin(url)
-        if outcome.why != "well-known" or start not in self._sites:
+        if outcome.why not in PROBED or start not in self._sites:
             return
         if outcome.format == Format.ROBOTS:
             if outcome.status in (404, 410) and self._knows(url):

@@ -130,7 +130,8 @@ def parse(**arguments: Any) -> Exit:
 def discover(**arguments: Any) -> Exit:
     """List the sitemaps of the TARGETs, and how each was found.
 
-    Sitemaps named by robots.txt are always listed; a well-known path only if it is a sitemap or is refused.
+    Sitemaps named by robots.txt are always listed; a link of the start page or a well-known path only if it is a
+    sitemap or is refused.
     """
     from .tree import run_discover
 

@@ -32,7 +32,7 @@ from ..model.errors import (
 )
 from ..model.messages import spelled
 from ..model.problems import SAMPLES_PER_CODE, Problem, count_of
-from ..model.records import Outcome
+from ..model.records import PROBED, Outcome
 from ..parser.fast_path import HAS_SCANNER
 from ..serialize.dumps import STDIN
 from .exits import Exit, worst
@@ -140,7 +140,7 @@ class Console:
         failed = [(outcome, sample) for outcome in broken for sample in outcome.samples]
         failed.sort(key=lambda each: each[1].severity != "error")
         # A problem of the whole host, which has been printed, and says what to do.
-        if failed and not self._quiet and failed[0][0].why == "well-known" and failed[0][1].remedy is not None:
+        if failed and not self._quiet and failed[0][0].why in PROBED and failed[0][1].remedy is not None:
             return
         has_line = not self._quiet and any(failure.reason == str(sample) for _, sample in failed)
         message = failure.message if has_line else str(failure)

@@ -426,8 +426,9 @@ def change_pieces(target: str | Path | Target, **options: Unpack[ChangesOptions]
 def discover(target: str | Path | Target, **options: Unpack[DiscoverOptions]) -> list[Candidate]:
     """Where the target's sitemaps are, and how each was found; reads no more of each than its beginning.
 
-    What robots.txt names and the target itself are always listed; well-known paths only if they hold a sitemap, or if
-    the host refused them or robots.txt: then with the status, and a `problem`. Callbacks run in another thread.
+    What robots.txt names and the target itself are always listed; links of the start page and well-known paths only if
+    they hold a sitemap, or if the host refused them or robots.txt: then with the status, and a `problem`. Callbacks run
+    in another thread.
     """
     return discover_in_thread(crawler_of(options), target, options.get("on_item"))
 

@@ -131,7 +131,9 @@ class ReaderOptions(TypedDict, total=False):
     probe: Annotated[
         AutoMode,
         Option(
-            "Try well-known paths such as /sitemap.xml; auto: only if robots.txt names no readable sitemap.", "auto"
+            "Try links of the start page, then well-known paths such as /sitemap.xml; auto: only if robots.txt names "
+            "no readable sitemap.",
+            "auto",
         ),
     ]
     obey_robots: Annotated[

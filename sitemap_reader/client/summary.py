@@ -18,7 +18,7 @@ from ..model.errors import NothingFound, NothingReadable, ReadError, printable
 from ..model.problems import CATALOGUE, Problem, first_error
 from ..model.problems import Problems as Problems  # a public name of client/
 from ..model.problems import count_of as count_of  # for modules that report a Summary, too
-from ..model.records import Outcome, SitemapRef
+from ..model.records import PROBED, Outcome, SitemapRef
 from ..model.summary import UNWANTED, Summary
 from ..model.url_batch import UrlBatch
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
@@ -233,7 +233,7 @@ class SummaryBuilder:
     def _add(self, outcome: Outcome) -> None:
         is_robots = outcome.format == Format.ROBOTS
         self.complete = self.complete and outcome.complete
-        if outcome.why == "well-known" and not (outcome.complete or _BLOCKED.isdisjoint(outcome.problems)):
+        if outcome.why in PROBED and not (outcome.complete or _BLOCKED.isdisjoint(outcome.problems)):
             self.blocked = True
         is_read = bool(outcome.complete or outcome.entries)
         self.has_read = self.has_read or bool(is_read and outcome.status and not is_robots)

@@ -33,7 +33,7 @@ import attrs
 
 from ..model.errors import UsageError
 from ..model.problems import Problem, Problems, report
-from ..model.records import Candidate, Outcome, SitemapRef, Why
+from ..model.records import PROBED, Candidate, Outcome, SitemapRef, Why
 from ..parser.content.sniff import SITEMAP_FORMATS
 from ..parser.normalise.scope import DropReason
 from ..parser.normalise.urls import origin, without_userinfo
@@ -280,7 +280,7 @@ class DocumentRequest:
     @property
     def may_be_conditional(self) -> bool:
         """Whether a 304 would do: not where part of the document is here already, as it is needed whole."""
-        return not (self.document.is_robots or self.resume)
+        return not (self.document.serves_discovery or self.resume)
 
 
 @attrs.frozen(eq=False)
@@ -379,6 +379,7 @@ class Document:
     original_url: str
     why: Why
     is_robots: bool = False
+    is_start_page: bool = False  # requested for the sitemaps to which it links; never reported but if it refuses all
     state: State = attrs.Factory(lambda self: "queued" if self.is_robots else "listed", takes_self=True)
     listed: SitemapRef | None = None  # its first listing in an index or robots.txt
     depth: int = 0
@@ -390,7 +391,7 @@ class Document:
     dates: LastmodSummary | None = None
     children: list[str] | tuple[()] = ()
     is_index: bool = False
-    sitemap_lines: list[SitemapRef] | tuple[()] = ()  # of a robots.txt
+    sitemap_lines: list[SitemapRef] | tuple[()] = ()  # of a robots.txt; the links of a start page
     robots_body: RobotsBody | None = None  # of a robots.txt that was read
     awaits_verdict: bool = False  # a robots.txt without any line of one: see responses.wall_at()
     sites: tuple[SiteDiscovery, ...] = ()  # whose discovery waits for it
@@ -434,8 +435,13 @@ class Document:
 
     @property
     def is_probe(self) -> bool:
-        """Whether it is a well-known path that no document lists: its failure is not reported."""
-        return self.why == "well-known" and not self.report.reports_failure
+        """Whether it was found by a guess, and no document lists it: its failure is not reported."""
+        return self.why in PROBED and not self.report.reports_failure
+
+    @property
+    def serves_discovery(self) -> bool:
+        """Whether it is a robots.txt or a start page, and not itself a document of the site."""
+        return self.is_robots or self.is_start_page
 
     def take(self, step: Step) -> None:
         """Takes a step of its life. UsageError where its state has none of that name."""
@@ -453,7 +459,7 @@ class Document:
         """Frees what nothing asks for any more, once the end of a document without children is reported."""
         outcome = self.outcome
         is_alias, has_dates = self.alias_of is not None, self.dates is not None
-        if outcome is None or self.why == "well-known" or self.is_index or is_alias or has_dates:
+        if outcome is None or self.why in PROBED or self.is_index or is_alias or has_dates:
             return
         self.listed, self.received, self.authorities = None, NOTHING_RECEIVED, ()
         if self.url == self.original_url:
@@ -498,7 +504,8 @@ class Document:
 
 @attrs.define(eq=False)
 class SiteDiscovery:
-    """Where the sitemaps of one site are: robots.txt, then the sitemaps that it names, then well-known paths."""
+    """Where the sitemaps of one site are: robots.txt and what it names, then links of the start page, then well-known
+    paths."""
 
     seed: Seed
     probe: Probe
@@ -510,7 +517,8 @@ class SiteDiscovery:
     candidates: list[Candidate] = attrs.field(factory=list)  # for the report
     first_failure: tuple[Document, Failed] | None = None  # robots.txt at the first of several origins
     has_ended: bool = False  # nothing more is requested on its account
-    probes: list[Document] = attrs.field(factory=list)  # well-known paths that were requested and hold no sitemap
+    start_page: Document | None = None
+    probes: list[Document] = attrs.field(factory=list)  # guesses that were requested and hold no sitemap
     _paths: Iterator[str] = attrs.field(factory=lambda: iter(WELL_KNOWN))
     _probe_found: bool = False
 
@@ -527,7 +535,7 @@ class SiteDiscovery:
     def candidate_ended(self, outcome: Outcome) -> None:
         self.pending -= 1
         is_sitemap = outcome.format in SITEMAP_FORMATS
-        is_probe = outcome.why == "well-known"
+        is_probe = outcome.why in PROBED
         if is_probe:
             self._probe_found = self._probe_found or is_sitemap
         else:
@@ -545,11 +553,20 @@ class SiteDiscovery:
     def has_sitemap(self) -> bool:
         return self.found or self._probe_found
 
-    def next_probe(self) -> str | None:
-        """The next well-known URL, once all listed candidates have ended; None where no probe is due."""
+    @property
+    def needs_probe(self) -> bool:
+        """Whether a guess is due: all candidates have ended, and what was named is no sitemap."""
         if self.pending or self._probe_found or self.seed.document or self.seed.robots_only:
-            return None
-        if self.probe == "never" or (self.probe == "auto" and self.found):
+            return False
+        return not (self.probe == "never" or (self.probe == "auto" and self.found))
+
+    @property
+    def start_url(self) -> str:
+        return f"{self.origin}{self.seed.base_path}/"
+
+    def next_probe(self) -> str | None:
+        """The next well-known URL; None where no probe is due."""
+        if not self.needs_probe:
             return None
         path = next(self._paths, None)
         if path is None:

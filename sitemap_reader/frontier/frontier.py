@@ -18,7 +18,7 @@ import attrs
 
 from ..model.errors import UsageError
 from ..model.limits import advice
-from ..model.records import Outcome, SitemapRef, Why
+from ..model.records import PROBED, Outcome, SitemapRef, Why
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
 from ..parser.normalise.urls import origin
 from ..parser.parser import SitemapParser
@@ -217,6 +217,7 @@ class Frontier:
             child_scope="any",  # decided here, where robots.txt files of other hosts are known
             limits=plan.limits,
             extras=plan.extras,
+            start_page=document.is_start_page,
             _reports_robots_page=False,  # reported here, where it is known what else was found
         )
 
@@ -268,7 +269,8 @@ class Frontier:
                     site.report_candidate(unread)
 
     def tries_again(self, request: DocumentRequest, failed: Failed) -> bool:
-        return failed.transient and request.tries < self._limits.tries
+        most = 1 if request.document.is_start_page else self._limits.tries
+        return failed.transient and request.tries < most
 
     @property
     def _is_decided(self) -> bool:
@@ -444,7 +446,7 @@ class Frontier:
 
     def _redirect(self, document: Document, step: Follow) -> None:
         self._events.note(document, "F03", f"redirected to {step.target}")
-        if document.is_robots or not self.plan.descend:
+        if document.serves_discovery or not self.plan.descend:
             self._follow(document, step)
         else:
             self._redirected.append((document, step))
@@ -455,10 +457,12 @@ class Frontier:
         document.ask(url=target, redirects=(*before.redirects, before.url), cookies=step.cookies, tries=0)
         if document.is_robots:
             known = self.policy.requested_at(target)
+        elif document.is_start_page:
+            known = None
         else:
             known = self._documents.get(target) or self._links.robots_at(target, document)
         if known is None or known is document or (document.is_robots and known.is_alias_of(document)):
-            if not document.is_robots:
+            if not document.serves_discovery:
                 self._documents.add_url(target, document)
             self.policy.queue(document)
             return
@@ -490,7 +494,7 @@ class Frontier:
         final = failed
         if document.is_robots:
             final = self.policy.failure(document, failed, closes_host=True)
-        elif document.is_probe and is_refusal(code) and not host.is_blocked:
+        elif document.is_probe and not document.is_start_page and is_refusal(code) and not host.is_blocked:
             self._events.report_probe(document)
             final = with_remedy(failed, document.received, self.plan)
         elif document.why == "given" and document.status in REFUSED and code == code_of(document.status):
@@ -536,30 +540,44 @@ class Frontier:
         waits = self._links.dates.ended(document, outcome)
         if not (waits or document.awaits_verdict):
             self._waiting.end(document)
-        self.documents_done += not document.is_robots
+        self.documents_done += not document.serves_discovery
         for site in document.sites:
             self._continue_discovery(document, site, outcome)
 
     def _continue_discovery(self, document: Document, site: SiteDiscovery, outcome: Outcome) -> None:
         """A candidate or the robots.txt of a site has ended: requests the next probe, or ends the discovery."""
         site.awaits_robots = False
-        if document is not self.hosts.for_url(site.origin).robots_txt:
+        if document.is_start_page:
+            site.pending -= 1
+            for ref in self._links.of_start_page(document):
+                self._add_candidate(ref.loc, "link", site)
+        elif document is not self.hosts.for_url(site.origin).robots_txt:
             site.candidate_ended(outcome)
-            if document.why == "well-known" and not (outcome.format in SITEMAP_FORMATS or "F02" in outcome.problems):
+            if document.why in PROBED and not (outcome.format in SITEMAP_FORMATS or "F02" in outcome.problems):
                 site.probes.append(document)
         elif not outcome.complete:
             self.policy.report_first_failure(site)
-        if document.why == "well-known" and not (document.is_probe or outcome.complete):
+        if document.why in PROBED and not (document.is_probe or outcome.complete):
             site.report_candidate(outcome)
         if not self.policy.rules_out_probes(site, document):
+            # On a host with too long a Crawl-delay a well-known path stands for what is not read.
+            if site.needs_probe and not (site.start_page or self.hosts.for_url(site.origin).delay_error):
+                self._request_start_page(site)
+                return
             while (url := site.next_probe()) is not None:
-                if self._links.may_probe(url):
+                if self._links.may_probe(SitemapRef(url)):
                     self._add_candidate(url, "well-known", site)
                     return
         if not site.pending and not site.has_ended:
             robots = self.policy.end_discovery(site)
             if robots is not None:
                 self._waiting.end(robots)
+
+    def _request_start_page(self, site: SiteDiscovery) -> None:
+        page = Document(site.start_url, "well-known", is_start_page=True, sites=(site,))
+        site.start_page = page
+        site.pending += 1
+        self.policy.queue(page, "request")
 
 
 def _alias_outcome(outcome: Outcome) -> Outcome:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from ..model.limits import advice
-from ..model.records import SitemapRef
+from ..model.records import PROBED, SitemapRef
 from ..parser.content.sniff import Format
 from ..parser.normalise.scope import Scope, verified_prefixes
 from ..parser.normalise.urls import directory, origin, without_userinfo
@@ -65,7 +65,7 @@ class Authorities:
         """The URL prefixes that a document may list besides its own directory, by what is known now."""
         found = document.inherited_authorities
         found += self.granted_by_robots(document.original_url) + self.granted_by_robots(document.url)
-        if document.why in ("given", "well-known"):  # submitted: its scope is its host
+        if document.why == "given" or document.why in PROBED:  # submitted: its scope is its host
             found += verified_prefixes(document.original_url, document.url)
         return tuple(dict.fromkeys(found))
 
@@ -227,9 +227,11 @@ class Links:
         self.dates = IndexDateChecks(self._plan, self._events)
 
     def add(self, document: Document, ref: SitemapRef) -> None:
-        if document.is_robots and without_userinfo(ref.loc) in (document.original_url, document.url):
+        if document.serves_discovery and without_userinfo(ref.loc) in (document.original_url, document.url):
             return
-        if document.is_robots:
+        if document.is_start_page:
+            document.sitemap_lines = [*document.sitemap_lines, ref]
+        elif document.is_robots:
             document.sitemap_lines = document.sitemap_lines or []
             document.sitemap_lines.append(ref)
             self._add_sitemap_line(document, ref)
@@ -338,11 +340,16 @@ class Links:
             return "no-follow"
         return "follow" if plan.follow is not None and not plan.follow(ref) else None
 
-    def may_probe(self, url: str) -> bool:
-        """Whether a URL that no document lists may be tried: neither is it known, nor excluded by a filter."""
-        if url in self._documents or self._of_robots.get(url) is not None:
+    def may_probe(self, ref: SitemapRef) -> bool:
+        """Whether a guess may be tried: neither is it known, nor excluded by a filter."""
+        if ref.loc in self._documents or self._of_robots.get(ref.loc) is not None:
             return False
-        return self._plan.no_follow is None or not self._plan.no_follow(SitemapRef(url))
+        return self._plan.no_follow is None or not self._plan.no_follow(ref)
+
+    def of_start_page(self, page: Document) -> list[SitemapRef]:
+        """The links of a start page that may be tried: those to its host, as another proves nothing by them."""
+        hosts = verified_prefixes(page.original_url, page.url)
+        return [ref for ref in page.sitemap_lines if ref.loc.startswith(hosts) and self.may_probe(ref)]
 
     def _is_within_depth(self, robots: Document, ref: SitemapRef) -> bool:
         """False where robots.txt files name each other too deep."""

@@ -15,14 +15,14 @@ import attrs
 from ..model.errors import UsageError
 from ..model.limits import MOST_CRAWL_DELAY_SECONDS, advice
 from ..model.problems import report
-from ..model.records import Outcome
+from ..model.records import PROBED, Outcome
 from ..parser.content.sniff import Format
 from ..parser.normalise.scope import verified_prefixes
 from ..parser.normalise.urls import host as host_of
-from ..parser.normalise.urls import is_robots_txt, registrable_domain, without_userinfo
+from ..parser.normalise.urls import is_robots_txt, origin, registrable_domain, without_userinfo
 from .documents import Document, Failed, RobotsVerdict
 from .plan import WELL_KNOWN
-from .responses import NO_ROBOTS, allow_listing, failure_of_both_schemes, wall_at, with_remedy
+from .responses import NO_ROBOTS, allow_listing, failure_of_both_schemes, is_refusal, wall_at, with_remedy
 from .robots_rules import ALLOW_ALL, Rules, disallow_all
 
 if TYPE_CHECKING:
@@ -222,9 +222,8 @@ class HostRobots:
         if host.delay_error:  # the first probe stands for what is not read
             return document is not host.robots_txt or bool(document.sitemap_lines)
         unanswered = document is host.robots_txt and document.status is None
-        is_busy = (
-            not document.is_robots and document.why == "well-known" and document.status == HTTPStatus.TOO_MANY_REQUESTS
-        )
+        is_guess = document.why in PROBED and not document.serves_discovery
+        is_busy = is_guess and document.status == HTTPStatus.TOO_MANY_REQUESTS
         is_closed = self._policy is None and host.rules is not None and host.rules.why is not None
         return unanswered or is_busy or is_closed or host.skip_failure is not None
 
@@ -334,6 +333,11 @@ class HostRobots:
         probes = [probe for each in sites for probe in each.probes]
         is_judged = not (host.is_blocked or any(each.has_sitemap for each in sites))
         wall = wall_at(robots, probes) if is_judged else None
+        page = site.start_page
+        if is_judged and page is not None and self._hides_links(page):
+            self._events.report_probe(page)
+            assert page.outcome is not None  # noqa: S101 - for the type checker: it has ended
+            site.report_candidate(page.outcome)
         for probe in probes if is_judged else ():
             if probe.last_alias.received.sitemap_format is not None and probe.outcome is not None:
                 self._events.report_probe(probe)
@@ -349,6 +353,12 @@ class HostRobots:
             self._events.report_probe(page)
             site.report_candidate(page.outcome)
         return ended if ended is not None and ended.outcome else None
+
+    def _hides_links(self, page: Document) -> bool:
+        """Whether a start page that was refused may have linked to what an earlier crawl read of the site."""
+        outcome = page.outcome
+        is_refused = outcome is not None and not outcome.complete and all(map(is_refusal, outcome.problems))
+        return is_refused and any(url.startswith(f"{origin(page.url)}/") for url in self._plan.former_sitemaps)
 
     def report_body(self, robots: Document, *, is_wall: bool = False) -> None:
         """Reports what is wrong with the body of a robots.txt; no failure to read it."""

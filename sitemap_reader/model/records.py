@@ -318,7 +318,9 @@ class SitemapRef:
     authorities: tuple[str, ...] = ()
 
 
-Why = Literal["robots", "well-known", "index", "given"]
+Why = Literal["robots", "link", "well-known", "index", "given"]
+# Found by a guess, where robots.txt gives no sitemap: what is none there is not reported.
+PROBED: frozenset[Why] = frozenset({"link", "well-known"})
 
 
 @attrs.define

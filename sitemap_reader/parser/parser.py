@@ -26,6 +26,7 @@ from .content.decoder import Decoder, ReadPrefix
 from .content.sniff import CONTENT_TYPES, SITEMAP_FORMATS, Format, SniffResult, sniff
 from .dialects.feed_fallback import FallbackBuffer
 from .dialects.robots import RobotsBody, RobotsReader
+from .dialects.start_page import StartPageReader
 from .dialects.text import TextReader, lists_own_host
 from .fast_path import BlockNormaliser, new_columns
 from .normalise.entry import Normaliser, RawEntry
@@ -63,8 +64,9 @@ class SitemapParser:
     `name` stands for `url` in records and problems of a document that has no URL, such as a local file.
     `scope` (protocol, host, domain, any) drops URLs out of scope; `authorities` are URL prefixes in scope besides the
     directory of the document. `child_scope` is that for the sitemaps in an index, if different: with "any" the caller
-    checks them. In a `url` with the path /robots.txt, the Sitemap lines are read, wherever they point. `extras`:
-    elements without a field are in UrlRecord.extras. `prefix` is that of a parser that read the same document before:
+    checks them. In a `url` with the path /robots.txt, the Sitemap lines are read, wherever they point; of a
+    `start_page`, that of a site, the sitemaps to which it links. `extras`: elements without a field are in
+    UrlRecord.extras. `prefix` is that of a parser that read the same document before:
     DocumentChanged is raised if the bytes differ from it. `has_read` is False while pieces of the last bytes follow.
 
     >>> parser = SitemapParser(url="https://example.com/list.txt")
@@ -89,6 +91,7 @@ class SitemapParser:
         extras: bool = False,
         feed_fallback: FeedFallback | None = None,
         prefix: ReadPrefix | None = None,
+        start_page: bool = False,
         _scans: bool = True,  # False: expat reads every entry, which gives the same
         _is_due: Callable[[], bool] = lambda: False,  # whether a piece ends here, although it is not full
         _keeps_out_of_scope: bool = False,  # URLs that are dropped as out of scope come as OutOfScope from batches()
@@ -129,6 +132,9 @@ class SitemapParser:
             self._robots = self._reader = RobotsReader(limits, self._base, reports_page=_reports_robots_page)
             self._head, self._format = None, Format.ROBOTS
             authorities, child_scope = authorities or host_prefixes(self._base), "any"
+        elif start_page and self._base:
+            self._reader, self._fallback, child_scope = StartPageReader(self._base), None, "any"
+            self._head, self._format = None, Format.HTML
         own = (directory(self._base),) if self._base else ()
         self._normaliser = Normaliser(
             sitemap=self._url,

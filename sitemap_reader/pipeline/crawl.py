@@ -349,7 +349,7 @@ class Crawl:
     ) -> Head:
         """The head of a response; of an error with what its body is, of which only the beginning is read."""
         found = None
-        if 400 <= response.status <= 599 and not request.document.is_robots:
+        if 400 <= response.status <= 599 and not request.document.serves_discovery:
             start = bytearray()
             with suppress(FetchError, TimeoutError):  # what came before counts
                 async with asyncio.timeout(_ERROR_SECONDS):
@@ -395,7 +395,7 @@ class Crawl:
     ) -> None:
         """Gives the links of a batch to the frontier, in slices, so that other tasks have their turn; emits items."""
         refs = [item for item in batch if isinstance(item, SitemapRef)]
-        if self._select_children is None or request.document.is_robots:
+        if self._select_children is None or request.document.serves_discovery:
             await self._list(request, refs)
         elif refs:
             self._unselected.setdefault(request, []).extend(refs)

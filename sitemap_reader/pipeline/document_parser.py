@@ -19,7 +19,7 @@ from ..frontier.plan import Selection
 from ..model.errors import SitemapReaderError
 from ..model.limits import Limits
 from ..model.problems import Problem
-from ..model.records import SitemapRef
+from ..model.records import PROBED, SitemapRef
 from ..model.url_batch import BatchItem, OutOfScope, ParserItem, UrlBatch, joined
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
 from ..parser.parser import SitemapParser
@@ -56,7 +56,7 @@ class DocumentParser:
         self._document = document
         self._selection = plan.selection
         self._skipped = resume.items if resume else 0  # items that are to come, and were returned before
-        self._sniff_only = plan.sniff_only and not document.is_robots
+        self._sniff_only = plan.sniff_only and not document.serves_discovery
         self._takes_all = plan.selection == Selection() and not self._sniff_only
         self._closing: Iterator[list[BatchItem]] = iter(())
         self._answer: FallbackAnswer | None = None
@@ -88,6 +88,7 @@ class DocumentParser:
             extras=plan.extras,
             feed_fallback=self._stored_answer if self._asks_fallback else None,
             prefix=request.resume.prefix if request.resume else None,
+            start_page=document.is_start_page,
             _is_due=lambda: time.monotonic() >= self.late_at,
             _keeps_out_of_scope=not self._sniff_only,
             _reports_robots_page=False,  # the frontier does: it knows what else was found
@@ -190,8 +191,8 @@ class DocumentParser:
     @property
     def _is_page(self) -> bool:
         """Whether it is text of a bot wall, or a soft 404, that names some URL: most of its lines are none."""
-        # Nothing but its name suggests that a document at a well-known path is a sitemap.
-        if self._parser.format != Format.TEXT or self._document.why != "well-known":
+        # Nothing but its name suggests that a document that was found by a guess is a sitemap.
+        if self._parser.format != Format.TEXT or self._document.why not in PROBED:
             return False
         outcome = self._parser.outcome
         return 0 < outcome.entries >= 2 * (outcome.kept + sum(outcome.dropped.values()))

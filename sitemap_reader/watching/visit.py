@@ -30,7 +30,7 @@ from ..model.problems import Problem
 from ..model.records import ChangeCounts
 from ..model.url_batch import UrlBatch
 from ..parser.normalise.dates import TIMED
-from ..parser.normalise.urls import is_robots_txt, origin
+from ..parser.normalise.urls import clean_url, is_robots_txt, origin
 from ..pipeline.crawl import first_failure
 from ..serialize.jsonl import changes_of
 from ..state.state import StoredResponse
@@ -142,7 +142,9 @@ class Visit:
     async def run(self) -> None:
         """Makes the visit. StateFailed where the state cannot be written: then nothing of its last document is."""
         sync, responses = await self._stores.run(self._open)
-        self.fetcher = VisitFetcher(self._crawler.fetcher_of(sync.target), responses, self._clock, self._on_request)
+        starts = {f"{each}{seed.base_path}/" for seed in sync.target.seeds for each in seed.origins}
+        fetcher = self._crawler.fetcher_of(sync.target)
+        self.fetcher = VisitFetcher(fetcher, responses, self._clock, self._on_request, starts)
         self.postponed = sync.state_sync.postponed
         run = self._crawler.run_sync(
             sync,
@@ -279,7 +281,8 @@ class VisitFetcher:
     _stored: Mapping[str, StoredResponse]
     _clock: Callable[[], datetime]
     _on_request: Callable[[str], None]
-    new_responses: list[StoredResponse] = attrs.field(factory=list, init=False)  # of robots.txt, to be stored
+    _start_pages: set[str]  # and the URLs to which these redirect
+    new_responses: list[StoredResponse] = attrs.field(factory=list, init=False)  # of robots.txt and start pages
     stored_at: float | None = attrs.field(default=None, init=False)  # when the oldest stored one in use was received
     requests: int = attrs.field(default=0, init=False)  # that were sent
     statuses: Counter[str] = attrs.field(factory=Counter, init=False)  # the responses by class
@@ -317,15 +320,17 @@ class VisitFetcher:
         if status in BUSY:
             self.retry_after = max(self.retry_after, retry_after(response.headers.get("retry-after"), now) or 0.0)
         self.failures += status in REFUSED | NO_DOCUMENT or status >= HTTPStatus.INTERNAL_SERVER_ERROR
-        if is_robots_txt(url) and status in range(300, 500) and status not in REFUSED:
+        if self._is_kept(url) and status in range(300, 500) and status not in REFUSED:
             self._keep(url, response, b"")  # its body is not read
+            if url in self._start_pages and (target := clean_url(response.headers.get("location", ""), url).url):
+                self._start_pages.add(target)
         if found := _MAX_AGE.search(response.headers.get("cache-control", "")):
             self.max_ages[url] = float(found[1])
 
     async def _passed_on(self, url: str, response: Response) -> AsyncGenerator[bytes, None]:
-        """The body; of a robots.txt a copy is kept once it has been read to its end."""
+        """The body; of a robots.txt or a start page a copy is kept once it has been read to its end."""
         # UsageError for chunks of a caller's fetcher that are not bytes: else it would be an internal error of a site.
-        is_kept, body = is_robots_txt(url), bytearray()
+        is_kept, body = self._is_kept(url), bytearray()
         async for chunk in response.chunks:
             if not isinstance(chunk, bytes | bytearray | memoryview):
                 raise UsageError(f"the chunks of a Response are bytes, not {type(chunk).__name__}")
@@ -334,6 +339,9 @@ class VisitFetcher:
             yield chunk
         if is_kept:
             self._keep(url, response, bytes(body))
+
+    def _is_kept(self, url: str) -> bool:
+        return is_robots_txt(url) or url in self._start_pages
 
     def _keep(self, url: str, response: Response, body: bytes) -> None:
         headers = {name: response.headers[name] for name in _KEPT_HEADERS if name in response.headers}

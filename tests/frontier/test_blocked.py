@@ -17,6 +17,7 @@ from sitemap_reader.serialize import in_batches
 
 PATHS = [f"{SITE}{path}" for path in WELL_KNOWN]
 PAGE = "<!DOCTYPE html><html><head><title>One moment</title></head></html>"
+HOME = f"{SITE}/"
 SECOND = PATHS[1]
 GOOD = urlset(f"{SITE}/1")
 REFUSALS: list[Reply] = [400, 401, 403, 405, 407, 418, 429, 451, 500, 503, 599, 304, REFUSED]
@@ -67,8 +68,8 @@ def test_remedy_fits_the_status(status: int, remedy: str) -> None:
 
 
 def test_rate_limited_host_is_not_probed_further() -> None:
-    assert set(walk(SITE, {ROBOTS: "", **dict.fromkeys(PATHS, 429)}).documents) == {MAP}
-    assert set(walk(SITE, {ROBOTS: "", **dict.fromkeys(PATHS, 403)}).documents) == set(PATHS)
+    assert set(walk(SITE, {ROBOTS: "", **dict.fromkeys(PATHS, 429)}).documents) == {HOME, MAP}
+    assert set(walk(SITE, {ROBOTS: "", **dict.fromkeys(PATHS, 403)}).documents) == {HOME, *PATHS}
 
 
 def test_skipped_host_is_reported_even_if_only_its_robots_txt_was_requested() -> None:
@@ -91,7 +92,7 @@ def test_skipped_host_is_reported_even_if_only_its_robots_txt_was_requested() ->
 OF_PROXY = Failed("F04", "the proxy answered 407", transient=False, remedy="check the user", of_proxy=True)
 
 
-@pytest.mark.parametrize("place", [ROBOTS, MAP, INDEX])
+@pytest.mark.parametrize("place", [ROBOTS, HOME, MAP, INDEX])
 def test_refusal_of_the_proxy_ends_all_requests_and_is_reported_once(place: str) -> None:
     """RFC 9110 15.5.8: it is no answer of the host, and the same for every request."""
     cdn = "https://cdn.example"
@@ -102,7 +103,7 @@ def test_refusal_of_the_proxy_ends_all_requests_and_is_reported_once(place: str)
     for target in (SITE, SITE.partition("//")[2]):
         seen = walk(target, pages, concurrency=1, scope="any")
         ledger, reported = ledger_of(target, pages, concurrency=1, scope="any")
-        assert len(seen.requested) == {ROBOTS: 1, MAP: 2, INDEX: 3}[place]
+        assert len(seen.requested) == {ROBOTS: 1, HOME: 2, MAP: 3, INDEX: 3}[place]
         assert len([line for line in reported if line.startswith("error")]) == 1
         assert isinstance(ledger.verdict(target), NothingReadable)
         assert not ledger.complete

@@ -66,6 +66,7 @@ FORBIDDEN: Pages = {ROBOTS: names(MAP, rules="Disallow: /\nCrawl-delay: 9"), MAP
 DOWN: Pages = {above: index(below) for above, below in pairwise(CHAIN[:4])} | {CHAIN[3]: ONE}
 ALONG: Pages = {start: to(end) for start, end in pairwise(CHAIN[:4])} | {CHAIN[3]: ONE}
 SLOW: Pages = {ROBOTS: names(rules="Crawl-delay: 31"), MAP: ONE}
+HOME = f"{SITE}/"
 BUSY: Reply = 503, {"retry-after": "3600"}
 BOTH: Pages = {ROBOTS: names(MAP, B), MAP: ONE, B: TWO}
 
@@ -78,7 +79,7 @@ WALKS: dict[str, tuple[str | list[str], Pages, dict[str, object], list[str], str
     "rules that are not obeyed": (SITE, FORBIDDEN, {"obey_robots": False}, [MAP], "1", []),
     "forbidden": (SITE, {ROBOTS: names(MAP, rules="Disallow: /sitemap.xml"), MAP: ONE}, {"probe": "never"}, [], "",
                   ["F02 sitemap.xml", "partial sitemap.xml"]),
-    "unreachable, not obeyed": (SITE, {ROBOTS: 500, MAP: ONE}, {"obey_robots": False}, [ROBOTS, ROBOTS, MAP], "1",
+    "unreachable, not obeyed": (SITE, {ROBOTS: 500, MAP: ONE}, {"obey_robots": False}, [ROBOTS, ROBOTS, HOME, MAP], "1",
                                 ["F18 robots.txt", "partial robots.txt"]),
     "redirected to a document": (MAP, {ROBOTS: to(MAP), MAP: ONE}, {}, [MAP, MAP], "1",
                                  ["F03 robots.txt", "notice F14 robots.txt"]),
@@ -93,9 +94,10 @@ WALKS: dict[str, tuple[str | list[str], Pages, dict[str, object], list[str], str
                                 ["F09 robots.txt"]),
     "that names another": (SITE, {ROBOTS: names(of(WWW)[0]), of(WWW)[0]: names(of(WWW)[1]),
                                   of(WWW)[1]: urlset(f"{WWW}/1")}, {}, of(WWW), "1", []),
-    "that names one that is missing": (SITE, {ROBOTS: names(of(WWW)[0]), MAP: ONE}, {}, [of(WWW)[0], MAP], "1", []),
+    "that names one that is missing": (SITE, {ROBOTS: names(of(WWW)[0]), MAP: ONE}, {},
+                                       [of(WWW)[0], HOME, MAP], "1", []),
     "that names one that is refused": (
-        SITE, {ROBOTS: names(of(WWW)[0]), of(WWW)[0]: REFUSED, MAP: ONE}, {}, [*[of(WWW)[0]] * 3, MAP], "1",
+        SITE, {ROBOTS: names(of(WWW)[0]), of(WWW)[0]: REFUSED, MAP: ONE}, {}, [*[of(WWW)[0]] * 3, HOME, MAP], "1",
         [f"F04 {WWW}/robots.txt", f"partial {WWW}/robots.txt"]),
     "not there, and listed": (INDEX, {INDEX: index(ROBOTS)}, {}, [INDEX], "", ["F01 index.xml", "partial index.xml"]),
     "not there, and redirected to": (INDEX, {INDEX: to(ROBOTS)}, {}, [INDEX], "",
@@ -103,13 +105,15 @@ WALKS: dict[str, tuple[str | list[str], Pages, dict[str, object], list[str], str
     # hosts that are skipped: a well-known path represents one without a named sitemap
     "a long delay": (SITE, SLOW, {}, [], "",
                      ["F15 robots.txt", "F09 robots.txt", "notice F15 sitemap.xml", "partial sitemap.xml"]),
-    "a long delay that is not obeyed": (SITE, SLOW, {"obey_robots": False}, [MAP], "1", ["F09 robots.txt"]),
+    "a long delay that is not obeyed": (SITE, SLOW, {"obey_robots": False}, [HOME, MAP], "1",
+                                        ["F09 robots.txt"]),
     "a long delay of another host": (
         SITE, {ROBOTS: names(MAP), MAP: index(A, f"{OTHER}/a.xml"), A: ONE,
                f"{OTHER}/robots.txt": names(rules="Crawl-delay: 60")}, {"scope": "any"},
         [MAP, A, f"{OTHER}/robots.txt"], "1",
         [f"F15 {OTHER}/robots.txt", f"notice F15 {OTHER}/a.xml", f"partial {OTHER}/a.xml"]),
-    "a long Retry-After of a path": (SITE, {MAP: BUSY}, {}, [MAP], "", ["F18 sitemap.xml", "partial sitemap.xml"]),
+    "a long Retry-After of a path": (SITE, {MAP: BUSY}, {}, [HOME, MAP], "",
+                                     ["F18 sitemap.xml", "partial sitemap.xml"]),
     # targets
     "a document, of which nothing is probed": (f"{A}?page=2", {ROBOTS: names(MAP), f"{A}?page=2": ONE, MAP: TWO}, {},
                                                [f"{A}?page=2"], "1", []),
@@ -120,7 +124,7 @@ WALKS: dict[str, tuple[str | list[str], Pages, dict[str, object], list[str], str
     "host over neither": (
         "shop.example", {ROBOTS: REFUSED, f"{HTTP}/robots.txt": REFUSED}, {}, [f"{HTTP}/robots.txt"] * 3, "",
         [f"F04 {HTTP}/robots.txt", f"partial {HTTP}/robots.txt", "partial robots.txt"]),
-    "host over https": ("shop.example", {MAP: ONE}, {}, [MAP], "1", []),
+    "host over https": ("shop.example", {MAP: ONE}, {}, [HOME, MAP], "1", []),
     # http answers and names a sitemap on the failed https host: the sitemap must not wait forever.
     "sitemap on the failed scheme": (
         "shop.example", {ROBOTS: [REFUSED, 404], f"{HTTP}/robots.txt": names(MAP), MAP: ONE}, {},
@@ -134,20 +138,20 @@ WALKS: dict[str, tuple[str | list[str], Pages, dict[str, object], list[str], str
                                          {}, [f"{WWW}/robots.txt", MAP], "1", []),
     # discovery
     "well-known paths in their order": (SITE, {SITE + WELL_KNOWN[3]: ONE, SITE + WELL_KNOWN[5]: TWO}, {},
-                                        [SITE + path for path in WELL_KNOWN[:4]], "1", []),
-    "a well-known path that redirects": (SITE, {MAP: to(A), A: ONE}, {}, [MAP, A], "1", ["F03 sitemap.xml"]),
-    "a named sitemap is missing": (SITE, {ROBOTS: names(A), A: 404, MAP: ONE}, {}, [A, MAP], "1",
+                                        [HOME, *(SITE + path for path in WELL_KNOWN[:4])], "1", []),
+    "a well-known path that redirects": (SITE, {MAP: to(A), A: ONE}, {}, [HOME, MAP, A], "1", ["F03 sitemap.xml"]),
+    "a named sitemap is missing": (SITE, {ROBOTS: names(A), A: 404, MAP: ONE}, {}, [A, HOME, MAP], "1",
                                    ["F01 a.xml", "partial a.xml"]),
-    "a named sitemap is a page": (SITE, {ROBOTS: names(A), A: "<html></html>", MAP: ONE}, {}, [A, MAP], "1",
+    "a named sitemap is a page": (SITE, {ROBOTS: names(A), A: "<html></html>", MAP: ONE}, {}, [A, HOME, MAP], "1",
                                   ["partial a.xml"]),
-    "a named sitemap is refused": (SITE, {ROBOTS: names(A), A: REFUSED, MAP: ONE}, {}, [A, A, A, MAP], "1",
+    "a named sitemap is refused": (SITE, {ROBOTS: names(A), A: REFUSED, MAP: ONE}, {}, [A, A, A, HOME, MAP], "1",
                                    ["F04 a.xml", "partial a.xml"]),
     "probing waits for every named one": (SITE, {ROBOTS: names(A, B), A: 404, B: ONE, MAP: TWO}, {}, [A, B], "1",
                                           ["F01 a.xml", "partial a.xml"]),
     "probe if needed": (SITE, {ROBOTS: names(A), A: ONE, MAP: TWO}, {}, [A], "1", []),
-    "probe always": (SITE, {ROBOTS: names(A), A: ONE, MAP: TWO}, {"probe": "always"}, [A, MAP], "12", []),
+    "probe always": (SITE, {ROBOTS: names(A), A: ONE, MAP: TWO}, {"probe": "always"}, [A, HOME, MAP], "12", []),
     "probe always, behind a named path": (SITE, {ROBOTS: names(MAP), MAP: ONE}, {"probe": "always"},
-                                          [SITE + path for path in WELL_KNOWN], "1", []),
+                                          [MAP, HOME, *(SITE + path for path in WELL_KNOWN[1:])], "1", []),
     "probe never": (SITE, {MAP: ONE}, {"probe": "never"}, [], "", []),
     "no probing of an unresponsive host": (SITE, {ROBOTS: REFUSED}, {"obey_robots": False}, [ROBOTS, ROBOTS], "",
                                            ["F04 robots.txt", "partial robots.txt"]),
@@ -318,7 +322,7 @@ def test_failed_well_known_path_is_reported_if_an_index_lists_it() -> None:
     """It is not requested again, so no other problem would report the missing sitemap."""
     other, found = f"{SITE}/other.xml", SITE + WELL_KNOWN[1]
     seen = walk(SITE, {found: index(MAP, other), other: urlset(f"{SITE}/page")})
-    assert seen.documents == [MAP, found, other]
+    assert seen.documents == [HOME, MAP, found, other]
     assert str(seen.problem("F01")) == f"F01 {MAP}: 404 Not Found"
     outcome = seen.outcomes[MAP]
     assert (outcome.complete, outcome.parents, outcome.why) == (False, [found], "well-known")

@@ -203,7 +203,7 @@ def test_well_known_path_without_a_sitemap_is_not_reported() -> None:
     html, right = f"{SITE}/sitemap_index.xml", f"{SITE}/sitemap-index.xml"
     pages = {MAP: page(b"<html>"), html: page(b"<urls><url/></urls>"), right: page(many(2))}
     items, fetcher = read(SITE, pages)
-    assert fetcher.requested == [ROBOTS, MAP, html, right]
+    assert fetcher.requested == [ROBOTS, f"{SITE}/", MAP, html, right]
     assert of(Problem, items) == []
     assert [outcome.url for outcome in of(Outcome, items)] == [ROBOTS, right]
     assert len(of(UrlRecord, items)) == 2

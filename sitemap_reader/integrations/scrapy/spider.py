@@ -209,7 +209,7 @@ class SitemapReaderSpider(SitemapSpider):
     `sitemap_alternate_links` and `sitemap_filter(entries)`, which is called for each document, with dicts of what it
     states as text; here they have their record under "sitemap_record" too. Beside them:
 
-    - `sites`: hosts or URLs whose sitemaps are to be found, by robots.txt and well-known paths.
+    - `sites`: hosts or URLs whose sitemaps are to be found, by robots.txt, links and well-known paths.
     - `sitemap_since`: a date, or an age such as "7d": only pages with a lastmod since then, or without any.
     - `sitemap_trust_lastmod`: whether sitemaps are skipped that their index calls older than that: auto (where up to
       three of them, read first, confirm it), always, never.
