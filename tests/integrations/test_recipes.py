@@ -147,3 +147,26 @@ def test_a_producer_that_fails_once_gets_all_changes_in_the_end(
     assert len(topic) == (attempt - 1) * 500
     names_of(program, commit=commit)
     assert len(topic) == len({key for key, _ in topic}) == 1500
+
+
+@pytest.mark.parametrize("attempt", [1, 70, 150])
+def test_a_queue_that_fails_once_gets_all_changes_in_the_end(
+    site: SiteServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, attempt: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    calls, received = 0, set()
+
+    def send(messages: list[bytes]) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == attempt:
+            raise OSError("no broker")
+        received.update(messages)
+
+    program = meant((PAGE, "self.messages += messages")).text.replace("self.messages += messages", "send(messages)")
+    program = program.replace("SitemapReader()", "SitemapReader(allow_private=True)").replace("example.com", site.url)
+    with pytest.raises(ExceptionGroup):
+        names_of(program, send=send)
+    assert len(received) < 1500
+    names_of(program, send=send)
+    assert len(received) == 1500
