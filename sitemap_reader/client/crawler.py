@@ -198,17 +198,26 @@ class Crawler:
         stored: StoredDocuments | None = None,
         executor: ParseExecutor | None = None,
         keeps_pauses: bool = False,
+        select_children: Callable[[list[SitemapRef]], Iterable[SitemapRef]] | None = None,
     ) -> ChangeRun:
         """The ChangeRun of a sync that was opened.
 
         `fetcher` and `stored` take the place of fetcher_of() its target and of its cache; `executor` is one that the
         caller closes. `keeps_pauses`: the caller has waited for the Retry-After of earlier runs, by a clock of its own.
+        `select_children` is as in crawl_run().
         """
         if keeps_pauses:
             self._pacing.end_pauses(each for seed in sync.target.seeds for each in seed.origins)
         with sync.state_sync.closed_on_error():
             plan = {**sync.plan_fields, "former_sitemaps": sync.cache.names}
-            crawl = self._crawl(sync.target, plan, fetcher=fetcher, stored=stored or sync.cache, executor=executor)
+            crawl = self._crawl(
+                sync.target,
+                plan,
+                fetcher=fetcher,
+                stored=stored or sync.cache,
+                executor=executor,
+                select_children=select_children,
+            )
         return ChangeRun(
             sync.target.name,
             crawl,

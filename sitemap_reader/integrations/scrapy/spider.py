@@ -25,29 +25,35 @@ from scrapy.utils.misc import load_object
 
 from ...client.crawler import Crawler as SiteCrawler
 from ...client.keywords import UrlQuery
+from ...client.streams import ChangeRun, CrawlRun
 from ...client.summary import CrawlLog
 from ...client.targets import Target
 from ...fetch.client import Response, response_headers
 from ...frontier.plan import parse_target
-from ...model.errors import FetchError, UsageError
+from ...model.errors import FetchError, StateError, UsageError
 from ...model.limits import CHUNK_BYTES, Limits
 from ...model.problems import Problem
-from ...model.records import SitemapRef, UrlRecord
+from ...model.records import Change, SitemapRef, UrlRecord
 from ...parser.normalise.urls import is_web_url
-from .items import RECORD, entry_of
+from .items import CHANGE, RECORD, entry_of
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from scrapy import Spider
     from scrapy.crawler import Crawler
     from scrapy.http import Response as Answer
     from scrapy.settings import BaseSettings
 
-    from ...client.streams import CrawlRun
+    from ...client.options import SyncOptions
     from ...frontier.plan import Moment
     from ...frontier.revalidation import Trust
     from ...model.records import Item
     from ...parser.normalise.scope import ScopeMode
+    from ...pipeline.document_parser import Batch
 
+
+_Items = Iterable[UrlRecord | Change]
 
 # Key in the meta of a request for a sitemap or a robots.txt of the sitemap crawl.
 OURS = "sitemap_reader"
@@ -184,6 +190,10 @@ class StatsReporter:
         self.count("urls", summary.urls)
         self.count("sitemaps", summary.sitemaps)
         self.count("sitemaps_incomplete", summary.failed + summary.incomplete)
+        if isinstance(run, ChangeRun):
+            counts = run.state_sync.counts
+            for name in ("new", "updated", "removed"):
+                self.count(name, getattr(counts, name))
         for what in ("dropped", "unwanted", "pruned"):
             for reason, number in getattr(summary, what).items():
                 self.count(f"{what}/{reason}", number)
@@ -214,6 +224,9 @@ class SitemapReaderSpider(SitemapSpider):
     - `sitemap_trust_lastmod`: whether sitemaps are skipped that their index calls older than that: auto (where up to
       three of them, read first, confirm it), always, never.
     - `sitemap_scope`: protocol (the URL scope of a sitemap), host, domain or any.
+    - `sitemap_state`: a file with what earlier crawls found: only pages that are new or updated since the last one,
+      with the Change in `meta["sitemap_change"]`; those that were removed go to `sitemap_removed(change)`. A page is
+      delivered when its callback has ended, and comes again in the next crawl otherwise.
     - `sitemap_limits`: Limits; its seconds are not used, as DOWNLOAD_TIMEOUT and RETRY_TIMES count.
 
     `-a sites=example.com,example.org` and `-a sitemap_since=7d` set them on the command line. Requests are yielded as
@@ -226,6 +239,10 @@ class SitemapReaderSpider(SitemapSpider):
     sitemap_trust_lastmod: Trust = "auto"
     sitemap_scope: ScopeMode = "protocol"
     sitemap_limits: Limits = Limits()
+    sitemap_state: str | Path | None = None
+
+    def sitemap_removed(self, change: Change) -> None:
+        """Called with each page that is not listed any more, with a `sitemap_state`; does nothing by itself."""
 
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
@@ -242,7 +259,7 @@ class SitemapReaderSpider(SitemapSpider):
         ended: list[str | None] = []  # documents, by URL
         try:
             reporter.run = run = self._crawl_run(reporter, ended)
-        except UsageError as exc:
+        except (UsageError, StateError) as exc:
             self.logger.error("%s", exc)
             raise CloseSpider("sitemap_usage") from exc
         async with aclosing(self._records(run, ended)) as parts:
@@ -273,32 +290,66 @@ class SitemapReaderSpider(SitemapSpider):
             per_host=max(1, min(_MAX_PER_HOST, settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN"))),
             limits=attrs.evolve(self.sitemap_limits, tries=retries + 1, **_UNTIMED),
         )
+        seeds = tuple(parse_target(name) for name in names)
+        target = Target(", ".join(seed.target for seed in seeds), seeds)
+        children = partial(self._children, reporter=reporter)
+        if self.sitemap_state is not None:
+            if self.sitemap_since is not None:
+                raise UsageError("sitemap_since cannot be combined with sitemap_state, which has what was read before")
+            sync = reader.open_sync(target, self.sitemap_state, self._sync_options(reporter))
+            run = reader.run_sync(sync, select_children=children)
+            run.before_delivery = self._wait_for_pages
+            return run
         query = UrlQuery(
             since=self.sitemap_since,
             trust_lastmod=self.sitemap_trust_lastmod,
             on_item=reporter.report,
             on_outcome=(lambda outcome: ended.append(outcome.url)) if self._filters else None,
         )
-        seeds = tuple(parse_target(name) for name in names)
-        target = Target(", ".join(seed.target for seed in seeds), seeds)
-        return reader.crawl_run(target, query, select_children=partial(self._children, reporter=reporter))
+        return reader.crawl_run(target, query, select_children=children)
 
-    async def _records(self, run: CrawlRun, ended: list[str | None]) -> AsyncGenerator[Iterable[UrlRecord], None]:
-        """Records as they come; all of a document at once, at its end, if `sitemap_filter` is overridden."""
+    def _sync_options(self, reporter: StatsReporter) -> SyncOptions:
+        options: SyncOptions = {"trust_lastmod": self.sitemap_trust_lastmod, "on_item": reporter.report}
+        # What a sitemap_follow selects cannot be compared with what another one did; a filter may change the URLs.
+        return options if self._filters else {**options, "follow": [each.pattern for each in self._follow]}
+
+    async def _records(self, run: CrawlRun, ended: list[str | None]) -> AsyncGenerator[_Items, None]:
+        """Records as they come; all of a document at once, at its end, if `sitemap_filter` is overridden.
+
+        With a state the changes of a document, at its end.
+        """
         documents: defaultdict[str | None, list[UrlRecord]] = defaultdict(list)
-        with run.reading():
-            async with aclosing(run.crawl.batches()) as batches:
-                async for batch in batches:
-                    if not self._filters:
-                        yield run.records(batch)
-                        continue
-                    for record in run.records(batch):
-                        documents[record.sitemap].append(record)
-                    for url in ended:
-                        yield documents.pop(url, ())
-                    ended.clear()
-            for records in documents.values():
-                yield records
+        try:
+            with run.reading():
+                async with aclosing(run.crawl.batches()) as batches:
+                    batch: Batch | None = []
+                    while batch is not None:
+                        batch = await anext(batches, None)
+                        parts = run.parts(batch)
+                        while (part := await run.next_part(parts)) is not None:
+                            if self.sitemap_state is not None:
+                                yield [*self._listed(part)]
+                            elif not self._filters:
+                                yield part
+                            else:
+                                for record in part:
+                                    documents[record.sitemap].append(record)
+                        for url in ended:
+                            yield documents.pop(url, ())
+                        ended.clear()
+                for records in documents.values():
+                    yield records
+        finally:
+            await run.close()
+
+    async def _wait_for_pages(self) -> None:
+        """Until the callbacks of all requests so far have ended: only then the changes count as delivered."""
+        # Not when they are in a JOBDIR: after a kill, Scrapy cannot continue with its queue.
+        while (slot := self.crawler.engine._slot) is not None:
+            is_busy = any(RECORD in request.meta for request in slot.inprogress)
+            if not (is_busy or slot.scheduler.has_pending_requests()):
+                return
+            await self.crawler.signals.wait_for(signals.scheduler_empty)  # sent again after each request that ends
 
     @property
     def _filters(self) -> bool:
@@ -314,26 +365,44 @@ class SitemapReaderSpider(SitemapSpider):
 
     # --- requests ---
 
-    def _requests(self, records: Iterable[UrlRecord], reporter: StatsReporter) -> Iterator[Request]:
+    def _requests(self, items: _Items, reporter: StatsReporter) -> Iterator[Request]:
         without_rule = 0
         with self._isolated_filter(reporter) if self._filters else nullcontext():  # an error of ours is no filter's
-            for loc, record in self._pages(records):
+            for loc, record, change in self._pages(items):
                 callback = next((callback for pattern, callback in self._cbs if pattern.search(loc)), None)
                 if callback is None:
                     without_rule += 1
-                else:
+                elif change is None:
                     yield Request(loc, callback, meta={RECORD: record})
+                elif self._is_allowed(loc):
+                    # Scrapy drops a URL that an earlier run of the JOBDIR has requested; without that filter it does
+                    # not look at allowed_domains either.
+                    yield Request(loc, callback, meta={RECORD: record, CHANGE: change}, dont_filter=True)
         reporter.count("no_rule", without_rule)
 
-    def _pages(self, records: Iterable[UrlRecord]) -> Iterator[tuple[str, Any]]:
-        """Locations with their records, as `sitemap_filter` and `sitemap_alternate_links` select."""
+    def _is_allowed(self, loc: str) -> bool:
+        """Whether its host is one of `allowed_domains`, or below one."""
+        domains, host = getattr(self, "allowed_domains", ()), urlsplit(loc).hostname or ""
+        return not domains or any(f".{host}".endswith(f".{domain.lower()}") for domain in domains)
+
+    def _listed(self, changes: Iterable[Change]) -> Iterator[Change]:
+        """The changes without those of removed pages, which go to sitemap_removed()."""
+        for change in changes:
+            if change.change == "removed":
+                self.sitemap_removed(change)
+            else:
+                yield change
+
+    def _pages(self, items: _Items) -> Iterator[tuple[str, Any, Any]]:
+        """Locations with their records and changes, as `sitemap_filter` and `sitemap_alternate_links` select."""
         if not (self._filters or self.sitemap_alternate_links):
-            yield from ((record.loc, record) for record in records)
+            for item in items:
+                yield (item.record.loc, item.record, item) if isinstance(item, Change) else (item.loc, item, None)
             return
-        for entry in self.sitemap_filter(map(entry_of, records)):
+        for entry in self.sitemap_filter(map(entry_of, items)):
             alternates = entry.get("alternate", ()) if self.sitemap_alternate_links else ()
             for loc in (entry["loc"], *filter(is_web_url, alternates)):  # not those into apps
-                yield loc, entry.get(RECORD)
+                yield loc, entry.get(RECORD), entry.get(CHANGE)
 
     @contextmanager
     def _isolated_filter(self, reporter: StatsReporter) -> Iterator[None]:
