@@ -9,6 +9,7 @@ from . import parser as parser
 from . import pipeline as pipeline
 from . import scale as scale
 from . import state as state
+from . import types as types
 from . import watching as watching
 from .analysis.charts import Chart as Chart
 from .analysis.measure import Measure as Measure

@@ -27,7 +27,7 @@ LAYERS = [
     {"client"},
     {"compare", "statistics", "scale"},
     {"checks", "watching"},
-    {"reader"},
+    {"reader", "types"},
     {"analysis", "cli", "integrations"},
     {"__init__", "__main__"},
 ]

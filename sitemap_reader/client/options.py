@@ -324,12 +324,17 @@ class ItemOptions(TypedDict, total=False):
     ]
 
 
-class ProgressOptions(TypedDict, total=False):
-    """What a run reports of its progress. An exception in a callback ends the run, and is raised to the caller."""
+class OutcomeOption(TypedDict, total=False):
+    """The keyword for the ends of documents."""
 
     on_outcome: Annotated[
         "Callable[[Outcome], None] | None", callback("Called with the Outcome of each document when it ends.")
     ]
+
+
+class ProgressOptions(OutcomeOption, total=False):
+    """What a run reports of its progress. An exception in a callback ends the run, and is raised to the caller."""
+
     on_progress: Annotated["Callable[[Progress], None] | None", _ON_PROGRESS]
     show_progress: Annotated[bool, SHOW_PROGRESS]
 
@@ -375,7 +380,19 @@ class UpdateOptions(RemovalOptions, total=False):
     on: Annotated[On, Option("What counts as an update: any field that the site states, or the lastmod alone.", "any")]
 
 
-class SyncOptions(PatternOptions, ItemOptions, ProgressOptions, UpdateOptions, total=False):
+class FullOption(TypedDict, total=False):
+    """The keyword for a run that reads all."""
+
+    full: Annotated[
+        bool,
+        Option(
+            "Read everything again, without conditional requests; needed after a change of `scope` or other filters.",
+            False,
+        ),
+    ]
+
+
+class SyncOptions(PatternOptions, ItemOptions, ProgressOptions, UpdateOptions, FullOption, total=False):
     """The keywords of SitemapReader.changes(), without `state`."""
 
     trust_lastmod: Annotated[
@@ -384,13 +401,6 @@ class SyncOptions(PatternOptions, ItemOptions, ProgressOptions, UpdateOptions, t
             "Whether to skip the request for a sitemap whose index lastmod is unchanged; auto: if the dates of that "
             "index proved accurate, for at most a day. Other requests are conditional (ETag, Last-Modified).",
             "auto",
-        ),
-    ]
-    full: Annotated[
-        bool,
-        Option(
-            "Read everything again, without conditional requests; needed after a change of `scope` or other filters.",
-            False,
         ),
     ]
     dry_run: Annotated[bool, Option("Find the changes, but do not store them in the state.", False)]

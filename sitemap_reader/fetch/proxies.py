@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from yarl import URL
 
-    ProxyOf = Callable[[str], str | None]
+
+ProxyOf = Callable[[str], str | None]  # the URL of a request -> that of its proxy, or None
 
 # Scheme -> the version of the protocol, and whether the proxy resolves host names: those of curl.
 SOCKS = {"socks4": (4, False), "socks4a": (4, True), "socks5": (5, False), "socks5h": (5, True)}

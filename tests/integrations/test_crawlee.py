@@ -789,6 +789,22 @@ def test_with_a_state_only_changes_are_returned(site: SiteServer, tmp_path: Path
     assert record.lastmod_precision == "day"
     assert [record.loc for record in removed] == [f"{site.url}/goes"]
     assert last.removed == 1
+    assert last.counts == sr.ChangeCounts(new=1, updated=1, removed=1)
+
+
+def test_counts_are_those_of_all_targets(site: SiteServer, site_server: Serve, tmp_path: Path) -> None:
+    other = site_server({})
+    other.pages = pages_of(other.url, 1, 3)
+    loader = SitemapReaderLoader([site.url, other.url], state=tmp_path / "state.db", **LOCAL)
+    run(all_of(loader))
+    assert loader.counts == sr.ChangeCounts(new=23)
+    assert SitemapReaderLoader(site.url).counts == sr.ChangeCounts()
+
+
+def test_misspelt_keyword_is_named_with_the_right_one() -> None:
+    wrong: dict[str, Any] = {"exlude": "/private/"}
+    with pytest.raises(sr.UsageError, match=r"SitemapReaderLoader\(\) has no keyword exlude; did you mean exclude"):
+        SitemapReaderLoader("a.example", **wrong)
 
 
 def test_an_updated_url_is_crawled_again_though_the_queue_has_handled_it(site: SiteServer, tmp_path: Path) -> None:

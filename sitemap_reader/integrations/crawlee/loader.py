@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self, cast
+from typing import TYPE_CHECKING, Annotated, Any, Self, Unpack, cast
 
 from crawlee import Request, service_locator
 from crawlee.events import Event
@@ -22,15 +22,23 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSeriali
 from pydantic.alias_generators import to_camel
 
 from ...client.crawler import make_sync_plan
-from ...client.keywords import UrlQuery
-from ...client.options import FilterOptions, PatternOptions
-from ...client.streams import AsyncStream
+from ...client.keywords import UrlQuery, checked_keywords
+from ...client.options import (
+    FilterOptions,
+    FullOption,
+    ItemOptions,
+    OutcomeOption,
+    PatternOptions,
+    ReaderOptions,
+    UpdateOptions,
+)
+from ...client.streams import AsyncChangeStream, AsyncStream
 from ...client.summary import CrawlLog, SummaryBuilder, UrlSet
 from ...client.targets import find_target
 from ...model.errors import PartialRead, ReadError, UsageError
 from ...model.options import positive
 from ...model.problems import Problem, Problems
-from ...model.records import Change, Outcome, SitemapRef, UrlRecord
+from ...model.records import Change, ChangeCounts, Outcome, SitemapRef, UrlRecord
 from ...parser.content.sniff import SITEMAP_FORMATS, Format
 from ...reader import SitemapReader
 from ...serialize.jsonl import from_json, json_line, to_dict
@@ -49,7 +57,7 @@ LOGGER = logging.getLogger("sitemap_reader.crawlee")
 RECORD = "sitemap_record"  # in user_data
 _CHANGE_FIELDS = ("change", "changed", "previous_lastmod", "previous_lastmod_precision")
 _DATES = ("since", "until", "undated")
-_QUERY_KEYWORDS = (*FilterOptions.__annotations__, "on_item", "on_outcome")
+_QUERY_KEYWORDS = (*FilterOptions.__annotations__, *ItemOptions.__annotations__, *OutcomeOption.__annotations__)
 # How long a consumer waits for the next change while others are in progress, until these count as delivered.
 _DELIVERY_SECONDS = 1.0
 
@@ -75,6 +83,10 @@ class LoaderState(BaseModel):
     handled_count: int = 0
 
 
+class LoaderOptions(FilterOptions, ItemOptions, OutcomeOption, FullOption, UpdateOptions, ReaderOptions, total=False):
+    """The keywords of SitemapReaderLoader beside its own; `full`, `on` and `accept_removals` need a state."""
+
+
 class SitemapReaderLoader(RequestLoader):
     """A Crawlee request loader: the URLs of sites as Requests, each once, while their sitemaps are being read.
 
@@ -83,8 +95,8 @@ class SitemapReaderLoader(RequestLoader):
     loader, and called as a URL is read. Reading pauses while `max_buffer_size` Requests wait.
 
     With a `state`, the file of sync, only what changed since the last crawl comes: `full`, `on`, `accept_removals` and
-    `trust_lastmod` are as in changes(), and `on_removed` gets the removed URLs. docs/integrations.md says what comes
-    again after a kill, with a state or with a `persist_state_key`.
+    `trust_lastmod` are as in changes(), and `on_removed` gets the removed URLs; `counts` has their numbers.
+    docs/integrations.md says what comes again after a kill, with a state or with a `persist_state_key`.
 
     Reading starts with the first call of a method, or with `async with`, which also closes the loader; otherwise call
     close(). Faults of a site do not stop it: they are in the log (`sitemap_reader.crawlee`), `problems`, `outcomes` and
@@ -93,6 +105,7 @@ class SitemapReaderLoader(RequestLoader):
     URLs, `refused` those that Crawlee rejects.
     """
 
+    @checked_keywords(LoaderOptions)
     def __init__(
         self,
         targets: str | Path | Iterable[str | Path],
@@ -103,9 +116,10 @@ class SitemapReaderLoader(RequestLoader):
         transform_request_function: Transform | None = None,
         on_removed: Callable[[UrlRecord], object] | None = None,
         reader: SitemapReader | None = None,
-        **options: Any,
+        **keywords: Unpack[LoaderOptions],
     ) -> None:
         """Reads nothing yet. UsageError for invalid values."""
+        options: dict[str, Any] = {**keywords}
         positive("max_buffer_size", max_buffer_size)
         if persist_state_key == "":
             raise UsageError("persist_state_key is empty", remedy="leave it out, or name one")
@@ -137,8 +151,9 @@ class SitemapReaderLoader(RequestLoader):
         self.outcomes: list[Outcome] = []
         self.verdicts: list[ReadError] = []
         self.removed = self.refused = 0
-        self._summary = SummaryBuilder().summary()  # of the targets that have ended
-        self._stream: AsyncStream[UrlRecord] | AsyncStream[Change] | None = None
+        # Of the targets that have ended.
+        self._summary, self._counts = SummaryBuilder().summary(), ChangeCounts()
+        self._stream: AsyncStream[UrlRecord] | AsyncChangeStream | None = None
         self._store: KeyValueStore | None = None
         self._task: asyncio.Task[None] | None = None
         self._failure: Exception | None = None
@@ -229,6 +244,11 @@ class SitemapReaderLoader(RequestLoader):
         return self._summary + self._stream.summary if self._stream else self._summary
 
     @property
+    def counts(self) -> ChangeCounts:
+        """How many URLs of all targets so far were new, updated and removed; zeros without a state."""
+        return self._counts + self._stream.counts if isinstance(self._stream, AsyncChangeStream) else self._counts
+
+    @property
     def complete(self) -> bool:
         """Whether all targets were read to their end, and nothing is missing."""
         return (
@@ -270,15 +290,15 @@ class SitemapReaderLoader(RequestLoader):
             verdict = error
             self.verdicts.append(error)
         finally:
-            self._summary, self._stream = self.summary, None
+            self._summary, self._counts, self._stream = self.summary, self.counts, None
         log.end(stream.summary, verdict)
 
-    def _open_stream(self, target: str | Path, log: CrawlLog) -> AsyncStream[UrlRecord] | AsyncStream[Change]:
+    def _open_stream(self, target: str | Path, log: CrawlLog) -> AsyncStream[UrlRecord] | AsyncChangeStream:
         callbacks: dict[str, Any] = {"on_item": partial(self._note, log), "on_progress": self._mark_documents}
         if self._state is not None:
             run = self._crawler.change_run(target, {"state": self._state, **self._sync_options, **callbacks})  # type: ignore[typeddict-item]
             run.before_delivery = self._wait_for_delivery
-            return AsyncStream(run)
+            return AsyncChangeStream(run)
         query = self._query.changed(unique=self._value.given_marks, **callbacks)
         return AsyncStream(self._crawler.crawl_run(target, query, already_read={**self._value.documents_given}))
 
