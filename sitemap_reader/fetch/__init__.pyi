@@ -8,6 +8,7 @@ from .client import guarded_connector as guarded_connector
 from .host_map import HostMap as HostMap
 from .host_map import MappedFetcher as MappedFetcher
 from .replay import AsyncChunks as AsyncChunks
+from .replay import DictFetcher as DictFetcher
 from .replay import FolderRecorder as FolderRecorder
 from .replay import OneDocumentFetcher as OneDocumentFetcher
 from .replay import ReplayFetcher as ReplayFetcher

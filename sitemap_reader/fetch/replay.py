@@ -573,6 +573,40 @@ def _begins_as_sitemap(path: Path) -> bool:
     return _ROOT.search(head) is not None
 
 
+Page = str | bytes | Iterable[bytes | Exception]
+DictPages = Mapping[str, Page | tuple[int, Mapping[str, str], Page] | Exception]
+
+
+class DictFetcher:
+    """A Fetcher of responses in memory, for tests of programs that read sites.
+
+    `pages` maps whole URLs to bodies, to (status, headers, body), or to an exception to raise: a FetchError is a
+    failure of the network. A body is text, bytes or chunks of bytes; an exception among the chunks is raised there.
+    Every other URL is a 404. `requests` has the requested URLs in order.
+    """
+
+    def __init__(self, pages: DictPages) -> None:
+        self.pages = pages
+        self.requests: list[str] = []
+
+    @asynccontextmanager
+    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
+        self.requests.append(url)
+        page = self.pages.get(url, (404, {}, b""))
+        if isinstance(page, Exception):
+            raise page
+        status, fields, body = page if isinstance(page, tuple) else (200, {}, page)
+        chunks = (body.encode(),) if isinstance(body, str) else (body,) if isinstance(body, bytes) else body
+        yield Response(status, fields, AsyncChunks(_raised(chunks)), url)
+
+
+def _raised(chunks: Iterable[bytes | Exception]) -> Iterator[bytes]:
+    for chunk in chunks:
+        if isinstance(chunk, Exception):
+            raise chunk
+        yield chunk
+
+
 class OneDocumentFetcher:
     """A Fetcher of one document that is in memory; its host has nothing else."""
 
