@@ -128,6 +128,9 @@ def _certificate(exc: aiohttp.ClientConnectorCertificateError, requested: Reques
 # What OpenSSL reports where the first bytes of an answer are not TLS.
 _NO_TLS = ("wrong version number", "http request", "packet length too long", "record layer failure")
 
+# How the reasons end with which servers refuse a client without a certificate, the second in TLS 1.2.
+_NO_CLIENT_CERTIFICATE = ("alert certificate required", "alert handshake failure", "alert bad certificate")
+
 
 def _tls(exc: Exception, requested: RequestedUrl, received: int | None) -> FetchError:
     error = getattr(exc, "os_error", exc)
@@ -135,6 +138,8 @@ def _tls(exc: Exception, requested: RequestedUrl, received: int | None) -> Fetch
     reason = str(getattr(error, "reason", None) or error).replace("_", " ").lower()
     message = f"TLS with {requested.host_port} failed: {shorten(reason)}{_after_bytes(received)}"
     remedy = "check the port, or give the URL with http://" if reason.startswith(_NO_TLS) else None
+    if reason.endswith(_NO_CLIENT_CERTIFICATE):
+        remedy = "the server may want a client certificate: in Python give a session= whose SSL context has one"
     return FetchError(message, transient=disconnected, remedy=remedy)
 
 
@@ -695,9 +700,7 @@ def _ssl(cacert: str | Path | None, *, insecure: bool) -> ssl.SSLContext | bool:
     if cacert is None:
         return not insecure
     if insecure:
-        raise UsageError(
-            "--cacert (cacert=FILE) and --insecure (insecure=True) exclude each other", remedy="give one of them"
-        )
+        raise UsageError.of("{cacert=} and {insecure=} exclude each other; give one of them")
     try:
         Path(cacert).open("rb").close()
         return ssl.create_default_context(cafile=str(cacert))

@@ -15,6 +15,7 @@ import attrs
 
 from ..frontier.plan import SCHEME
 from ..model.errors import FetchError, UsageError
+from ..model.messages import Message
 from ..parser.normalise.urls import clean_url, is_robots_txt, origin
 from .client import Response
 from .replay import AsyncChunks
@@ -111,7 +112,7 @@ def _origin(text: object) -> str:
         raise UsageError(f"one of its hosts is no http or https URL; {hint}", keyword="host_map")
     site = origin(url)
     if "@" in url[: url.index("/", 8)]:
-        raise UsageError(f"{site} has a login", keyword="host_map", remedy="use --auth (auth=) or --netrc (netrc=)")
+        raise UsageError(f"{site} has a login", keyword="host_map", remedy=Message.of("use {auth=} or {netrc=}"))
     if url != f"{site}/" or "#" in text:
         raise UsageError(f"{site} has a path; hosts are mapped as a whole: {hint}", keyword="host_map")
     return site

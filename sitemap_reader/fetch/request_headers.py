@@ -58,7 +58,7 @@ def make_headers(
         sent[name] = f"{sent[name]}{comma}{value}" if name in sent else value
     if auth is not None:
         if _AUTHORIZATION.lower() in names:
-            raise UsageError("--auth (auth=) and an Authorization header exclude each other", remedy="give one of them")
+            raise UsageError.of("{auth=} and an Authorization header exclude each other; give one of them")
         sent[_AUTHORIZATION] = basic(*_user_and_password(auth))
     user_agent = sent.pop(names.get("user-agent", ""), None)
     return CallerHeaders(sent, user_agent, logins)

@@ -13,7 +13,7 @@ import aiohttp
 import attrs
 import pytest
 from certificates import EXPIRED, tls_contexts
-from servers import free_port
+from servers import SiteServer, free_port
 
 from sitemap_reader import FetchError, Limits, UsageError
 from sitemap_reader.fetch import MAX_FRAMING_BYTES, AiohttpFetcher, RequestedUrl, fetch_error, guarded_connector
@@ -631,6 +631,15 @@ def test_proxy_that_refuses_to_connect_is_reported_with_advice(status, remedy):
     reply = b"HTTP/1.1 %d No\r\nContent-Length: 0\r\n\r\n" % status
     error, server = refused(reply, url="https://shop.example/a.xml", proxy="http://me:s3cret@127.0.0.1:{}")
     assert str(error) == f"shop.example: the proxy 127.0.0.1:{server.port} answered {status}{remedy}"
+
+
+def test_server_that_wants_a_client_certificate_is_reported_with_advice(tmp_path):
+    """TLS 1.2: in TLS 1.3 the refusal comes after the handshake, and may be lost with the connection."""
+    context, _ = tls_contexts(EXPIRED, tmp_path)
+    context.verify_mode, context.maximum_version = ssl.CERT_REQUIRED, ssl.TLSVersion.TLSv1_2
+    with SiteServer({}, context) as server:
+        error = failure(server.url, insecure=True)
+    assert "alert handshake failure; the server may want a client certificate: in Python give a session=" in str(error)
 
 
 def test_own_session_needs_a_guarded_connector():

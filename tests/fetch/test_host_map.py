@@ -100,7 +100,7 @@ def test_other_scheme_of_a_mapped_host_is_not_requested() -> None:
     ([(WWW, "HTTPS://WWW.example.com:443/")], f"{WWW} is mapped to itself"),
     ([(WWW, STAGING), (f"{WWW}/", BUCKET)], f"{WWW} is mapped twice"),
     ([(WWW, STAGING), (STAGING, BUCKET)], f"{STAGING} is on both sides"),
-    ([(WWW, "https://me:secret@staging.example.com")], f"{STAGING} has a login; use --auth (auth=) or"),
+    ([(WWW, "https://me:secret@staging.example.com")], f"{STAGING} has a login; use auth= or netrc="),
 ])
 def test_map_that_is_no_map_of_hosts_is_a_usage_error(pairs: list[tuple[str, str]], message: str) -> None:
     with pytest.raises(UsageError) as error:
