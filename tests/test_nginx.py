@@ -52,4 +52,4 @@ def test_without_robots_txt_the_well_known_path_is_read(nginx: Callable[..., Ngi
     with sr.urls(site.seed_url, allow_private=True) as urls:
         assert sum(1 for _ in urls) == 50
     assert urls.complete
-    assert server.requests()[:3] == ["/robots.txt", "/sitemap.xml", "/sitemap_index.xml"]
+    assert server.requests()[:4] == ["/robots.txt", "/", "/sitemap.xml", "/sitemap_index.xml"]

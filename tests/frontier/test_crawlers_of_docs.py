@@ -116,3 +116,11 @@ def test_a_server_that_does_not_answer_is_reported(
     monkeypatch.setattr("time.monotonic", lambda: next(clock))
     assert [*crawl(f"http://127.0.0.1:{free_port()}/")] == []
     assert "F04" in capsys.readouterr().out
+
+
+def test_it_finds_sitemaps_by_links_of_the_start_page(crawl: Callable[[str], Iterator[sr.UrlRecord]]) -> None:
+    with SiteServer({}) as site:
+        site.pages["/"] = (200, {"Content-Type": "text/html"}, b"<html><a href=site-map.xml>Sitemap</a></html>")
+        site.pages["/site-map.xml"] = (200, {}, urlset(f"{site.url}/1"))
+        assert [url.loc for url in crawl(site.url)] == [f"{site.url}/1"]
+        assert site.requests() == ["/robots.txt", "/", "/site-map.xml"]

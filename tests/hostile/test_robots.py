@@ -63,7 +63,7 @@ def walk(target: str, pages: Pages, **plan: Any) -> Walk:
 TEXT = f"User-agent: *\nDisallow: /secret\nSitemap: {NAMED}\nSitemap: {SECRET}\n".encode()
 RULES_ONLY = b"User-agent: *\nDisallow: /secret\n"
 # The requests after it: named and permitted sitemaps, or well-known paths, or none.
-NAMES, GUESSES, NOTHING = [NAMED], [GUESS], list[str]()
+NAMES, GUESSES, NOTHING = [NAMED], [f"{SITE}/", GUESS], list[str]()
 
 
 def steps(count: int, last: Any, host: str = SITE) -> Pages:

@@ -670,3 +670,23 @@ async def test_two_hosts_whose_robots_txt_was_read_at_different_times_are_visite
     async with watching(tmp_path / "s.db", web, budget=0.01, on_visit=note) as watch:
         await watch.run(hours=72)
     assert len(visits) <= 8
+
+
+@pytest.mark.parametrize("moved", [False, True])
+async def test_a_start_page_is_requested_once_a_day_like_robots_txt(
+    tmp_path: Path, web: MemoryWeb, moved: bool
+) -> None:
+    home, page = "https://a.test/", b"<html><a href='https://a.test/one-sitemap.xml'>Sitemap</a></html>"
+    web.pages = {ROBOTS: b"User-agent: *\nAllow: /\n", home: page, "https://a.test/one-sitemap.xml": web.pages[ONE]}
+    if moved:
+        web.pages |= {home: (301, {"location": "https://www.a.test/"}), "https://www.a.test/": page}
+    async with watching(tmp_path / "s.db", web, budget=60) as watch:
+        await watch.run(hours=12)
+        web.pages["https://a.test/one-sitemap.xml"] = urlset("https://a.test/b", "https://a.test/z")
+        await watch.run(hours=60)
+        changes = [("new", "a.test/a"), ("new", "a.test/b"), ("new", "a.test/z"), ("removed", "a.test/a")]
+        assert sorted(await watch.changes()) == sorted(changes)
+    counts = Counter(web.requested())
+    starts = [counts[url.partition("//")[2]] for url in (home, "https://www.a.test/") if url in web.pages]
+    assert all(3 <= count <= counts["a.test/robots.txt"] <= 5 for count in starts)
+    assert counts["a.test/one-sitemap.xml"] > 5
