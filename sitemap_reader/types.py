@@ -1,4 +1,4 @@
-"""Types for annotations in other programs: the keywords of each function, and the values that some of them take.
+"""Types for annotations in other programs: keywords of each function, values that they take, and what functions return.
 
 `def read(site: str, **options: Unpack[UrlsOptions])` passes its keywords on to urls(), and type checkers and editors
 know them. Each name is that of the module where it is declared; nothing is declared here.
@@ -17,9 +17,14 @@ from .client.options import StateSyncOptions as StateSyncOptions
 from .client.options import StreamChangesOptions as StreamChangesOptions
 from .client.options import StreamUrlsOptions as StreamUrlsOptions
 from .client.options import UrlsOptions as UrlsOptions
+from .client.streams import AsyncChangeStream as AsyncChangeStream
+from .client.streams import ChangeStream as ChangeStream
+from .client.summary import Progress as Progress
+from .client.targets import Target as Target
 from .fetch.proxies import ProxyOf as ProxyOf
 from .frontier.plan import Moment as Moment
 from .frontier.plan import Pattern as Pattern
+from .model.options import Ack as Ack
 from .model.options import AutoMode as AutoMode
 from .model.options import On as On
 from .model.options import ScopeMode as ScopeMode
