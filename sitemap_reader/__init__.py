@@ -10,9 +10,9 @@ import os
 import lazy_loader
 
 __getattr__, _, __all__ = lazy_loader.attach_stub(__name__, __file__)
-# `import *` gives no subpackages, and works without pandas and pyarrow, which these need.
+# `import *` gives no modules, and works without pandas and pyarrow, which these need.
 _ANALYSIS = ["Chart", "Measure", "page_key"]
-__all__ = sorted({*__all__} - {*os.listdir(__path__[0])} - {*_ANALYSIS})
+__all__ = sorted({*__all__} - {name.partition(".")[0] for name in os.listdir(__path__[0])} - {*_ANALYSIS})
 
 
 def __dir__() -> list[str]:  # as completion shows it: a subpackage may have the name of a command

@@ -262,6 +262,7 @@ class UrlQuery:
             "trust_lastmod": self.options["trust_lastmod"],
             "selection": make_selection(now, **selected),
             "follow": self._test_of("follow"),
+            "follow_by_name": not callable(self.options["follow"]),
             "no_follow": self._test_of("no_follow"),
         }
 

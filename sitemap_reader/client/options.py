@@ -267,8 +267,10 @@ class PatternOptions(TypedDict, total=False):
     follow: Annotated[
         "Callable[[SitemapRef], bool] | Pattern | Iterable[Pattern] | None",
         Option(
-            f"Of the sitemaps that robots.txt and indexes list read only those in whose URL {_FOUND}.",
-            in_python="Also a function of the SitemapRef, which returns whether it is read.",
+            f"Of the sitemaps that robots.txt and indexes list read only those in whose URL {_FOUND}; all of a "
+            "robots.txt if that holds for none of these, which mostly are indexes.",
+            in_python="Also a function of the SitemapRef, which returns whether it is read, and decides on each; its "
+            "`sitemap` is where it is listed.",
             is_called=True,
             check=_patterns,
         ),

@@ -541,6 +541,8 @@ class Frontier:
         if not (waits or document.awaits_verdict):
             self._waiting.end(document)
         self.documents_done += not document.serves_discovery
+        if document.is_robots:
+            self._links.end_lines(document)
         for site in document.sites:
             self._continue_discovery(document, site, outcome)
 

@@ -249,6 +249,14 @@ class Links:
         for ref in robots.sitemap_lines:
             self._add_sitemap_line(robots, ref)
 
+    def end_lines(self, robots: Document) -> None:
+        """A name that no Sitemap line has is meant for the children of these indexes, which are read then."""
+        left = [ref for ref in robots.sitemap_lines if self._of_robots.get(ref.loc) == "follow"]
+        if self._plan.follow_by_name and all(self._of_robots.get(ref.loc) for ref in robots.sitemap_lines):
+            self._of_robots |= dict.fromkeys((ref.loc for ref in left), None)
+            for ref in left:
+                self._add_sitemap_line(robots, ref)
+
     def robots_at(self, url: str, parent: Document) -> Document | None:
         """The robots.txt that a document lists or redirects to, whose Sitemap lines count; None for another URL."""
         robots = self._policy.robots_at(url)

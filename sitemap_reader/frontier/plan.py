@@ -335,6 +335,7 @@ class Plan:
     )
     is_recording: bool = False  # the answers are recorded ones: no delay is kept, so no Crawl-delay is too long
     follow: Callable[[SitemapRef], bool] | None = None  # which sitemaps of an index or a robots.txt to read
+    follow_by_name: bool = False  # `follow` is for names: where no Sitemap line has one, all of these are read
     no_follow: Callable[[SitemapRef], bool] | None = None  # which sitemaps never to read, however they are found
     user_agent: str = "sitemap-reader"
     sends_user_agent: bool = True  # False: the caller's fetcher sends one of its own

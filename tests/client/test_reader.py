@@ -163,8 +163,8 @@ def test_follow_is_called_for_each_sitemap_that_robots_txt_names() -> None:
 
 @pytest.mark.parametrize(("options", "read_ones"), [
     ({"follow": "[12].xml"}, [1, 2]),
-    ({"follow": "no such"}, []),
-    ({"follow": "no such", "probe": "always"}, []),
+    ({"follow": "no such"}, [*range(6)]),
+    ({"follow": lambda ref: False, "probe": "always"}, []),
     ({"no_follow": lambda ref: "3" not in ref.loc}, [3]),
     ({"follow": lambda ref: "3" not in ref.loc, "no_follow": lambda ref: "4" in ref.loc}, [0, 1, 2, 5]),
 ])
@@ -176,7 +176,7 @@ def test_filters_choose_among_the_sitemaps_of_robots_txt(options: dict[str, Any]
 
 def test_what_follow_refuses_of_robots_txt_is_not_probed() -> None:
     site = Site({"/robots.txt": robots(f"{HOST}/sitemap.xml"), "/sitemap.xml": xml(urlset("/a"))})
-    assert read(site, follow="no such", probe="always").locs == []
+    assert read(site, follow=lambda ref: False, probe="always").locs == []
     assert f"{HOST}/sitemap.xml" not in site.requests
     assert f"{HOST}/sitemap.txt" in site.requests
 
@@ -588,3 +588,15 @@ def test_userinfo_of_a_sitemap_is_never_sent(server: SiteServer) -> None:
     with sr.urls(server.url, allow_private=True, probe="never") as urls:
         assert len(list(urls)) == 6
     assert not any("authorization" in request.headers for request in server.received)
+
+
+def test_names_that_robots_txt_has_not_are_those_of_children() -> None:
+    children = {f"/{name}.xml": urlset(f"{HOST}/{name}") for name in ("shop", "blog", "other")}
+    listed = {"/index.xml": index(f"{HOST}/shop.xml", f"{HOST}/blog.xml")}
+    site = Site({"/robots.txt": robots(f"{HOST}/index.xml"), **listed, **children})
+    assert read(site, follow="shop").locs == [f"{HOST}/shop"]
+    site.pages["/robots.txt"] = robots(f"{HOST}/index.xml", f"{HOST}/other.xml")
+    reading = read(site, follow="other")
+    assert (reading.locs, reading.stream.summary.pruned) == ([f"{HOST}/other"], {"follow": 1})
+    reading = read(site, follow="shop", no_follow="other")
+    assert (reading.locs, reading.stream.summary.pruned) == ([f"{HOST}/shop"], {"follow": 1, "no-follow": 1})
