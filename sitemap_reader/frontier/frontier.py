@@ -12,7 +12,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -206,20 +206,7 @@ class Frontier:
 
     def parser(self, request: DocumentRequest, headers: Mapping[str, str]) -> SitemapParser:
         """A parser for the body of an answer with these headers (lower-case names), by the plan's scope and limits."""
-        document, plan = request.document, self.plan
-        return SitemapParser(
-            url=document.original_url,
-            final_url=request.url,
-            content_type=None if document.is_robots else headers.get("content-type"),
-            content_encoding=headers.get("content-encoding"),
-            scope=plan.scope,
-            authorities=document.authorities,
-            child_scope="any",  # decided here, where robots.txt files of other hosts are known
-            limits=plan.limits,
-            extras=plan.extras,
-            start_page=document.is_start_page,
-            _reports_robots_page=False,  # reported here, where it is known what else was found
-        )
+        return make_parser(request, headers, self.plan)
 
     def finished(self, request: DocumentRequest, parser: SitemapParser) -> Finished:
         """The last answer to a request, when its parser() has been closed."""
@@ -580,6 +567,25 @@ class Frontier:
         site.start_page = page
         site.pending += 1
         self.policy.queue(page, "request")
+
+
+def make_parser(request: DocumentRequest, headers: Mapping[str, str], plan: Plan, **options: Any) -> SitemapParser:
+    """Frontier.parser(); `options` are more keywords of SitemapParser."""
+    document = request.document
+    return SitemapParser(
+        url=document.original_url,
+        final_url=request.url,
+        content_type=None if document.is_robots else headers.get("content-type"),
+        content_encoding=headers.get("content-encoding"),
+        scope=plan.scope,
+        authorities=document.authorities,
+        child_scope="any",  # the frontier decides: it knows about robots.txt files of other hosts
+        limits=plan.limits,
+        extras=plan.extras,
+        start_page=document.is_start_page,
+        _reports_robots_page=False,  # the frontier does: it knows what else was found
+        **options,
+    )
 
 
 def _alias_outcome(outcome: Outcome) -> Outcome:

@@ -14,6 +14,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..frontier.documents import Finished, ResumePoint
+from ..frontier.frontier import make_parser
 from ..frontier.lastmod_trust import LastmodEvidence
 from ..frontier.plan import Selection
 from ..model.errors import SitemapReaderError
@@ -75,23 +76,15 @@ class DocumentParser:
     @cached_property
     def _parser(self) -> SitemapParser:
         """Made when it is first used, in a thread: that takes as long as to send a request."""
-        request, plan, headers, document = self._request, self._plan, self._headers, self._document
-        return SitemapParser(
-            url=document.original_url,
-            final_url=request.url,
-            content_type=None if document.is_robots else headers.get("content-type"),
-            content_encoding=headers.get("content-encoding"),
-            scope=plan.scope,
-            authorities=document.authorities,
-            child_scope="any",  # the frontier checks URL scope: it knows about robots.txt files of other hosts
-            limits=plan.limits,
-            extras=plan.extras,
+        request = self._request
+        return make_parser(
+            request,
+            self._headers,
+            self._plan,
             feed_fallback=self._stored_answer if self._asks_fallback else None,
             prefix=request.resume.prefix if request.resume else None,
-            start_page=document.is_start_page,
             _is_due=lambda: time.monotonic() >= self.late_at,
             _keeps_out_of_scope=not self._sniff_only,
-            _reports_robots_page=False,  # the frontier does: it knows what else was found
         )
 
     @property
