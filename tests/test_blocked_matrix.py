@@ -245,13 +245,13 @@ async def test_a_watch_keeps_what_it_knows_of_a_blocked_host(
     web.pages.update(dict.fromkeys((f"{SITE}{path}" for path in paths), wall))
     async with watched_sites.watching(tmp_path / "state.db", web, [SITE], limits=ONE_TRY) as watch:
         await watch.run(hours=3)
-        (status,) = (await watch.watcher.sites(SiteQuery())).sites
+        (status,) = watch.watcher.sites(SiteQuery()).sites
         assert (status.failing_since is not None) is (verdict is BLOCKED)
         assert CODES[kind] in {fault.code for fault in status.faults} or verdict is COMPLETE
         web.pages.update(good)
         began = await watch.run(hours=6)
         assert f"{HOST}/sitemap.xml" in web.requested(began)
-        (status,) = (await watch.watcher.sites(SiteQuery())).sites
+        (status,) = watch.watcher.sites(SiteQuery()).sites
         assert status.failing_since is None
         assert await watch.changes() == []
         assert status.urls == 1

@@ -39,7 +39,7 @@ def plan_harvest(
 
     Each is a value that any engine (Ray, Spark, a pool of processes) sends to a worker, which calls harvest_shard()
     with it and sees the folder under the same name. harvest() does so on Dask: `hosts`, keywords, files and errors are
-    as there, but for summary.html. load_harvest() has the result.
+    as there, but for summary.html. load_harvest() has the result::
 
         shards = sr.scale.plan_harvest("hosts.txt", "harvest", shards=16)
         with ProcessPoolExecutor() as pool:

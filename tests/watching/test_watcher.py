@@ -641,7 +641,7 @@ async def test_a_robots_txt_of_a_visit_that_was_killed_is_used_for_its_day(tmp_p
         db.execute("UPDATE site SET watch = '{}'")
     db.close()
     visits = []
-    note = lambda site, visit: visits.append(site.next_robots)  # noqa: E731
+    note = lambda visit: visits.append(watch.watcher.watched[0].next_robots)  # noqa: E731
     async with watching(tmp_path / "s.db", web, budget=0.01, on_visit=note) as watch:
         began = await watch.run(hours=17.9)
         (at,) = visits
