@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -74,7 +73,6 @@ def _of_environment() -> ProxyOf:
     return proxy_of
 
 
-@cache
 def check_proxy(proxy: object, name: str = "proxy") -> str:
     """The URL of a proxy; UsageError for one that would fail at each request, in messages that show its password."""
     from yarl import URL
