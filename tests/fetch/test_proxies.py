@@ -189,7 +189,6 @@ needs_socks = pytest.mark.skipif(find_spec("python_socks") is None, reason="pyth
 
 def test_socks_without_its_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proxies, "find_spec", lambda name: None)
-    proxies.check_proxy.cache_clear()
     with pytest.raises(sr.UsageError, match=r"proxy: SOCKS needs a package: pip install 'sitemap-reader\[socks\]'"):
         sr.urls("a.example", proxy="socks5://p.example")
 
