@@ -705,6 +705,7 @@ class ChangeRun(CrawlRun):
     on_document: Callable[[StoredDocument], None] | None = attrs.field(default=None, kw_only=True)
     # In an AsyncStream it is awaited before the changes yielded so far count as delivered.
     before_delivery: Callable[[], Awaitable[None]] | None = attrs.field(default=None, kw_only=True)
+    has_committed_all: bool = attrs.field(default=False, init=False)
     _thread: ThreadPool = attrs.field(factory=partial(ThreadPool, "sitemap-reader-state"), kw_only=True)
 
     @property
@@ -745,8 +746,14 @@ class ChangeRun(CrawlRun):
     def commit(self) -> None:
         if not self.is_manual:
             raise UsageError('commit() is for changes(…, ack="manual"); without it changes are committed as they come')
+        if self.has_committed_all:
+            return
+        if not self.state_sync.is_open:
+            reason = "this stream is closed, and what was not committed was rolled back"
+            raise UsageError(reason, remedy="call commit() inside the with block")
         self.state_sync.commit()
         if self.has_ended:
+            self.has_committed_all = True
             self.release()
 
     async def commit_in_thread(self) -> None:
@@ -794,8 +801,8 @@ class ChangeStream(ChangeInfo, Stream[Change]):
 
         The sitemap whose changes are being delivered is committed as a whole, by the first call after the change that
         follows its last one, or after the end of the loop: until then its changes come again after a kill. The end of
-        the `with` block rolls back what was not committed. Nothing happens in a dry run, and on a closed stream.
-        UsageError without `ack="manual"`.
+        the `with` block rolls back what was not committed. Nothing happens in a dry run. UsageError without
+        `ack="manual"`, and on a closed stream, unless all was committed.
         """
         self._run.commit()
 

@@ -87,7 +87,7 @@ class StateSync:
         self._hidden_robots: list[str] = []  # robots.txt URLs that answered with a page
         self.postponed: set[str] = set()  # documents that the caller has skipped without knowing what they list
         self.is_first_reading = False  # the changes that take() yields are those of a document read for the first time
-        self._has_begun = False
+        self.is_open = False
         self._open: dict[str, tuple[DocumentRow, DocumentBuffer]] = {}
         self._shares = self._state.shared_by > 1
         self._spill = SpillBuffer(SPILL_MEMORY_BYTES // self._state.shared_by)
@@ -103,7 +103,7 @@ class StateSync:
         settings = json.dumps(wanted, sort_keys=True)  # unlike orjson it takes the surrogates that patterns may hold
         if not db.in_transaction:
             db.execute("BEGIN IMMEDIATE")
-        self._has_begun = True
+        self.is_open = True
         parameters = (site, settings, os.urandom(16), now, now)
         added = db.execute(
             "INSERT INTO site (name, settings, secret, first_seen, last_seen) VALUES (?, ?, ?, ?, ?)"
@@ -331,12 +331,12 @@ class StateSync:
         self._pending, self._committed_at = 0, time.monotonic()
 
     def commit(self) -> None:
-        """Commits the documents whose changes were all consumed; nothing once it is closed.
+        """Commits the documents whose changes were all consumed.
 
         If the changes in hand are behind the first MAX_BATCH_URLS of a document, these documents have to wait for its
         end: the document is stored in part.
         """
-        if self._has_begun and self._state.db.total_changes == self._whole_changes:
+        if self._state.db.total_changes == self._whole_changes:
             with sqlite_errors(self._state.name):
                 self._commit_now()
 
@@ -350,9 +350,9 @@ class StateSync:
                 self._commit()
             if self._owns:
                 self._state.close()
-            elif self._has_begun and db.in_transaction and not self._shares:
+            elif self.is_open and db.in_transaction and not self._shares:
                 db.execute("ROLLBACK")
-            self._has_begun, self._pending = False, 0
+            self.is_open, self._pending = False, 0
 
 
 def _opened(state: str | os.PathLike[str], *, dry_run: bool) -> State:

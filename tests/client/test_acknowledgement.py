@@ -138,6 +138,14 @@ def test_a_dry_run_commits_nothing(options: dict[str, Any]) -> None:
             changes.commit()
 
 
+def test_a_commit_behind_the_block_is_too_late(options: dict[str, Any]) -> None:
+    with sr.changes(SITE, **options, ack="manual") as changes:
+        assert len([*changes]) == 15
+    with pytest.raises(sr.UsageError, match=r"was rolled back; call commit\(\) inside the with block"):
+        changes.commit()
+    assert len([*sr.changes(SITE, **options)]) == 15
+
+
 def test_what_is_not_allowed(options: dict[str, Any]) -> None:
     with sr.changes(SITE, **options) as changes:
         with pytest.raises(sr.UsageError, match=r'^commit\(\) is for changes\(…, ack="manual"\); without it'):
