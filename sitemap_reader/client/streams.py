@@ -296,7 +296,7 @@ Output = TypeVar("Output")  # the type of item that a stream yields
 # The error of a second pass, and of one over a stream that was closed.
 _ENDED = "this stream was read to its end or closed: keep list(stream) for a second pass, or ask for another stream"
 
-_BEGUN = "this stream is being read, item by item: ask for its batches() at first, or for another stream"
+_BEGUN = "this stream is being read: ask for its batches() or its arrow() at first, or for another stream"
 
 # How often the progress bar of an async stream is drawn.
 _TICK_SECONDS = 0.2

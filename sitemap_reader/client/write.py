@@ -17,6 +17,7 @@ from ..serialize.jsonl import to_dict
 from ..serialize.output_files import OutputFile, open_output_file
 from ..serialize.schema import fields_of, parse_fields
 from ..serialize.writers import check_format, check_name, format_of, make_sink
+from .options import OUTPUT
 from .streams import AsyncStream, ChangeRun, Stream, pieces_of
 
 if TYPE_CHECKING:
@@ -49,10 +50,17 @@ def write(
         raise UsageError("write() takes no stream of a SitemapReader", remedy=remedy)
     if not hasattr(items, "__iter__") or isinstance(items, str | bytes):
         raise UsageError(keyword="items", value=items, allowed="a stream, or an iterable of UrlRecords or Changes")
-    name = os.fspath(path)
-    format = format_of(name) if format is None else format
+    OUTPUT("path", path)
+    if isinstance(fields, str):
+        raise UsageError(keyword="fields", value=fields, allowed='a list of names, such as ["loc"]')
     chosen = None if fields is None else parse_fields(",".join(fields), option="fields")
-    check_format(format, chosen)
+    with items if isinstance(items, Stream) else nullcontext():
+        return _write(items, os.fspath(path), format, chosen)
+
+
+def _write(items: Iterable[Any], name: str, format: str | None, fields: Fields | None) -> int:
+    format = format_of(name) if format is None else format
+    check_format(format, fields)
     check_name(name, format)
     run = items._run if isinstance(items, Stream) else None
     has_changes = isinstance(run, ChangeRun)
@@ -62,11 +70,10 @@ def write(
     stream = open_output_file(name, in_place=has_changes)
     escape = json_without_commands if format == "jsonl" else None
     file = OutputFile.of(stream, name, format, split_compression(name)[1], escape=escape)
-    writer = _Writer(file, format, chosen, has_changes)
+    writer = _Writer(file, format, fields, has_changes)
     try:
-        with items if isinstance(items, Stream) else nullcontext():
-            for piece in pieces:
-                writer.write(piece)
+        for piece in pieces:
+            writer.write(piece)
     except BaseException:
         writer.close(keep=writer.count > 0)
         raise

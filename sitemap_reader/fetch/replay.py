@@ -35,7 +35,7 @@ import attrs
 from ..model.errors import FetchError, UsageError
 from ..model.limits import CHUNK_BYTES
 from ..model.problems import CATALOGUE
-from ..parser.normalise.urls import is_robots_txt
+from ..parser.normalise.urls import is_robots_txt, is_web_url
 from ..serialize.byte_streams import compression_of
 from ..serialize.jsonl import stamp
 from .client import Response, http_url_parts
@@ -586,6 +586,8 @@ class DictFetcher:
     """
 
     def __init__(self, pages: DictPages) -> None:
+        for url, page in pages.items():
+            _check_page(url, page)
         self.pages = pages
         self.requests: list[str] = []
 
@@ -598,6 +600,20 @@ class DictFetcher:
         status, fields, body = page if isinstance(page, tuple) else (200, {}, page)
         chunks = (body.encode(),) if isinstance(body, str) else (body,) if isinstance(body, bytes) else body
         yield Response(status, fields, AsyncChunks(_raised(chunks)), url)
+
+
+def _check_page(url: object, page: object) -> None:
+    """UsageError for what would be a 404 or an internal error once it is requested."""
+    if not (isinstance(url, str) and is_web_url(url)):
+        raise UsageError(
+            keyword="a key of pages", value=url, allowed="a whole URL, such as https://example.com/robots.txt"
+        )
+    body = page
+    if isinstance(page, tuple) and len(page) == 3 and isinstance(page[0], int) and isinstance(page[1], Mapping):
+        body = page[2]
+    if isinstance(body, tuple) or not isinstance(body, str | bytes | Iterable | Exception):
+        allowed = "a body, (status, headers, body) or an exception; a body is text, bytes or a list of chunks"
+        raise UsageError(keyword=f"the page of {url}", value=page, allowed=allowed)
 
 
 def _raised(chunks: Iterable[bytes | Exception]) -> Iterator[bytes]:

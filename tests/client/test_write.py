@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from changing_sites import Document, World, entries
@@ -265,10 +266,26 @@ def test_record_batches_of_changes_are_delivered_one_by_one(site: World, state: 
 def test_a_stream_that_is_being_read_has_no_record_batches() -> None:
     with sr.urls(SHOP) as urls:
         next(urls)
-        with pytest.raises(sr.UsageError, match="is being read, item by item"):
+        with pytest.raises(sr.UsageError, match="is being read: ask for"):
             urls.arrow()
 
 
 def test_changes_that_the_caller_commits_are_not_written(site: World, state: Path, tmp_path: Path) -> None:
     with site.changes(state, ack="manual") as changes, pytest.raises(sr.UsageError, match="delivers changes itself"):
         sr.write(changes, tmp_path / "c.jsonl")
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({"path": object()}, "^path is the name of a file, not"),
+    ({"fields": "loc"}, "^fields is a list of names"),
+])
+def test_arguments_that_are_not_allowed(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(sr.UsageError, match=message):
+        sr.write([], **{"path": tmp_path / "u.csv", **options})
+
+
+def test_a_stream_that_is_not_written_is_closed(site: World, state: Path, tmp_path: Path) -> None:
+    for name in ("c.xyz", "c.jsonl"):
+        with pytest.raises(sr.UsageError):
+            sr.write(site.changes(state, ack="manual"), tmp_path / name)
+    assert sr.write(site.changes(state), tmp_path / "c.jsonl") == 3

@@ -42,3 +42,12 @@ def test_a_site_is_read_and_changes_with_the_dict() -> None:
     pages[MAP] = KeyError("of the test")
     with pytest.raises(KeyError, match="of the test"):
         list(sr.urls(HOST, fetcher=fetcher))
+
+
+@pytest.mark.parametrize("pages", [
+    {"/robots.txt": ""}, {"example.com": ""}, {MAP: None}, {MAP: 404}, {MAP: (200, "text")}, {MAP: OSError},
+    {MAP: (200, {}, None)},
+])  # fmt: skip
+def test_pages_that_are_none(pages: Any) -> None:
+    with pytest.raises(sr.UsageError, match=r"^(a key of pages is a whole URL|the page of https://a\.example/ is a body)"):
+        sr.fetch.DictFetcher(pages)
