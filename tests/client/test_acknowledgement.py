@@ -151,7 +151,7 @@ def test_what_is_not_allowed(options: dict[str, Any]) -> None:
         with pytest.raises(sr.UsageError, match=r'^commit\(\) is for changes\(…, ack="manual"\); without it'):
             changes.commit()
         next(changes)
-        with pytest.raises(sr.UsageError, match=r"is being read: ask for its batches\(\) at first"):
+        with pytest.raises(sr.UsageError, match=r"is being read: ask for its batches\(\)"):
             changes.batches()
     with pytest.raises(sr.UsageError, match=r"^ack is one of next, manual, not 'auto'"):
         sr.changes(SITE, **options, ack="auto")
