@@ -5,6 +5,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Annotated, TypedDict
 
 from ..client.options import PatternOptions, ReaderOptions, UpdateOptions
+from ..model.errors import UsageError
 from ..model.options import TEXT, Option, callback, one_of_types
 from .budget import BUDGET, HOST_BUDGET, LEAST_INTERVAL_SECONDS, SITES_AT_ONCE
 
@@ -15,6 +16,11 @@ if TYPE_CHECKING:
     from .server import ServerPlan
     from .sinks import Sink
     from .watched_site import SiteVisit
+
+
+def _listen(name: str, value: object) -> None:
+    if not (value is None or isinstance(value, str) or hasattr(value, "listen")):  # a ServerPlan
+        raise UsageError(keyword=name, value=value, allowed="text such as 127.0.0.1:8080, or a ServerPlan")
 
 
 class WatchState(TypedDict):
@@ -90,6 +96,7 @@ class DeliveryOptions(TypedDict, total=False):
             "Serve /ping, /changes, /sites, /healthz, /metrics and a page at HOST:PORT; other machines need a token, "
             "for a command in $SITEMAP_READER_TOKEN.",
             in_python="A sr.watching.ServerPlan has the token.",
+            check=_listen,
         ),
     ]
 

@@ -191,7 +191,7 @@ async def test_it_listens(tmp_path: Path) -> None:
 
 
 def test_a_listen_that_is_not_allowed(tmp_path: Path) -> None:
-    for listen, message in (("8080", "'8080' is not HOST:PORT"), ("0.0.0.0:1", "a token is required")):
+    for listen, message in ((8080, "listen is text"), ("8080", "'8080' is not HOST:PORT"), ("0.0.0.0:1", "a token is")):
         with pytest.raises(sr.UsageError, match=message):
             sr.watch([SITE], state=tmp_path / "s.db", fetcher=Pages(), listen=listen)
     sr.watch([SITE], state=tmp_path / "s.db", fetcher=Pages()).close()
