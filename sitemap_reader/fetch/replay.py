@@ -33,6 +33,7 @@ from urllib.parse import quote, unquote
 import attrs
 
 from ..model.errors import FetchError, UsageError
+from ..model.options import one_of_types
 from ..model.limits import CHUNK_BYTES
 from ..model.problems import CATALOGUE
 from ..parser.normalise.urls import is_robots_txt, is_web_url
@@ -586,6 +587,7 @@ class DictFetcher:
     """
 
     def __init__(self, pages: DictPages) -> None:
+        one_of_types("a dict of URLs", Mapping)("pages", pages)
         for url, page in pages.items():
             _check_page(url, page)
         self.pages = pages

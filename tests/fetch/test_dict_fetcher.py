@@ -46,8 +46,8 @@ def test_a_site_is_read_and_changes_with_the_dict() -> None:
 
 @pytest.mark.parametrize("pages", [
     {"/robots.txt": ""}, {"example.com": ""}, {MAP: None}, {MAP: 404}, {MAP: (200, "text")}, {MAP: OSError},
-    {MAP: (200, {}, None)},
+    {MAP: (200, {}, None)}, [MAP],
 ])  # fmt: skip
 def test_pages_that_are_none(pages: Any) -> None:
-    with pytest.raises(sr.UsageError, match=r"^(a key of pages is a whole URL|the page of \S+ is a body)"):
+    with pytest.raises(sr.UsageError, match=r"^(pages is a dict|a key of pages is a whole URL|the page of \S+ is a body)"):
         sr.fetch.DictFetcher(pages)
