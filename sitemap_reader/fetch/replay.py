@@ -33,8 +33,8 @@ from urllib.parse import quote, unquote
 import attrs
 
 from ..model.errors import FetchError, UsageError
-from ..model.options import one_of_types
 from ..model.limits import CHUNK_BYTES
+from ..model.options import one_of_types
 from ..model.problems import CATALOGUE
 from ..parser.normalise.urls import is_robots_txt, is_web_url
 from ..serialize.byte_streams import compression_of
