@@ -49,5 +49,5 @@ def test_a_site_is_read_and_changes_with_the_dict() -> None:
     {MAP: (200, {}, None)}, [MAP],
 ])  # fmt: skip
 def test_pages_that_are_none(pages: Any) -> None:
-    with pytest.raises(sr.UsageError, match=r"^(pages is a dict|a key of pages is a whole URL|the page of \S+ is a body)"):
+    with pytest.raises(sr.UsageError, match=r"^(pages is a dict|a key of pages is|the page of \S+ is a body)"):
         sr.fetch.DictFetcher(pages)
