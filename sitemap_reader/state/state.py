@@ -338,6 +338,9 @@ class State:
     def __exit__(self, *exc_info: object) -> None:
         self.close()
 
+    def __dir__(self) -> list[str]:  # as completion shows it: what runs write with is not for users
+        return [*({*super().__dir__()} - _OF_RUNS)]
+
     def lock(self) -> None:
         """Makes this the one State that may write the file until it is closed; StateError where there is another."""
         if self._is_file and self._lock is None:

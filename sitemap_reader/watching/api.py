@@ -432,8 +432,9 @@ class AsyncWatchStream(WatchInfo):
 
     async def run(self) -> None:
         """Delivers changes to the sinks until close() is called, or the task is cancelled."""
+        watch = self._begin()
         try:
-            await asyncio.shield(self._begin())
+            await asyncio.shield(watch)
         finally:
             await self._end(is_handled=False)
 
@@ -462,10 +463,9 @@ class AsyncWatchStream(WatchInfo):
             await asyncio.wait([self._watch])  # what it raises is raised in the loop, or by run()
 
     async def _read(self) -> AsyncGenerator[WatchedChange]:
-        self._loop_sink.is_used = True
         entries: asyncio.Queue[list[bytes]] = asyncio.Queue(1)
-        self._loop_sink.put = entries.put
-        watch = self._begin()
+        watch = self._begin()  # it begins with the next await
+        self._loop_sink.is_used, self._loop_sink.put = True, entries.put
         try:
             while (lines := await _next_entry(entries, watch)) is not None:
                 for change in self._loop_sink.changes(lines):

@@ -350,3 +350,9 @@ def test_each_reading_is_a_commit_of_a_writer_that_is_killed_now_and_then(state:
             assert len(opened.sites()) == opened.runs()[0].new
     assert len({*numbers}) > 5
     assert files(state) == ["state.db"]
+
+
+def test_completion_shows_what_is_for_users(tmp_path: Path) -> None:
+    with sr.state.State(tmp_path / "s.db", create=True) as state:
+        assert {"sites", "documents", "entries", "runs", "close"} <= {*dir(state)}
+        assert {*dir(state)}.isdisjoint({"db", "lock", "commit", "rollback", "seal", "transaction"})

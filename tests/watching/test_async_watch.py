@@ -100,8 +100,10 @@ async def test_run_delivers_to_the_sinks_until_close(tmp_path: Path) -> None:
         running = asyncio.create_task(changes.run())
         while changes.totals.urls < URLS:  # noqa: ASYNC110 - no event has the number
             await asyncio.sleep(0.01)
-        with pytest.raises(sr.UsageError, match="this watch is under way"):
-            await changes.run()
+        for read in (changes.run, changes.__anext__):
+            with pytest.raises(sr.UsageError, match="this watch is under way"):
+                await read()
+        assert not running.done()
         await changes.close()
         await running
         await changes.close()
