@@ -36,6 +36,7 @@ _METHOD_KEYWORDS = {
     "its watch()": ReaderWatchOptions.__annotations__,
 }
 _READER_KEYWORDS = {"SitemapReader": SessionOptions.__annotations__}
+_SYNC_READER_KEYWORDS = {"Reader": ReaderOptions.__annotations__}
 
 
 class SitemapReader:
@@ -142,19 +143,19 @@ class Reader:
         """
         self._loop.close()
 
-    @checked_keywords(StreamUrlsOptions, elsewhere={"Reader": ReaderOptions.__annotations__})
+    @checked_keywords(StreamUrlsOptions, elsewhere=_SYNC_READER_KEYWORDS)
     def urls(self, target: str | Path | Target, **options: Unpack[StreamUrlsOptions]) -> Stream[UrlRecord]:
         """As sr.urls(): a stream of every URL of a site, a document or a recording."""
         run = self._crawler.crawl_run(target, UrlQuery(**part_of(QueryOptions, options)))
         return Stream(run, on_wait=options.get("on_wait"), loop=self._loop)
 
-    @checked_keywords(StreamChangesOptions, elsewhere={"Reader": ReaderOptions.__annotations__})
+    @checked_keywords(StreamChangesOptions, elsewhere=_SYNC_READER_KEYWORDS)
     def changes(self, target: str | Path | Target, **options: Unpack[StreamChangesOptions]) -> ChangeStream:
         """As sr.changes(): a stream of the URLs that are new, updated or removed since the last run."""
         run = self._crawler.change_run(target, part_of(StateSyncOptions, options))
         return ChangeStream(run, on_wait=options.get("on_wait"), loop=self._loop)
 
-    @checked_keywords(ItemOptions, elsewhere={"Reader": ReaderOptions.__annotations__})
+    @checked_keywords(ItemOptions, elsewhere=_SYNC_READER_KEYWORDS)
     def discover(self, target: str | Path | Target, **options: Unpack[ItemOptions]) -> list[Candidate]:
         """As sr.discover(): where the target's sitemaps are, and how each was found."""
         return discover_in_thread(self._crawler, target, options.get("on_item"), self._loop)

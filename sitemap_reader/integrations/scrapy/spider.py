@@ -52,7 +52,6 @@ if TYPE_CHECKING:
     from ...parser.normalise.scope import ScopeMode
     from ...pipeline.document_parser import Batch
 
-
 _Items = Iterable[UrlRecord | Change]
 
 # Key in the meta of a request for a sitemap or a robots.txt of the sitemap crawl.
@@ -281,7 +280,7 @@ class SitemapReaderSpider(SitemapSpider):
         if not names:
             raise UsageError("there is nothing to read: give the spider sitemap_urls, or sites")
         retries = settings.getint("RETRY_TIMES") if settings.getbool("RETRY_ENABLED") else 0
-        reader = SiteCrawler(
+        site_crawler = SiteCrawler(
             fetcher=DownloaderFetcher(self.crawler),
             user_agent=str(settings["ROBOTSTXT_USER_AGENT"] or settings["USER_AGENT"]),
             scope=self.sitemap_scope,
@@ -296,8 +295,8 @@ class SitemapReaderSpider(SitemapSpider):
         if self.sitemap_state is not None:
             if self.sitemap_since is not None:
                 raise UsageError("sitemap_since cannot be combined with sitemap_state, which has what was read before")
-            sync = reader.open_sync(target, self.sitemap_state, self._sync_options(reporter))
-            run = reader.run_sync(sync, select_children=children)
+            sync = site_crawler.open_sync(target, self.sitemap_state, self._sync_options(reporter))
+            run = site_crawler.run_sync(sync, select_children=children)
             run.before_delivery = self._wait_for_pages
             return run
         query = UrlQuery(
@@ -306,7 +305,7 @@ class SitemapReaderSpider(SitemapSpider):
             on_item=reporter.report,
             on_outcome=(lambda outcome: ended.append(outcome.url)) if self._filters else None,
         )
-        return reader.crawl_run(target, query, select_children=children)
+        return site_crawler.crawl_run(target, query, select_children=children)
 
     def _sync_options(self, reporter: StatsReporter) -> SyncOptions:
         options: SyncOptions = {"trust_lastmod": self.sitemap_trust_lastmod, "on_item": reporter.report}
@@ -319,8 +318,8 @@ class SitemapReaderSpider(SitemapSpider):
         With a state the changes of a document, at its end.
         """
         documents: defaultdict[str | None, list[UrlRecord]] = defaultdict(list)
-        try:
-            with run.reading():
+        with run.reading():
+            try:
                 async with aclosing(run.crawl.batches()) as batches:
                     batch: Batch | None = []
                     while batch is not None:
@@ -339,8 +338,8 @@ class SitemapReaderSpider(SitemapSpider):
                         ended.clear()
                 for records in documents.values():
                     yield records
-        finally:
-            await run.close()
+            finally:
+                await run.close()  # before the state is closed: its thread may still use it
 
     async def _wait_for_pages(self) -> None:
         """Until the callbacks of all requests so far have ended: only then the changes count as delivered."""
