@@ -12,8 +12,10 @@ import lazy_loader
 __getattr__, _, __all__ = lazy_loader.attach_stub(__name__, __file__)
 # `import *` gives no modules, and works without pandas and pyarrow, which these need.
 _ANALYSIS = ["Chart", "Measure", "page_key"]
+# Those that programs use; others have the name of a command, and are taken for one.
+_SUBPACKAGES = ["fetch", "frontier", "scale", "state", "types", "watching"]
 __all__ = sorted({*__all__} - {name.partition(".")[0] for name in os.listdir(__path__[0])} - {*_ANALYSIS})
 
 
-def __dir__() -> list[str]:  # as completion shows it: a subpackage may have the name of a command
-    return [*__all__, *_ANALYSIS]
+def __dir__() -> list[str]:  # as completion shows it
+    return [*__all__, *_ANALYSIS, *_SUBPACKAGES]

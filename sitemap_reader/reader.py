@@ -55,6 +55,9 @@ class SitemapReader:
     def __dir__(self) -> list[str]:  # as completion shows it
         return [*({*super().__dir__()} - {"crawler"})]
 
+    def __repr__(self) -> str:
+        return f"<SitemapReader: {self.crawler}>"
+
     async def __aenter__(self) -> Self:
         await self.crawler.__aenter__()
         return self
@@ -130,6 +133,9 @@ class Reader:
         self._loop = LoopThread(self._crawler.close)
         weakref.finalize(self, self._loop.close)  # also at the exit of the interpreter
 
+    def __repr__(self) -> str:
+        return f"<Reader{', closed' if self._loop.is_closed else ''}: {self._crawler}>"
+
     def __enter__(self) -> Self:
         return self
 
@@ -139,7 +145,7 @@ class Reader:
     def close(self) -> None:
         """Ends the streams, which are not complete then, closes the connections, and joins the thread.
 
-        May be called twice. A stream that is made later raises UsageError.
+        May be called twice. What a stream has read until then still comes. One that is made later raises UsageError.
         """
         self._loop.close()
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, closing, nullcontext
 from datetime import UTC, datetime
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from .summary import Progress
 
 
+_CLOSED_EARLY = "the reader was closed before it had found the sitemaps"
 _TLS_LOG = logging.getLogger("sitemap_reader.tls")
 
 
@@ -97,6 +99,7 @@ class Crawler:
         )
         self._pacing = Pacing(self._plan)
         self._crawls: WeakSet[Crawl] = WeakSet()
+        self._crawls_lock = threading.Lock()  # threads may share a Reader
         self._network = AiohttpFetcher(
             user_agent=user_agent,
             limits=limits,
@@ -114,6 +117,11 @@ class Crawler:
         self._record = Path(record) if record is not None else None
         self._host_map = HostMap.of(given["host_map"])
 
+    def __str__(self) -> str:
+        plan = self._plan
+        delay = f", {plan.delay_seconds:g} s between them" if plan.delay_seconds else ""
+        return f"up to {plan.concurrency:,} requests at once, {plan.per_host:,} to a host{delay}"
+
     async def __aenter__(self) -> Self:
         require_asyncio()
         await self._network.__aenter__()
@@ -125,7 +133,9 @@ class Crawler:
     async def close(self) -> None:
         """Ends the crawls, and closes the connections; a session of the caller stays open."""
         try:
-            await asyncio.gather(*(crawl.stop() for crawl in [*self._crawls]))
+            with self._crawls_lock:
+                crawls = [*self._crawls]
+            await asyncio.gather(*(crawl.stop() for crawl in crawls))
         finally:  # also where this is cancelled meanwhile
             await self._network.close()
 
@@ -140,7 +150,7 @@ class Crawler:
                     if on_item and not isinstance(item, UrlBatch):  # there are none
                         on_item(item)
         if crawl.is_stopped:
-            raise UsageError("the reader was closed before it had found the sitemaps")
+            raise UsageError(_CLOSED_EARLY)
         if crawl.over_time:
             crawl.frontier.report_unread(crawl.over_time)
         return [candidate for site in crawl.frontier.sites for candidate in site.candidates]
@@ -197,16 +207,16 @@ class Crawler:
         fetcher: Fetcher | None = None,
         stored: StoredDocuments | None = None,
         executor: ParseExecutor | None = None,
-        keeps_pauses: bool = False,
+        ends_pauses: bool = False,
         select_children: Callable[[list[SitemapRef]], Iterable[SitemapRef]] | None = None,
     ) -> ChangeRun:
         """The ChangeRun of a sync that was opened.
 
         `fetcher` and `stored` take the place of fetcher_of() its target and of its cache; `executor` is one that the
-        caller closes. `keeps_pauses`: the caller has waited for the Retry-After of earlier runs, by a clock of its own.
-        `select_children` is as in crawl_run().
+        caller closes. `ends_pauses`: the caller has waited for the Retry-After of earlier runs, by a clock of its own,
+        and nothing else uses this crawler. `select_children` is as in crawl_run().
         """
-        if keeps_pauses:
+        if ends_pauses:
             self._pacing.end_pauses(each for seed in sync.target.seeds for each in seed.origins)
         with sync.state_sync.closed_on_error():
             plan = {**sync.plan_fields, "former_sitemaps": sync.cache.names}
@@ -275,7 +285,8 @@ class Crawler:
             stored=stored or DocumentCache(),
             select_children=select_children,
         )
-        self._crawls.add(crawl)
+        with self._crawls_lock:
+            self._crawls.add(crawl)
         return crawl
 
     def fetcher_of(self, target: Target) -> Fetcher:
@@ -457,7 +468,7 @@ def discover_in_thread(
     with closing(Bridge(find, loop=loop)) as bridge:
         for candidates in bridge.batches(on_wait=lambda: None):
             return candidates
-    raise asyncio.CancelledError
+    raise UsageError(_CLOSED_EARLY)
 
 
 # What a stream of its own thread takes: a run, what ends with it, and on_wait.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 import attrs
 
+from ..model.errors import UsageError
 from ..model.limits import MOST_DELAY_SECONDS, Limits, checked_limits
 from ..model.options import (
     FUNCTION,
@@ -66,6 +67,16 @@ def _patterns(name: str, value: Any) -> None:
 
     if not callable(value) and not hasattr(value, "__next__"):  # an iterator can be read once
         make_patterns(name, value)
+
+
+def _patterns_or_function(name: str, value: Any) -> None:
+    try:
+        _patterns(name, value)
+    except UsageError as error:
+        if not error.allowed:
+            raise
+        allowed = f"{error.allowed}, or one function of a SitemapRef"
+        raise UsageError(keyword=name, value=error.value, allowed=allowed) from None
 
 
 def _agents(name: str, value: Any) -> None:
@@ -273,7 +284,7 @@ class PatternOptions(TypedDict, total=False):
             in_python="Also a function of the SitemapRef, which returns whether it is read, and decides on each; its "
             "`sitemap` is where it is listed.",
             is_called=True,
-            check=_patterns,
+            check=_patterns_or_function,
         ),
     ]
     no_follow: Annotated[
@@ -282,7 +293,7 @@ class PatternOptions(TypedDict, total=False):
             f"Never read sitemaps in whose URL {_FOUND}, however they are found.",
             in_python="Also a function of the SitemapRef, which returns whether it is left out.",
             is_called=True,
-            check=_patterns,
+            check=_patterns_or_function,
         ),
     ]
 

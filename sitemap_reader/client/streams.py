@@ -22,7 +22,7 @@ from functools import partial
 from inspect import GEN_CLOSED, GEN_RUNNING, getgeneratorstate
 from itertools import chain
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeAlias, TypeVar
 
 import attrs
 
@@ -96,7 +96,7 @@ class LoopThread:
         self._thread = threading.Thread(target=self._work, name=THREADS, daemon=True)
         self._starting = threading.RLock()  # a signal handler may close it
         self._is_ready = threading.Event()
-        self._is_closed = False
+        self.is_closed = False
         self._error: BaseException | None = None  # for which there is no loop
         self._loop: asyncio.AbstractEventLoop
         self._closing: asyncio.Event
@@ -104,7 +104,7 @@ class LoopThread:
     def call(self, function: Callable[[], object]) -> None:
         """Calls a function in the loop, soon, with the contextvars of the caller; UsageError once it is closed."""
         with self._starting:  # also while the call is added: the loop may not end before
-            if self._is_closed:
+            if self.is_closed:
                 raise UsageError("this Reader is closed: make another one")
             if self._thread.ident is None:
                 self._thread.start()
@@ -131,7 +131,7 @@ class LoopThread:
     def close(self) -> None:
         """Cancels the tasks, and joins the thread. May be called twice, and by the garbage collector."""
         with self._starting:
-            was_closed, self._is_closed = self._is_closed, True
+            was_closed, self.is_closed = self.is_closed, True
         if not self._thread.is_alive():
             return
         if not was_closed:
@@ -190,7 +190,8 @@ class Bridge(Generic[Result]):
         self._pump = pump
         self._stop = stop  # ends it in order; without it, its task is cancelled
         self._shared_loop = loop
-        self._queue: TimedQueue[Result | BaseException | None] = TimedQueue()
+        self._queue: TimedQueue[Result | None] = TimedQueue()  # None at the end
+        self._error: BaseException | None = None  # that ended the pump, and was not raised yet
         self._thread: threading.Thread | _LoopTask | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
@@ -213,13 +214,18 @@ class Bridge(Generic[Result]):
             if thread.is_alive():  # start() may be interrupted: without a thread there is nothing to join
                 self._thread = thread
         while (batch := self._next(on_wait)) is not None:
-            if isinstance(batch, BaseException):
-                raise first_failure(batch)  # raised only in the consumer's thread
             if (was_taken := self._was_taken) is not None:  # waking the loop each time would dominate the cost
                 self.call(was_taken.set)
             yield batch
+        self.raise_error()
 
-    def _next(self, on_wait: Callable[[], None]) -> Result | BaseException | None:
+    def raise_error(self) -> None:
+        """Raises what ended the pump, in a thread of the caller; once."""
+        error, self._error = self._error, None
+        if error is not None:
+            raise first_failure(error)
+
+    def _next(self, on_wait: Callable[[], None]) -> Result | None:
         while True:
             try:
                 return self._queue.get(_WAIT_SECONDS)
@@ -265,7 +271,7 @@ class Bridge(Generic[Result]):
         try:
             asyncio.run(self._main())
         except BaseException as error:  # there was no loop
-            self._queue.put(error)
+            self._end(error)
 
     async def _main(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -276,11 +282,21 @@ class Bridge(Generic[Result]):
             await self._pump(self._put)
         except asyncio.CancelledError:
             self.was_cancelled = True
-            self._queue.put(None)
+            self._end()
         except BaseException as error:
-            self._queue.put(error)
+            self._end(error)
         else:
-            self._queue.put(None)
+            self._end()
+
+    def _end(self, error: BaseException | None = None) -> None:
+        if isinstance(error, RuntimeError) and not threading.main_thread().is_alive():
+            # concurrent.futures starts no thread any more, so that a host name cannot be resolved.
+            remedy = "join the thread that reads, so that the main thread ends last"
+            self._error = UsageError("the main thread has ended, and with it what reading needs", remedy=remedy)
+            self._error.__cause__ = error
+        else:
+            self._error = error
+        self._queue.put(None)
 
     async def _put(self, batch: Result) -> None:
         async with self._putting:  # many documents put their batches
@@ -297,6 +313,8 @@ Output = TypeVar("Output")  # the type of item that a stream yields
 _ENDED = "this stream was read to its end or closed: keep list(stream) for a second pass, or ask for another stream"
 
 _BEGUN = "this stream is being read: ask for its batches() or its arrow() at first, or for another stream"
+
+Phase: TypeAlias = Literal["not begun", "under way", "ended"]  # of a stream
 
 # How often the progress bar of an async stream is drawn.
 _TICK_SECONDS = 0.2
@@ -315,6 +333,7 @@ class CrawlRun:
     started: float = 0.0  # of the monotonic clock
     began: datetime | None = None
     has_ended: bool = False  # read to its end
+    phase: Phase = "not begun"
 
     def progress(self) -> Progress:
         progress, frontier = self.summary_builder.progress, self.crawl.frontier
@@ -346,13 +365,14 @@ class CrawlRun:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """A context around the whole run; at its end the last items of a frontier that stopped early are recorded."""
-        self.started, self.began = time.monotonic(), datetime.now(UTC)
+        self.started, self.began, self.phase = time.monotonic(), datetime.now(UTC), "under way"
         with self.bar or nullcontext():
             try:
                 yield
             finally:
                 for batch in self.crawl.abandon():
                     self.record(batch)
+                self.phase = "ended"
 
     def record(self, items: Iterable[BatchItem]) -> list[UrlBatch]:
         """The UrlBatches; all other items are recorded, and passed to the callbacks."""
@@ -435,7 +455,18 @@ class StreamInfo:
     _run: CrawlRun
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {self._run.target}: {self.summary}>"
+        run = self._run
+        start = f"{type(self).__name__} of {run.target}, {run.phase}"
+        if run.phase == "not begun":
+            return f"<{start}>"
+        return f"<{start}: {attrs.evolve(self.summary, stopped=run.phase == 'ended' and run.is_stopped)}>"
+
+    _generator: AsyncGenerator[Any, None] | Generator[Any, None, None] | None
+
+    def _check_unread(self) -> None:
+        """UsageError if it is being read, or was."""
+        if self._generator is not None:
+            raise UsageError(_ENDED if self._run.phase == "ended" else _BEGUN)
 
     @property
     def progress(self) -> Progress:
@@ -508,8 +539,7 @@ class AsyncStream(StreamInfo, Generic[Output]):
 
     def batches(self) -> AsyncIterator[list[Output]]:
         """The same items as lists, as they come, for one `async for`: see Stream.batches()."""
-        if self._generator is not None:
-            raise UsageError(_BEGUN)
+        self._check_unread()
         self._generator = _read_async(self._run, as_lists=True)
         return self._generator
 
@@ -517,6 +547,7 @@ class AsyncStream(StreamInfo, Generic[Output]):
         """Cancels every request of this stream, and releases its state. May be called twice."""
         self._generator = self._generator or _read_async(self._run)
         await self._generator.aclose()
+        self._run.phase = "ended"
         self._run.release()
 
     aclose = close  # for contextlib.aclosing()
@@ -607,8 +638,7 @@ class Stream(StreamInfo, Generic[Output]):
         delivered, and is committed, when the next one is requested, or at the end of the loop. UsageError in a stream
         that is being read.
         """
-        if self._generator is not None:
-            raise UsageError(_BEGUN)
+        self._check_unread()
         self._run.deliver_lists()
         self._begin(CrawlRun.lists)
         return self._not_ended()
@@ -622,8 +652,7 @@ class Stream(StreamInfo, Generic[Output]):
         """
         from ..serialize.arrow import record_batches
 
-        if self._generator is not None:
-            raise UsageError(_BEGUN)
+        self._check_unread()
         return record_batches(pieces_of(self), of_changes=isinstance(self._run, ChangeRun))
 
     def _begin(self, view: Callable[[Any, Batch | None], Iterator[Any]]) -> Generator[Any, None, None]:
@@ -649,6 +678,7 @@ class Stream(StreamInfo, Generic[Output]):
             if error.__traceback__ and error.__traceback__.tb_next:  # raised in the generator, by the caller's code
                 raise
             return  # another thread has entered next() since
+        self._run.phase = "ended"
         self._run.release()
 
 

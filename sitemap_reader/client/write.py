@@ -16,7 +16,7 @@ from ..serialize.byte_streams import split_compression
 from ..serialize.jsonl import to_dict
 from ..serialize.output_files import OutputFile, open_output_file
 from ..serialize.schema import fields_of, parse_fields
-from ..serialize.writers import check_format, check_name, format_of, make_sink
+from ..serialize.writers import FORMATS, check_format, check_name, format_of, make_sink
 from .options import OUTPUT
 from .streams import AsyncStream, ChangeRun, Stream, pieces_of
 
@@ -51,6 +51,8 @@ def write(
     if not hasattr(items, "__iter__") or isinstance(items, str | bytes):
         raise UsageError(keyword="items", value=items, allowed="a stream, or an iterable of UrlRecords or Changes")
     OUTPUT("path", path)
+    if not os.fspath(path):
+        raise UsageError("path is the name of a file, and empty")
     if isinstance(fields, str):
         raise UsageError(keyword="fields", value=fields, allowed='a list of names, such as ["loc"]')
     chosen = None if fields is None else parse_fields(",".join(fields), option="fields")
@@ -64,8 +66,8 @@ def _write(items: Iterable[Any], name: str, format: str | None, fields: Fields |
     check_name(name, format)
     run = items._run if isinstance(items, Stream) else None
     has_changes = isinstance(run, ChangeRun)
-    if isinstance(run, ChangeRun) and run.is_manual:
-        raise UsageError("write() delivers changes itself", remedy='leave ack="manual" out')
+    if isinstance(run, ChangeRun):
+        _check_changes(run, format, fields)
     pieces = pieces_of(items) if isinstance(items, Stream) else items
     stream = open_output_file(name, in_place=has_changes)
     escape = json_without_commands if format == "jsonl" else None
@@ -79,6 +81,21 @@ def _write(items: Iterable[Any], name: str, format: str | None, fields: Fields |
         raise
     writer.close(keep=True)
     return writer.count
+
+
+def _check_changes(run: ChangeRun, format: str, fields: Fields | None) -> None:
+    """UsageError where the changes of a state cannot be written as it is asked for."""
+    if run.is_manual:
+        raise UsageError("write() delivers changes itself", remedy='leave ack="manual" out')
+    if FORMATS[format].is_binary:
+        why = f"a {FORMATS[format].title} file that a kill cuts cannot be read, and its changes count as delivered"
+        raise UsageError(why, remedy="give a name in .jsonl or .csv, or write the batches of arrow()")
+    _refuse_fields(fields)
+
+
+def _refuse_fields(fields: Fields | None) -> None:
+    if fields is not None:
+        raise UsageError(keyword="fields", value=fields.names, allowed="for URLs only; a change has all")
 
 
 @attrs.define
@@ -95,8 +112,8 @@ class _Writer:
     @property
     def sink(self) -> Sink:
         if self._sink is None:
-            if self.has_changes and self.fields is not None:
-                raise UsageError(keyword="fields", value=self.fields.names, allowed="for URLs only; a change has all")
+            if self.has_changes:
+                _refuse_fields(self.fields)
             # In JSONL each line has its own keys.
             fields = fields_of(Change) if self.has_changes and self.format not in ("jsonl", "txt") else self.fields
             self._sink = make_sink(self.format, self.file.blocks, fields=fields)

@@ -29,7 +29,7 @@ _PROXY = re.compile(
     r"(?:https?|socks4a?|socks5h?)://(?:[^/?#@\s]*@)?(?:\[[0-9a-f:.]+\]|[^/?#@\s:\[\]]+)(?::\d{1,5})?/?", re.IGNORECASE
 )
 _SOCKS_REMEDY = "check the scheme, the user and the password of the proxy (--proxy)"
-_HINT = "write it as http://HOST:PORT, https://, socks5:// or socks5h://, with USER:PASSWORD@ in front of HOST or not"
+_FORM = "http://HOST:PORT, https://, socks5:// or socks5h://, with USER:PASSWORD@ in front of HOST or not"
 
 
 def proxy_function(proxy: str | ProxyOf | None) -> ProxyOf:
@@ -45,7 +45,7 @@ def proxy_function(proxy: str | ProxyOf | None) -> ProxyOf:
 
         def proxy_of(url: str) -> str | None:
             result = function(url)
-            return None if result is None else check_proxy(result)
+            return None if result is None else check_proxy(result, "the result of the proxy function")
 
         return proxy_of
     if proxy == "env":
@@ -58,11 +58,13 @@ def _of_environment() -> ProxyOf:
     from urllib.request import getproxies, proxy_bypass  # here: few runs need it
 
     given = getproxies()
+    used = given.keys() & {"http", "https"}
+    if len(used) < 2:  # GNOME sets all three, and ALL_PROXY to socks://, which is no protocol
+        used |= given.keys() & {"all"}
     # Without a scheme it is an HTTP proxy, as curl and requests read it, too.
     proxies = {
-        name: check_proxy(url if "://" in url else f"http://{url}", f"{name.upper()}_PROXY")
-        for name, url in given.items()
-        if name in ("http", "https", "all")
+        name: check_proxy(given[name] if "://" in given[name] else f"http://{given[name]}", f"{name.upper()}_PROXY")
+        for name in sorted(used)
     }
 
     def proxy_of(url: str) -> str | None:
@@ -77,12 +79,16 @@ def check_proxy(proxy: object, name: str = "proxy") -> str:
     """The URL of a proxy; UsageError for one that would fail at each request, in messages that show its password."""
     from yarl import URL
 
-    if not (isinstance(proxy, str) and _PROXY.fullmatch(proxy)):
-        raise UsageError(_HINT, keyword=name)
+    if not isinstance(proxy, str):
+        allowed = 'the URL of a proxy, "env", a function or None' if name == "proxy" else "the URL of a proxy or None"
+        raise UsageError(f"{name} is {allowed}, and not of type {type(proxy).__name__}")  # no value: it may hold a login
+    if not _PROXY.fullmatch(proxy):
+        other = ", or as env" if name == "proxy" else ""
+        raise UsageError(f"write it as {_FORM}{other}", keyword=name)
     try:
         url = URL(proxy)
     except ValueError:
-        raise UsageError(f"its host or its port is not usable; {_HINT}", keyword=name) from None
+        raise UsageError(f"its host or its port is not usable; write it as {_FORM}", keyword=name) from None
     is_socks = url.scheme in SOCKS
     charset = "ascii" if is_socks else "latin-1"  # as python-socks and aiohttp encode it
     try:

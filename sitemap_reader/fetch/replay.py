@@ -35,7 +35,7 @@ import attrs
 from ..model.errors import FetchError, UsageError
 from ..model.limits import CHUNK_BYTES
 from ..model.options import one_of_types
-from ..model.problems import CATALOGUE
+from ..model.problems import CATALOGUE, count_of
 from ..parser.normalise.urls import is_robots_txt, is_web_url
 from ..serialize.byte_streams import compression_of
 from ..serialize.jsonl import stamp
@@ -592,6 +592,9 @@ class DictFetcher:
             _check_page(url, page)
         self.pages = pages
         self.requests: list[str] = []
+
+    def __repr__(self) -> str:
+        return f"<DictFetcher of {count_of(len(self.pages), 'URL')}, {count_of(len(self.requests), 'request')} so far>"
 
     @asynccontextmanager
     async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:

@@ -291,3 +291,7 @@ class Problems:
 
     def __len__(self) -> int:
         return sum(self._counts.values())
+
+    def __repr__(self) -> str:
+        codes = ", ".join(f"{code} {count:,}" for code, count in sorted(self.counts.items()))
+        return f"<Problems: {codes or 'none'}>"

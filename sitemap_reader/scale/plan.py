@@ -39,11 +39,13 @@ def plan_harvest(
 
     Each is a value that any engine (Ray, Spark, a pool of processes) sends to a worker, which calls harvest_shard()
     with it and sees the folder under the same name. harvest() does so on Dask: `hosts`, keywords, files and errors are
-    as there, but for summary.html. load_harvest() has the result::
+    as there, but for summary.html. load_harvest() has the result. A function among the keywords, such as `proxy`, has
+    to be one that the engine can send: for processes, of a module::
 
-        shards = sr.scale.plan_harvest("hosts.txt", "harvest", shards=16)
-        with ProcessPoolExecutor() as pool:
-            manifests = list(pool.map(sr.scale.harvest_shard, shards))
+        if __name__ == "__main__":  # processes import this file
+            shards = sr.scale.plan_harvest("hosts.txt", "harvest", shards=16)
+            with ProcessPoolExecutor() as pool:
+                manifests = list(pool.map(sr.scale.harvest_shard, shards))
     """
     require_pyarrow("harvest needs", "dask")
     return Planner(hosts, output, options).begin(0)

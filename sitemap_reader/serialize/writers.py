@@ -48,7 +48,8 @@ def check_format(format: str, fields: Fields | None = None) -> None:
     if format not in FORMATS:
         raise UsageError(f"there is no format {format!r}; there are {', '.join(FORMATS)}")
     if fields is not None and not FORMATS[format].takes_fields:
-        raise UsageError(f"{format} is the locs alone, without fields; --format tsv has fields, one URL a line")
+        template = '{format} is the locs alone, without fields; {format="tsv"} has fields, one URL a line'
+        raise UsageError.of(template, format=format)
     if FORMATS[format].needs_pyarrow:
         from .arrow import require_pyarrow
 

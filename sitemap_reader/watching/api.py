@@ -10,20 +10,23 @@ import signal
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, closing, suppress
+from contextvars import ContextVar
 from datetime import timedelta
+from inspect import GEN_SUSPENDED, getgeneratorstate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, Final, Self, Unpack, cast
 
 import attrs
 
 from ..client.crawler import Crawler, crawler_of
 from ..client.keywords import UrlQuery, checked_keywords
 from ..client.options import PatternOptions, SyncOptions
-from ..client.streams import Bridge
+from ..client.streams import Answer, Bridge
 from ..client.summary import count_of
 from ..client.targets import site_target
 from ..model.errors import StateError, UsageError
 from ..model.options import part_of, with_defaults
+from ..pipeline.crawl import first_failure
 from ..scale.folder import part_name
 from ..scale.hosts import domain_of, read_hosts, shard_of
 from ..serialize.jsonl import from_json
@@ -39,6 +42,7 @@ from .sinks import DeliveryFailed, sinks_of
 from .watcher import KEEP_LOG, Watcher, WatchPlan
 
 if TYPE_CHECKING:
+    from ..client.streams import Phase
     from ..client.targets import Target
     from ..model.records import WatchedChange
     from ..scale.hosts import HostList
@@ -149,8 +153,6 @@ class _StoppedBySignals:
             signal.raise_signal(number)
 
 
-Answer = TypeVar("Answer")
-
 _LOG = logging.getLogger("sitemap_reader.watch")
 _UNDER_WAY = "this watch is under way, in a loop or by run(): call watch() for another one"
 
@@ -173,40 +175,50 @@ def watch(hosts: str | Path | Iterable[str], **options: Unpack[WatchOptions]) ->
     are raised in the loop or by run(). UsageError for values that are not allowed; StateError, at once, for a file that
     cannot be used.
     """
-    return WatchStream(_delivery(hosts, options, crawler_of(options)))
+    return WatchStream(_make_parts(hosts, options, crawler_of(options)))
 
 
 def watch_with(crawler: Crawler, hosts: str | Path | Iterable[str], options: ReaderWatchOptions) -> AsyncWatchStream:
     """SitemapReader.watch(), with its crawler."""
-    return AsyncWatchStream(_delivery(hosts, options, crawler, owns_crawler=False))
+    return AsyncWatchStream(_make_parts(hosts, options, crawler, owns_crawler=False))
 
 
-@attrs.define
-class _Delivery:
+# The parts of the watch that the current task is of, such as one that calls a sink.
+_CURRENT: ContextVar[_WatchParts | None] = ContextVar("current watch", default=None)
+
+
+@attrs.define(eq=False)
+class _WatchParts:
     """A watch, and where its changes go: to the loop of the caller, and to sinks."""
 
     watcher: Watcher
     sinks: Sequence[Sink]
     loop_sink: _LoopSink
     server: ServerPlan | None
+    phase: Phase = "not begun"
 
     async def run(self) -> None:
+        _CURRENT.set(self)
         used = [self.loop_sink] if self.loop_sink.is_used else []
         plans = [SinkPlan(sink) for sink in (*used, *self.sinks)]
-        await run_watch(self.watcher, plans, self.server, report=_LOG.debug)
+        self.phase = "under way"
+        try:
+            await run_watch(self.watcher, plans, self.server, report=_LOG.debug)
+        finally:
+            self.phase = "ended"
 
     def stop(self) -> None:
         self.watcher.stop()
         self.loop_sink.stopped.set()
 
 
-def _delivery(
+def _make_parts(
     hosts: str | Path | Iterable[str],
     options: WatchOptions | ReaderWatchOptions,
     crawler: Crawler,
     *,
     owns_crawler: bool = True,
-) -> _Delivery:
+) -> _WatchParts:
     given = with_defaults(DeliveryOptions, part_of(DeliveryOptions, options))
     sinks, server = sinks_of(given["sinks"], given["name"]), given["listen"]
     server = ServerPlan(server) if isinstance(server, str) else server
@@ -220,7 +232,7 @@ def _delivery(
         owns_crawler=owns_crawler,
         **part_of(BudgetOptions, options),
     )
-    return _Delivery(watcher, sinks, _LoopSink(watcher, given["name"]), server)
+    return _WatchParts(watcher, sinks, _LoopSink(watcher, given["name"]), server)
 
 
 def make_watcher(
@@ -294,38 +306,42 @@ def _of_shard(hosts: HostList, state: str | Path, shard: str | None) -> tuple[li
 class WatchInfo:
     """What a watch says of itself, before, during and after it."""
 
-    _delivery: _Delivery
+    _parts: _WatchParts
 
     def _ask(self, question: Callable[[], Answer]) -> Answer:
         """The answer of the watch, in its event loop."""
         return question()
 
+    def __repr__(self) -> str:
+        sites = count_of(self._parts.watcher.listed_sites, "site")
+        return f"<{type(self).__name__} of {sites}, {self._parts.phase}>"
+
     @property
     def totals(self) -> Totals:
         """Numbers over all sites: how many there are, and fail, URLs, requests, changes of the last 24 hours, sinks."""
-        return self._ask(self._delivery.watcher.totals)
+        return self._ask(self._parts.watcher.totals)
 
     @property
     def sites(self) -> tuple[SiteStatus, ...]:
         """The sites by name, each with its last and next visit, its changes of the last 24 hours and its faults."""
-        return self._ask(lambda: self._delivery.watcher.statuses())
+        return self._ask(lambda: self._parts.watcher.statuses())
 
     @property
     def faults(self) -> tuple[str, ...]:
         """Why the watch does not work at present: the state, or a sink; () if it does. Those of a site: `sites`."""
-        totals, own = self.totals, self._delivery.loop_sink.name  # which only fails when it was closed
+        totals, own = self.totals, self._parts.loop_sink.name  # which only fails when it was closed
         sinks = (f"{sink.name}: {sink.fault}" for sink in totals.sinks if sink.fault is not None and sink.name != own)
         return (*totals.faults, *sinks)
 
     def ping(self, url: str) -> bool:
-        """Visits the sitemap at this URL soon, within the budget; False if no watched site is known to list it.
+        """Visits the sitemap at this URL soon, within the budget; False if no watched site is known to list it, or at the end.
 
         UsageError for what is no http or https URL.
         """
         clean = ping_url(url)
         if clean is None:
             raise UsageError(f"{url} is not the URL of a sitemap", remedy="give one of http or https, without a login")
-        return self._ask(lambda: self._delivery.watcher.revisit(clean))
+        return self._ask(lambda: self._parts.watcher.revisit(clean))
 
 
 class WatchStream(WatchInfo):
@@ -335,10 +351,10 @@ class WatchStream(WatchInfo):
     the watch, and is raised in the loop, or by run().
     """
 
-    def __init__(self, delivery: _Delivery) -> None:
-        self._delivery = delivery
-        self._loop_sink = delivery.loop_sink
-        self._bridge = Bridge(self._run, stop=delivery.stop)
+    def __init__(self, parts: _WatchParts) -> None:
+        self._parts = parts
+        self._loop_sink = parts.loop_sink
+        self._bridge = Bridge(self._run, stop=parts.stop)
         self._in_use = threading.Lock()  # by the loop, or by run()
         self._changes = self._read()
 
@@ -346,7 +362,10 @@ class WatchStream(WatchInfo):
         return self
 
     def __exit__(self, exc_type: object, *exc_info: object) -> None:
-        self._end(is_handled=exc_type is None)
+        if exc_type is None:
+            self.close()
+        else:
+            self._end(is_handled=False)
 
     def __iter__(self) -> Iterator[WatchedChange]:
         return self._changes
@@ -368,9 +387,12 @@ class WatchStream(WatchInfo):
 
         Takes up to 10 seconds, and joins the thread: the state is locked until then. The change that the loop has in
         hand counts as delivered. May be called twice, from any thread, by a signal handler, and while run() is under
-        way; from a sink it returns at once, and the watch ends soon.
+        way; from a sink it returns at once, and the watch ends soon. What ended the watch, such as an exception of a
+        sink, is raised here, unless a loop or run() that is under way raises it.
         """
         self._end(is_handled=True)
+        if not self._in_use.locked() or getgeneratorstate(self._changes) == GEN_SUSPENDED:
+            self._bridge.raise_error()
 
     def _ask(self, question: Callable[[], Answer]) -> Answer:
         return self._bridge.ask(question)
@@ -379,7 +401,7 @@ class WatchStream(WatchInfo):
         self._loop_sink.end(is_handled=is_handled)
         self._bridge.close()
         if not self._bridge.is_running:  # else it is called from a thread of the watch, which closes the state itself
-            self._delivery.watcher.close_state()
+            self._parts.watcher.close_state()
 
     def _read(self) -> Generator[WatchedChange]:
         self._loop_sink.is_used = True
@@ -402,7 +424,7 @@ class WatchStream(WatchInfo):
 
     async def _run(self, put: Callable[[Any], Awaitable[None]]) -> None:
         self._loop_sink.put = put
-        await self._delivery.run()
+        await self._parts.run()
 
 
 class AsyncWatchStream(WatchInfo):
@@ -412,17 +434,21 @@ class AsyncWatchStream(WatchInfo):
     it, and is raised in the loop, or by run().
     """
 
-    def __init__(self, delivery: _Delivery) -> None:
-        self._delivery = delivery
-        self._loop_sink = delivery.loop_sink
+    def __init__(self, parts: _WatchParts) -> None:
+        self._parts = parts
+        self._loop_sink = parts.loop_sink
         self._watch: asyncio.Task[None] | None = None
+        self._has_raised = False  # what ended it
         self._changes = self._read()
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, exc_type: object, *exc_info: object) -> None:
-        await self._end(is_handled=exc_type is None)
+        if exc_type is None:
+            await self.close()
+        else:
+            await self._end(is_handled=False)
 
     def __aiter__(self) -> AsyncIterator[WatchedChange]:
         return self._changes
@@ -434,7 +460,8 @@ class AsyncWatchStream(WatchInfo):
         """Delivers changes to the sinks until close() is called, or the task is cancelled."""
         watch = self._begin()
         try:
-            await asyncio.shield(watch)
+            await asyncio.wait([watch])
+            self._raise_error()
         finally:
             await self._end(is_handled=False)
 
@@ -442,25 +469,35 @@ class AsyncWatchStream(WatchInfo):
         """Ends the watch: cancels its visits, delivers to the sinks what is logged, closes them, then the state.
 
         Takes up to 10 seconds. The change that the loop has in hand counts as delivered. May be called twice, and while
-        run() or a loop is under way, which then ends.
+        run() or a loop is under way, which then ends; from a sink it returns at once, and the watch ends soon. What
+        ended the watch, such as an exception of a sink, is raised here, unless the loop or run() has raised it.
         """
         await self._end(is_handled=True)
+        self._raise_error()
 
     aclose = close  # for contextlib.aclosing()
 
     def _begin(self) -> asyncio.Task[None]:
         if self._watch is not None:
             raise UsageError(_UNDER_WAY)
-        self._watch = asyncio.create_task(self._delivery.run())
+        self._watch = asyncio.create_task(self._parts.run())
         return self._watch
 
     async def _end(self, *, is_handled: bool) -> None:
         self._loop_sink.end(is_handled=is_handled)
-        self._delivery.stop()
+        self._parts.stop()
         if self._watch is None:
-            self._delivery.watcher.close_state()
-        elif self._watch is not asyncio.current_task():
-            await asyncio.wait([self._watch])  # what it raises is raised in the loop, or by run()
+            self._parts.watcher.close_state()
+        elif _CURRENT.get() is not self._parts:  # else the watch waits for the caller
+            await asyncio.wait([self._watch])
+
+    def _raise_error(self) -> None:
+        """Raises what ended the watch; once."""
+        if self._watch is None or not self._watch.done() or self._watch.cancelled() or self._has_raised:
+            return
+        if (error := self._watch.exception()) is not None:
+            self._has_raised = True
+            raise first_failure(error)
 
     async def _read(self) -> AsyncGenerator[WatchedChange]:
         entries: asyncio.Queue[list[bytes]] = asyncio.Queue(1)
@@ -473,7 +510,7 @@ class AsyncWatchStream(WatchInfo):
                 if self._loop_sink.has_ended:
                     return
                 self._loop_sink.taken.set()
-            watch.result()
+            self._raise_error()
         finally:
             await self._end(is_handled=False)
 

@@ -117,6 +117,7 @@ class Visit:
     _on_request: Callable[[str], None]
     _options: Mapping[str, Any]  # keywords of changes()
     _since: datetime = attrs.field(kw_only=True)  # a robots.txt is requested unless its response is stored since then
+    _ends_pauses: bool = attrs.field(default=False, kw_only=True)  # as in Crawler.run_sync()
     _survives_errors: bool = attrs.field(default=False, kw_only=True)  # an exception becomes `error`
     findings: dict[str, Finding] = attrs.field(factory=dict, init=False)  # of documents that were due
     postponed: set[str] = attrs.field(factory=set, init=False)  # the others that are listed
@@ -151,7 +152,7 @@ class Visit:
             fetcher=self.fetcher,
             stored=DueDocuments(sync.cache, self._is_due, self.postponed),
             executor=self._stores.executor,
-            keeps_pauses=True,
+            ends_pauses=self._ends_pauses,
         )
         ending = ExitStack()
         ending.enter_context(run.reading())

@@ -161,6 +161,11 @@ class Watcher:
         self._wake.set()
 
     @property
+    def listed_sites(self) -> int:
+        """How many sites it was told to watch."""
+        return len(self._targets)
+
+    @property
     def stopping_seconds(self) -> float:
         """How long ago stop() was called first; 0 if it was not."""
         return 0.0 if self._stopped_at is None else time.monotonic() - self._stopped_at
@@ -244,6 +249,7 @@ class Watcher:
             signals.on_request,
             self.plan.options,
             since=site.robots_since(self.plan.clock()),
+            ends_pauses=self.plan.owns_crawler,  # the schedule has waited for those of its hosts
             survives_errors=self.plan.survives_errors,
         )
         try:
@@ -372,10 +378,10 @@ class Watcher:
             self._wake.set()
 
     def revisit(self, url: str) -> bool:
-        """Visits a document soon; False if no watched site is known to list it."""
+        """Visits a document soon; False if no watched site is known to list it, or the watch is ending."""
         # The visit keeps to the budget and to the delays of the host, and waits while too many pings were wrong.
         site = self._site_of(url)
-        if site is None:
+        if site is None or self._stopped_at is not None:
             return False
         site.pinged_meanwhile.add(url)
         if site.domain not in self._running:

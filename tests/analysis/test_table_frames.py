@@ -80,8 +80,8 @@ def test_rows_are_iterated_as_dicts(site: sr.Snapshot) -> None:
 def test_completion_shows_what_users_need(site: sr.Snapshot) -> None:
     assert {"is_named", "is_of_one_site", "numbered", "kept"}.isdisjoint(dir(site))
     assert {"stored", "extended"}.isdisjoint(dir(site.urls))
-    assert {"compare", "checks", "state"}.isdisjoint(dir(sr))
-    assert {"load", "diff", "Measure"} <= {*dir(sr)}
+    assert {"compare", "checks", "client"}.isdisjoint(dir(sr))
+    assert {"load", "diff", "Measure", "fetch", "watching"} <= {*dir(sr)}
     assert {"urls", "tree", "earlier"} <= {*dir(site)}
     assert "to_pandas" in dir(site.urls)
 

@@ -40,7 +40,8 @@ DOCUMENT = "that is a document, not the name of a site; `sitemap-reader parse` (
 NAME = 'parse() takes the document, not its name: give open({!r}, "rb"); a URL is for sr.urls()'
 HOW = "write it as http://HOST:PORT, https://, socks5:// or socks5h://, with USER:PASSWORD@ in front of HOST or not"
 PROXY = f"proxy: its host or its port is not usable; {HOW}"
-NO_PROXY = f"proxy: {HOW}"
+NO_PROXY = f"proxy: {HOW}, or as env"
+PROXY_TYPE = 'proxy is the URL of a proxy, "env", a function or None, and not of type bytes'
 LATIN = "proxy: its user or password cannot be sent: a character is not in Latin-1"
 SITE = "a site is named by its host, such as example.com, or by its URL with https:// or http://"
 FOLDER = f"there is no file or folder {{}}…@a.example; {SITE}"
@@ -48,7 +49,8 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
     (lambda: sr.urls("a.example", proxy="http://me:s3cret@a.example:99999"), PROXY),
     (lambda: sr.urls("a.example", proxy="http://me:s3cret@b\u00fccher..example"), PROXY),
     (lambda: sr.urls("a.example", proxy="http://me:s3cr\u20act@a.example"), LATIN),
-    (lambda: sr.urls("a.example", proxy=b"http://me:s3cret@a.example"), NO_PROXY),  # type: ignore[arg-type]
+    (lambda: sr.urls("a.example", proxy="me:s3cret@a.example:80"), NO_PROXY),
+    (lambda: sr.urls("a.example", proxy=b"http://me:s3cret@a.example"), PROXY_TYPE),  # type: ignore[arg-type]
     (lambda: sr.urls("//me:s3cret@a.example"), FOLDER.format("//")),
     (lambda: sr.urls("./me:s3cret@a.example"), FOLDER.format("./")),
     (lambda: sr.urls("a.example", limits={"tries": 1}), LIMITS),  # type: ignore[arg-type]

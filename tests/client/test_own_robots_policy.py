@@ -163,6 +163,11 @@ def test_a_policy_that_returns_something_to_await_is_a_usage_error() -> None:
         read(site(), obey_robots=Policy(lambda url, rules: later()))
 
 
+def test_a_policy_that_does_not_return_true_or_false_is_a_usage_error() -> None:
+    with pytest.raises(sr.UsageError, match=r"obey_robots.allows\(\) returned None; let it return True or False"):
+        read(site(), obey_robots=Policy(lambda url, rules: None))
+
+
 def test_a_plan_takes_no_other_object() -> None:
     with pytest.raises(sr.UsageError, match="obey_robots is True, False, or an object with the methods"):
         Plan(obey_robots=object())  # type: ignore[arg-type]

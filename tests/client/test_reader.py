@@ -153,7 +153,7 @@ def names_six() -> Site:
 def test_follow_is_called_for_each_sitemap_that_robots_txt_names() -> None:
     called: list[sr.SitemapRef] = []
     site = names_six()
-    reading = read(site, follow=called.append)
+    reading = read(site, follow=lambda ref: bool(called.append(ref)))
     assert [(ref.loc, ref.sitemap, ref.line) for ref in called] == [
         (url, f"{HOST}/robots.txt", line) for line, url in enumerate(NAMES_SIX, 3)
     ]
@@ -197,10 +197,24 @@ def test_what_follow_refuses_of_robots_txt_is_read_if_an_index_lists_it_and_foll
     assert (reading.locs, reading.stream.summary.pruned) == ([f"{HOST}/a"], {})
 
 
+@pytest.mark.parametrize("keyword", ["follow", "no_follow"])
+@pytest.mark.parametrize("result", [None, "no", re.search("a", "a")])
+def test_a_function_that_does_not_return_true_or_false_is_a_usage_error(keyword: str, result: Any) -> None:
+    words = f"^the function of {keyword} returned .*; let it return True or False$"
+    with pytest.raises(sr.UsageError, match=words):
+        read(names_six(), **{keyword: lambda ref: result})
+
+
+@pytest.mark.parametrize("given", [3, [lambda ref: True], ["a", 3]])
+def test_what_is_no_pattern_and_no_function_is_a_usage_error(given: Any) -> None:
+    with pytest.raises(sr.UsageError, match="follow is a regular expression, or several, or one function of a Sitemap"):
+        sr.urls(HOST, follow=given)
+
+
 def test_no_follow_as_a_function_gets_well_known_paths_without_a_listing() -> None:
     called: list[sr.SitemapRef] = []
     site = Site({"/sitemap_index.xml": xml(urlset("/a"))})
-    assert read(site, no_follow=called.append).locs == [f"{HOST}/a"]
+    assert read(site, no_follow=lambda ref: bool(called.append(ref))).locs == [f"{HOST}/a"]
     assert called == [sr.SitemapRef(f"{HOST}{path}") for path in ("/sitemap.xml", "/sitemap_index.xml")]
 
 

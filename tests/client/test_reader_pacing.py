@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import ExitStack, asynccontextmanager, suppress
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -232,6 +233,16 @@ async def test_retry_after_holds_for_the_next_stream(status: int) -> None:
             await count(reader, A)
         assert await count(reader, A) == 2
     assert web.gaps()[0] >= 1.0
+
+
+async def test_retry_after_holds_for_a_watch_of_the_reader(tmp_path: Path) -> None:
+    web = Web(answers={f"{A}/robots.txt": [(503, {"retry-after": "2"})]})
+    async with sr.SitemapReader(fetcher=web, limits=sr.Limits(tries=1)) as reader:
+        with pytest.raises(sr.NothingReadable):
+            await count(reader, A)
+        async with reader.watch([A], state=tmp_path / "s.db") as changes:
+            await anext(changes)
+    assert web.gaps()[0] >= 2 - EXACT
 
 
 async def test_retry_after_holds_for_streams_at_once() -> None:

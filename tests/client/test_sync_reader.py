@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import os
+import re
 import threading
 import time
 from collections.abc import AsyncIterator
@@ -183,3 +184,40 @@ def test_where_there_can_be_no_loop_its_error_is_raised(monkeypatch: pytest.Monk
         monkeypatch.setattr(asyncio, "run", fail)
         with pytest.raises(OSError, match="Too many open files"):
             list(reader.urls(HOSTS[0]))
+
+
+# --- what an interactive session shows ---
+
+
+def test_repr_of_a_stream_says_how_far_it_is() -> None:
+    with sr.Reader(fetcher=Hosts()) as reader:
+        urls = reader.urls(HOSTS[0])
+        assert repr(urls) == "<Stream of https://a.example, not begun>"
+        next(urls)
+        assert repr(urls).startswith("<Stream of https://a.example, under way: 1 URL from ")
+        assert "stopped" not in repr(urls)
+        urls.close()
+        assert re.fullmatch(r"<Stream of https://a.example, ended: 1 URL from .*; stopped; .* s>", repr(urls))
+        whole = reader.urls(HOSTS[0])
+        assert len(list(whole)) == 2
+        assert re.fullmatch(r"<Stream of https://a.example, ended: 2 URLs from 1 sitemap; .* s>", repr(whole))
+        for ask in (whole.batches, urls.batches, whole.arrow):
+            with pytest.raises(sr.UsageError, match="this stream was read to its end or closed"):
+                ask()
+
+
+def test_repr_of_a_reader_has_its_limits() -> None:
+    reader = sr.Reader(delay=0.5)
+    assert repr(reader) == "<Reader: up to 16 requests at once, 4 to a host, 0.5 s between them>"
+    reader.close()
+    assert repr(reader).startswith("<Reader, closed: ")
+    assert repr(sr.SitemapReader(per_host=2)) == "<SitemapReader: up to 16 requests at once, 2 to a host>"
+
+
+def test_repr_of_problems_counts_by_code() -> None:
+    pages = sr.fetch.DictFetcher({"https://a.example/s.xml": "<urlset><url><loc>https://b.example/</loc></url>"})
+    with sr.urls("https://a.example/s.xml", fetcher=pages) as urls:
+        assert repr(urls.problems) == "<Problems: none>"
+        assert list(urls) == []
+    assert re.fullmatch(r"<Problems: [A-Z]\d\d 1(, [A-Z]\d\d 1)+>", repr(urls.problems))
+    assert repr(pages) == "<DictFetcher of 1 URL, 2 requests so far>"

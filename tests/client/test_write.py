@@ -117,19 +117,30 @@ def test_changes_are_in_the_file_before_they_count_as_delivered(
     assert seen[-1] == 3
 
 
-@pytest.mark.parametrize("name", ["changes.parquet", "changes.jsonl.gz", "changes.txt"])
+@pytest.mark.parametrize("name", ["changes.jsonl.gz", "changes.txt", "changes.csv.zst"])
 def test_changes_in_each_format(tmp_path: Path, site: World, state: Path, name: str) -> None:
     assert sr.write(site.changes(state), tmp_path / name) == 3
-    if name == "changes.parquet":
-        import pyarrow.parquet as pq
 
-        assert pq.read_table(tmp_path / name)["change"].to_pylist() == ["new"] * 3
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    ({"path": "changes.parquet"}, "a Parquet file that a kill cuts cannot be read"),
+    ({"path": "changes.csv", "fields": ["loc"]}, "fields is for URLs only; a change has all"),
+])
+def test_what_would_lose_changes_requests_nothing(
+    tmp_path: Path, site: World, state: Path, arguments: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(sr.UsageError, match=message):
+        sr.write(site.changes(state), **{**arguments, "path": tmp_path / arguments["path"]})
+    assert site.times_requested == 0
+    assert len(list(site.changes(state))) == 3
 
 
 def test_differences_are_written(tmp_path: Path) -> None:
     a, b = sr.UrlRecord("https://e.example/a"), sr.UrlRecord("https://e.example/b")
     with sr.diff([a], [b]) as changes:
         assert sr.write(changes, tmp_path / "changes.jsonl") == 2
+    with sr.diff([a], [b]) as changes:  # no state counts them as delivered
+        assert sr.write(changes, tmp_path / "changes.parquet") == 2
     assert {json.loads(line)["change"] for line in (tmp_path / "changes.jsonl").read_text().splitlines()} == {
         "new", "removed"
     }  # fmt: skip
@@ -202,6 +213,7 @@ def test_wrong_arguments_request_nothing(tmp_path: Path, site: World) -> None:
         "Parquet is compressed already; give a name in .parquet": {"path": tmp_path / "urls.parquet.gz"},
         "fields: there is no lok; there are loc, lastmod": {"path": tmp_path / "urls.csv", "fields": ["lok"]},
         "txt is the locs alone, without fields": {"path": tmp_path / "urls.txt", "fields": ["loc"]},
+        "path is the name of a file, and empty": {"path": "", "format": "csv"},
     }
     for message, arguments in wrong.items():
         with pytest.raises(sr.UsageError, match=message):

@@ -50,6 +50,7 @@ HTTP, HTTPS, ALL = "http://h.example:1", "http://s.example:2", "http://all.examp
     ({"HTTPS_PROXY": HTTPS, "ALL_PROXY": ALL}, "https://a.example/", HTTPS),
     ({"HTTPS_PROXY": HTTPS, "ALL_PROXY": ALL}, "http://a.example/", ALL),
     ({"HTTP_PROXY": "h.example:1"}, "http://a.example/", HTTP),
+    ({"HTTP_PROXY": HTTP, "HTTPS_PROXY": HTTPS, "ALL_PROXY": "socks://p.example"}, "http://a.example/", HTTP),
     ({"ALL_PROXY": ALL, "NO_PROXY": "a.example"}, "http://www.a.example/", None),
     ({"ALL_PROXY": ALL, "no_proxy": "a.example:81, b.example"}, "http://a.example/", ALL),
     ({"ALL_PROXY": ALL, "no_proxy": "a.example:81, b.example"}, "http://a.example:81?x", None),
@@ -141,8 +142,8 @@ async def coroutine(url: str) -> str:
 
 @pytest.mark.parametrize(("proxy", "expected", "text"), [
     (lambda url: {}[url], KeyError, "a.invalid/robots.txt"),
-    (lambda url: "p.example:80", sr.UsageError, "proxy: write it as http://HOST:PORT"),
-    (lambda url: b"http://p.example", sr.UsageError, "proxy: write it as http://HOST:PORT"),
+    (lambda url: "p.example:80", sr.UsageError, "the result of the proxy function: write it as http://HOST:PORT"),
+    (lambda url: b"//", sr.UsageError, "the result of the proxy function is the URL of a proxy or None, and not of"),
     (lambda url: coroutine(url), sr.UsageError, "proxy is called, and not awaited"),
     (coroutine, sr.UsageError, "proxy is called, and not awaited"),
 ])  # fmt: skip

@@ -153,6 +153,72 @@ async def test_aclosing_closes_it(tmp_path: Path) -> None:
             pass
 
 
+async def test_a_sink_may_close_the_stream_and_the_watch_ends_in_order(tmp_path: Path) -> None:
+    class Closing(ListSink):
+        async def deliver(self, entry: Any) -> None:
+            await super().deliver(entry)
+            await changes.close()
+
+    sink = Closing()
+    async with watching(tmp_path, sinks=[sink]) as changes:
+        await asyncio.wait_for(changes.run(), 3)  # a wait for itself would be cancelled after 6 s
+    assert sink.received == [*range(1, URLS + 1)]
+    assert sink.is_closed
+
+
+class BadEnd(ListSink):
+    async def close(self) -> None:
+        raise Bug
+
+
+def failing(place: str) -> dict[str, Any]:
+    """The options of a watch in which this raises a Bug."""
+    if place == "visit":
+        return {"on_visit": lambda visit: raise_bug()}
+    return {"sinks": [ListSink(Bug()) if place == "sink" else BadEnd()]}
+
+
+def raise_bug() -> None:
+    raise Bug
+
+
+@pytest.mark.parametrize("place", ["sink", "visit", "end"])
+@pytest.mark.parametrize("end", ["block", "close"])
+async def test_what_ended_it_is_raised_behind_a_break_too(tmp_path: Path, place: str, end: str) -> None:
+    """Once: by the block or by close(), whichever comes first."""
+    async with sr.SitemapReader(fetcher=Pages()) as reader:
+        changes = reader.watch([SITE], state=tmp_path / "s.db", **failing(place))
+        with pytest.raises(Bug):
+            async with changes:
+                await seqs_until(changes, 700)
+                if end == "close":
+                    await changes.close()
+        await changes.close()
+
+
+@pytest.mark.parametrize("place", ["sink", "visit", "end"])
+@pytest.mark.parametrize("end", ["block", "close"])
+def test_what_ended_one_in_a_thread_is_raised_behind_a_break_too(tmp_path: Path, place: str, end: str) -> None:
+    changes = sr.watch([SITE], state=tmp_path / "s.db", fetcher=Pages(), **failing(place))
+    with pytest.raises(Bug), changes:
+        for change in changes:
+            if change.seq == 700:
+                break
+        if end == "close":
+            changes.close()
+    changes.close()
+
+
+@pytest.mark.parametrize("error", [KeyError, KeyboardInterrupt])
+def test_an_exception_of_the_block_comes_before_one_of_the_watch(tmp_path: Path, error: type[BaseException]) -> None:
+    with (
+        pytest.raises(error),
+        sr.watch([SITE], state=tmp_path / "s.db", fetcher=Pages(), sinks=[BadEnd()]) as changes,
+    ):
+        next(changes)
+        raise error
+
+
 # --- what a watch says of itself, for both kinds ---
 
 
@@ -182,6 +248,9 @@ def test_a_ping_brings_a_visit(tmp_path: Path) -> None:
         assert next(changes).record.loc == f"{SITE}/3"
         with pytest.raises(sr.UsageError, match=r"^ftp://a\.example is not the URL of a sitemap; give one of http"):
             changes.ping("ftp://a.example")
+        assert repr(changes) == "<WatchStream of 1 site, under way>"
+    assert not changes.ping(MAP)
+    assert repr(changes) == "<WatchStream of 1 site, ended>"
 
 
 async def test_it_listens(tmp_path: Path) -> None:
