@@ -342,12 +342,19 @@ class State:
         return [*({*super().__dir__()} - _OF_RUNS)]
 
     def lock(self) -> None:
-        """Makes this the one State that may write the file until it is closed; StateError where there is another."""
+        """Makes this the one State that may write the file until it is closed; StateError where there is another.
+
+        After an error it can still be read.
+        """
         if self._is_file and self._lock is None:
             with sqlite_errors(self.name):
                 self.db.rollback()
             self.db.close()
-            self.db, self._lock = open_for_writing(self.name)
+            try:
+                self.db, self._lock = open_for_writing(self.name)
+            except BaseException:
+                self.db = open_state(self.name)
+                raise
 
     def _unlock(self) -> None:
         if self._lock is not None:

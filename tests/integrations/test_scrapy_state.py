@@ -125,6 +125,20 @@ def test_pages_that_were_not_handled_before_a_kill_come(
     assert crawl(tmp_path, SPIDER, settings, sites=site.url).items == []
 
 
+def test_a_download_that_fails_is_delivered_and_goes_to_sitemap_failed(site: SiteServer, tmp_path: Path) -> None:
+    failed = """
+    def sitemap_failed(self, failure):
+        self.logger.info("failed %s", failure.request.meta["sitemap_change"].record.loc)
+"""
+    site.pages |= {"/1-1": (503, {}, b""), "/2-2": (404, {}, b"")}
+    settings = {"RETRY_TIMES": 1, "JOBDIR": "job", "HTTPERROR_ALLOW_ALL": False}
+    ran = crawl(tmp_path, SPIDER + failed, settings, sites=site.url)
+    assert [each for each in ALL if each not in paths(ran)] == ["/1-1", "/2-2"]
+    assert all(f"failed {site.url}{path}" in ran.log for path in ("/1-1", "/2-2"))
+    assert "/1-0" not in [path for path in ALL if f"failed {site.url}{path}" in ran.log]
+    assert crawl(tmp_path, SPIDER + failed, settings, sites=site.url).items == []
+
+
 def test_filter_gets_the_changes_and_selects_sitemaps(site: SiteServer, tmp_path: Path) -> None:
     spider = SPIDER + """
     def sitemap_filter(self, entries):

@@ -107,8 +107,10 @@ def test_another_run_is_refused_also_between_transactions(site: World, state: Pa
         for _ in range(2):
             with pytest.raises(sr.StateError, match="is in use by another run, or by a stream that was not closed"):
                 site.run(state)
-            with sr.state.State(state) as reader, pytest.raises(sr.StateError, match="is in use by another run"):
-                site.run(reader)
+            with sr.state.State(state) as reader:
+                with pytest.raises(sr.StateError, match="is in use by another run"):
+                    site.run(reader)
+                assert [each.name for each in reader.sites()][:1] == ["https://shop.example/"]
             write(writer, "https://new.example/")
             writer.db.execute("DELETE FROM site WHERE name LIKE '%new%'")
     assert site.run(state).changes == []

@@ -9,7 +9,7 @@ import asyncio
 import math
 import re
 from collections import defaultdict
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -225,7 +225,9 @@ class SitemapReaderSpider(SitemapSpider):
     - `sitemap_scope`: protocol (the URL scope of a sitemap), host, domain or any.
     - `sitemap_state`: a file with what earlier crawls found: only pages that are new or updated since the last one,
       with the Change in `meta["sitemap_change"]`; those that were removed go to `sitemap_removed(change)`. A page is
-      delivered when its callback has ended, and comes again in the next crawl otherwise.
+      delivered when its callback has ended, or its download has failed for good, and comes again in the next crawl
+      otherwise.
+    - `sitemap_failed(failure)`: a method of yours, the errback of the requests for pages.
     - `sitemap_limits`: Limits; its seconds are not used, as DOWNLOAD_TIMEOUT and RETRY_TIMES count.
 
     `-a sites=example.com,example.org` and `-a sitemap_since=7d` set them on the command line. Requests are yielded as
@@ -239,6 +241,7 @@ class SitemapReaderSpider(SitemapSpider):
     sitemap_scope: ScopeMode = "protocol"
     sitemap_limits: Limits = Limits()
     sitemap_state: str | Path | None = None
+    sitemap_failed: Callable[[Any], Any] | None = None  # with an errback that does nothing, Scrapy would log no failure
 
     def sitemap_removed(self, change: Change) -> None:
         """Called with each page that is not listed any more, with a `sitemap_state`; does nothing by itself."""
@@ -372,11 +375,12 @@ class SitemapReaderSpider(SitemapSpider):
                 if callback is None:
                     without_rule += 1
                 elif change is None:
-                    yield Request(loc, callback, meta={RECORD: record})
+                    yield Request(loc, callback, meta={RECORD: record}, errback=self.sitemap_failed)
                 elif self._is_allowed(loc):
                     # Scrapy drops a URL that an earlier run of the JOBDIR has requested; without that filter it does
                     # not look at allowed_domains either.
-                    yield Request(loc, callback, meta={RECORD: record, CHANGE: change}, dont_filter=True)
+                    meta = {RECORD: record, CHANGE: change}
+                    yield Request(loc, callback, meta=meta, errback=self.sitemap_failed, dont_filter=True)
         reporter.count("no_rule", without_rule)
 
     def _is_allowed(self, loc: str) -> bool:
