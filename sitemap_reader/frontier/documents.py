@@ -712,9 +712,9 @@ class Events:
                 self._events += [*outcome.samples, outcome]
             document.report.reports_failure = True
 
-    def report_first_failure(self, outcome: Outcome) -> None:
-        """Reports the end of a failed robots.txt whose successor, at another origin, has a message for both."""
-        self._events.append(outcome)
+    def report_first_failure(self, outcome: Outcome, *, with_samples: bool) -> None:
+        """Reports the end of a failed robots.txt, whose successor at another origin may have a message for both."""
+        self._events += [*(outcome.samples if with_samples else ()), outcome]
 
 
 def _add_problems(outcome: Outcome, counts: Mapping[str, int], samples: Sequence[Problem]) -> None:

@@ -171,15 +171,23 @@ class HostRobots:
             return None
         return first
 
-    def report_first_failure(self, site: SiteDiscovery) -> None:
-        """Reports that failure, if there is one: its robots.txt is not requested a second time."""
+    def report_first_failure(self, site: SiteDiscovery, *, is_alone: bool = False) -> None:
+        """Reports that failure, if there is one: its robots.txt is not requested a second time.
+
+        Unless it `is_alone`, the message of the next origin's robots.txt has both failures.
+        """
         first = self._first_failure(site)
-        if first is not None:
-            robots, failed = first
-            assert robots.outcome is not None  # noqa: S101 - for the type checker: it has ended
-            self._events.report_first_failure(robots.outcome)
-            self._hosts.for_url(robots.original_url).robots_txt = robots
-            self.disallow(robots, failed.text)
+        if first is None:
+            return
+        (robots, failed), outcome = first, first[0].outcome
+        assert outcome is not None  # noqa: S101 - for the type checker: it has ended
+        if is_alone:
+            both = attrs.evolve(failed, message=f"{failed.message}; over http no sitemap is found")
+            told = with_remedy(both, robots.received, self._plan)
+            outcome.samples = (report(told.code, told.message, sitemap=robots.original_url, remedy=told.remedy),)
+        self._events.report_first_failure(outcome, with_samples=is_alone)
+        self._hosts.for_url(robots.original_url).robots_txt = robots
+        self.disallow(robots, failed.text)
 
     def failure(self, robots: Document, failed: Failed, *, closes_host: bool) -> Failed:
         """Why a robots.txt could not be read, with a remedy: one failure for all origins that were tried."""
@@ -323,6 +331,8 @@ class HostRobots:
         # If a sitemap was found, a page in place of robots.txt is a warning, and one at a well-known path is not
         # reported. If none was found, a wall is an error.
         site.has_ended = True
+        if not site.has_sitemap:  # what answers over http need not be the site: its sitemaps may be over https
+            self.report_first_failure(site, is_alone=True)
         host = self._hosts.for_url(site.origin)
         robots, sites = host.robots_txt, [site]
         ended = None

@@ -72,7 +72,7 @@ def log_skip(url: str, reason: str, cause: str, listed: SitemapRef | None = None
 
 def log_end(outcome: Outcome) -> None:
     """Logs the end of a document."""
-    template = "end of %(url)s" + (", %(format)s" if outcome.format else "") + ": %(entries)d entries, %(kept)d kept"
+    template = "end of %(url)s" + (", %(format)s" if outcome.format else "") + ": kept %(kept)d of %(entries)d"
     if outcome.not_modified:
         template = "end of %(url)s: not modified"
     elif not outcome.complete:

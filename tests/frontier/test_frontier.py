@@ -309,6 +309,16 @@ def test_same_failure_of_both_schemes_is_reported_once() -> None:
         assert not any(outcome.complete for outcome in seen.outcomes.values())
 
 
+def test_failure_over_https_is_reported_where_http_has_no_sitemap() -> None:
+    """What answers over http need not be the site."""
+    seen = walk("shop.example", {ROBOTS: REFUSED})
+    (problem,) = [each for each in seen.reported if isinstance(each, Problem)]
+    expected = f"F04 {ROBOTS}: connection refused; over http no sitemap is found; try again later, or with another"
+    assert str(problem).startswith(expected)
+    assert (seen.outcomes[ROBOTS].complete, seen.outcomes[ROBOTS].problems) == (False, {"F04": 1})
+    assert seen.outcomes[ROBOTS].samples == (problem,)
+
+
 @pytest.mark.parametrize("targets", [["shop.example"] * 3, ["shop.example", SITE], [SITE, "shop.example"]])
 def test_failed_https_origin_is_reported_once_for_several_sites(targets: list[str]) -> None:
     http = "http://shop.example/robots.txt"

@@ -94,7 +94,7 @@ def test_txt_is_the_locs() -> None:
 
 
 def test_txt_with_fields_is_refused_with_advice() -> None:
-    with pytest.raises(UsageError, match=r"txt is the locs alone, without fields; --format tsv has fields"):
+    with pytest.raises(UsageError, match=r'txt is the locs alone, without fields; format="tsv" has fields'):
         make_sink("txt", Blocks(io.BytesIO()), fields=parse_fields("loc"))
 
 
