@@ -334,9 +334,9 @@ class WatchInfo:
         return (*totals.faults, *sinks)
 
     def ping(self, url: str) -> bool:
-        """Visits the sitemap at this URL soon, within the budget; False if no watched site is known to list it, or at the end.
+        """Visits the sitemap at this URL soon, within the budget; False if no watched site is known to list it.
 
-        UsageError for what is no http or https URL.
+        False, too, once the watch is ending. UsageError for what is no http or https URL.
         """
         clean = ping_url(url)
         if clean is None:
@@ -348,7 +348,7 @@ class WatchStream(WatchInfo):
     """WatchedChanges for one `for` loop, which a thread finds meanwhile; the end of a `with` block ends the thread.
 
     run() delivers to the sinks alone, without a loop. What raises in the thread, such as a fetcher of the caller, ends
-    the watch, and is raised in the loop, or by run().
+    the watch, and is raised in the loop, by run(), or at the end of the block.
     """
 
     def __init__(self, parts: _WatchParts) -> None:
@@ -431,7 +431,7 @@ class AsyncWatchStream(WatchInfo):
     """WatchedChanges for one `async for`; the end of its `async with` block ends the watch.
 
     run() delivers to the sinks alone, without a loop. What raises in the watch, such as a fetcher of the caller, ends
-    it, and is raised in the loop, or by run().
+    it, and is raised in the loop, by run(), or at the end of the block.
     """
 
     def __init__(self, parts: _WatchParts) -> None:

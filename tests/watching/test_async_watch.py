@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import subprocess
+import sys
 import threading
 import urllib.request
 from collections.abc import AsyncIterator, Callable
@@ -188,11 +190,15 @@ async def test_what_ended_it_is_raised_behind_a_break_too(tmp_path: Path, place:
     """Once: by the block or by close(), whichever comes first."""
     async with sr.SitemapReader(fetcher=Pages()) as reader:
         changes = reader.watch([SITE], state=tmp_path / "s.db", **failing(place))
-        with pytest.raises(Bug):
+
+        async def leave() -> None:
             async with changes:
                 await seqs_until(changes, 700)
                 if end == "close":
                     await changes.close()
+
+        with pytest.raises(Bug):
+            await leave()
         await changes.close()
 
 
@@ -200,23 +206,29 @@ async def test_what_ended_it_is_raised_behind_a_break_too(tmp_path: Path, place:
 @pytest.mark.parametrize("end", ["block", "close"])
 def test_what_ended_one_in_a_thread_is_raised_behind_a_break_too(tmp_path: Path, place: str, end: str) -> None:
     changes = sr.watch([SITE], state=tmp_path / "s.db", fetcher=Pages(), **failing(place))
-    with pytest.raises(Bug), changes:
-        for change in changes:
-            if change.seq == 700:
-                break
-        if end == "close":
-            changes.close()
+
+    def leave() -> None:
+        with changes:
+            for change in changes:
+                if change.seq == 700:
+                    break
+            if end == "close":
+                changes.close()
+
+    with pytest.raises(Bug):
+        leave()
     changes.close()
 
 
 @pytest.mark.parametrize("error", [KeyError, KeyboardInterrupt])
 def test_an_exception_of_the_block_comes_before_one_of_the_watch(tmp_path: Path, error: type[BaseException]) -> None:
-    with (
-        pytest.raises(error),
-        sr.watch([SITE], state=tmp_path / "s.db", fetcher=Pages(), sinks=[BadEnd()]) as changes,
-    ):
-        next(changes)
-        raise error
+    def leave() -> None:
+        with sr.watch([SITE], state=tmp_path / "s.db", fetcher=Pages(), sinks=[BadEnd()]) as changes:
+            next(changes)
+            raise error
+
+    with pytest.raises(error):
+        leave()
 
 
 # --- what a watch says of itself, for both kinds ---
@@ -274,3 +286,34 @@ def test_a_bug_in_on_visit_ends_the_watch(tmp_path: Path) -> None:
 
     with sr.watch([SITE], state=tmp_path / "s.db", fetcher=Pages(), on_visit=note) as changes, pytest.raises(Bug):
         changes.run()
+
+
+PROGRAM = """
+import sys, threading
+import sitemap_reader as sr
+
+site = "https://a.example"
+pages = sr.fetch.DictFetcher({f"{site}/robots.txt": f"Sitemap: {site}/s.xml", f"{site}/s.xml": "<urlset/>"})
+watch = sr.watch([site], state=sys.argv[1], fetcher=pages)
+
+
+def run():
+    threading.main_thread().join()
+    try:
+        watch.run()
+    except sr.UsageError as error:
+        print(error)
+
+
+threading.Thread(target=run).start()
+"""
+
+
+def test_a_watch_that_outlives_the_main_thread_says_so(tmp_path: Path) -> None:
+    """Python starts no thread of a pool any more."""
+    command = [sys.executable, "-c", PROGRAM, str(tmp_path / "s.db")]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
+    assert (ran.stdout, ran.stderr) == (
+        "the main thread has ended, and with it what reading needs; "
+        "join the thread that reads, so that the main thread ends last\n", ""
+    )
