@@ -76,7 +76,7 @@ def _numbered(hosts: str | Path | bytes | Iterable[str]) -> Iterable[tuple[int, 
         return read_target_list(Path(hosts).read_bytes())
     except (OSError, ValueError) as exc:
         message = f"cannot read {hosts}: {getattr(exc, 'strerror', None) or exc}"
-        raise UsageError(message, remedy="name a file with one host a line, or in Python give a list of hosts") from exc
+        raise UsageError(message, remedy="give a file with one host a line, or a list of hosts") from exc
 
 
 def _site(target: str) -> Target:
