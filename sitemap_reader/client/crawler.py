@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, closing, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, Unpack
-from weakref import WeakSet
+from weakref import ref
 
 import attrs
 
@@ -98,8 +97,8 @@ class Crawler:
             limits=limits,
         )
         self._pacing = Pacing(self._plan)
-        self._crawls: WeakSet[Crawl] = WeakSet()
-        self._crawls_lock = threading.Lock()  # threads may share a Reader
+        # No WeakSet, which cannot be iterated while another thread, of a Reader, adds to it.
+        self._crawls: set[ref[Crawl]] = set()
         self._network = AiohttpFetcher(
             user_agent=user_agent,
             limits=limits,
@@ -133,9 +132,8 @@ class Crawler:
     async def close(self) -> None:
         """Ends the crawls, and closes the connections; a session of the caller stays open."""
         try:
-            with self._crawls_lock:
-                crawls = [*self._crawls]
-            await asyncio.gather(*(crawl.stop() for crawl in crawls))
+            crawls = [each() for each in self._crawls.copy()]
+            await asyncio.gather(*(crawl.stop() for crawl in crawls if crawl is not None))
         finally:  # also where this is cancelled meanwhile
             await self._network.close()
 
@@ -285,8 +283,7 @@ class Crawler:
             stored=stored or DocumentCache(),
             select_children=select_children,
         )
-        with self._crawls_lock:
-            self._crawls.add(crawl)
+        self._crawls.add(ref(crawl, self._crawls.discard))
         return crawl
 
     def fetcher_of(self, target: Target) -> Fetcher:

@@ -270,8 +270,9 @@ class Bridge(Generic[Result]):
     def _work(self) -> None:
         try:
             asyncio.run(self._main())
-        except BaseException as error:  # there was no loop
-            self._end(error)
+        except BaseException as error:
+            if self._loop is None:  # else _main() has told how it ended
+                self._end(error)
 
     async def _main(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -289,8 +290,8 @@ class Bridge(Generic[Result]):
             self._end()
 
     def _end(self, error: BaseException | None = None) -> None:
-        if isinstance(error, RuntimeError) and not threading.main_thread().is_alive():
-            # concurrent.futures starts no thread any more, so that a host name cannot be resolved.
+        if type(error) is RuntimeError and "shutdown" in str(error) and not threading.main_thread().is_alive():
+            # Python starts no thread any more, of which the state and the parser need some.
             remedy = "join the thread that reads, so that the main thread ends last"
             self._error = UsageError("the main thread has ended, and with it what reading needs", remedy=remedy)
             self._error.__cause__ = error

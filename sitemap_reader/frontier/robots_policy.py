@@ -182,9 +182,10 @@ class HostRobots:
         (robots, failed), outcome = first, first[0].outcome
         assert outcome is not None  # noqa: S101 - for the type checker: it has ended
         if is_alone:
-            both = attrs.evolve(failed, message=f"{failed.message}; over http no sitemap is found")
+            both = attrs.evolve(failed, message=f"{failed.message}; discovery over http finds no sitemap")
             told = with_remedy(both, robots.received, self._plan)
             outcome.samples = (report(told.code, told.message, sitemap=robots.original_url, remedy=told.remedy),)
+            site.report_candidate(outcome)
         self._events.report_first_failure(outcome, with_samples=is_alone)
         self._hosts.for_url(robots.original_url).robots_txt = robots
         self.disallow(robots, failed.text)
@@ -331,9 +332,10 @@ class HostRobots:
         # If a sitemap was found, a page in place of robots.txt is a warning, and one at a well-known path is not
         # reported. If none was found, a wall is an error.
         site.has_ended = True
-        if not site.has_sitemap:  # what answers over http need not be the site: its sitemaps may be over https
-            self.report_first_failure(site, is_alone=True)
         host = self._hosts.for_url(site.origin)
+        if not (site.has_sitemap or site.candidates or host.delay_error):
+            # What answers over http need not be the site: its sitemaps may be over https.
+            self.report_first_failure(site, is_alone=True)
         robots, sites = host.robots_txt, [site]
         ended = None
         if robots is not None and robots.awaits_verdict:

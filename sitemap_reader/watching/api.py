@@ -112,8 +112,14 @@ async def run_watch(
             watcher.stop()
             await asyncio.gather(visiting, return_exceptions=True)
             left = max(STOP_SECONDS - watcher.stopping_seconds, _LEAST_DRAIN_SECONDS)
-            await asyncio.gather(*(delivery.drain(left) for delivery in deliveries))
+            drained = await asyncio.gather(*(each.drain(left) for each in deliveries), return_exceptions=True)
             await end(background)
+        for error in filter(None, drained):
+            if isinstance(error, BaseException):
+                raise error
+        for task in background:
+            if not task.cancelled():
+                task.result()
 
 
 class _StoppedBySignals:
@@ -210,6 +216,10 @@ class _WatchParts:
     def stop(self) -> None:
         self.watcher.stop()
         self.loop_sink.stopped.set()
+
+    def close(self) -> None:
+        self.watcher.close_state()
+        self.phase = "ended"
 
 
 def _make_parts(
@@ -401,7 +411,7 @@ class WatchStream(WatchInfo):
         self._loop_sink.end(is_handled=is_handled)
         self._bridge.close()
         if not self._bridge.is_running:  # else it is called from a thread of the watch, which closes the state itself
-            self._parts.watcher.close_state()
+            self._parts.close()
 
     def _read(self) -> Generator[WatchedChange]:
         self._loop_sink.is_used = True
@@ -409,8 +419,9 @@ class WatchStream(WatchInfo):
             for lines in entries:
                 yield from self._loop_sink.changes(lines)
                 if self._loop_sink.has_ended:
-                    return
+                    break
                 self._bridge.call(self._loop_sink.taken.set)
+        self._bridge.raise_error()  # after a close() in another thread
 
     def _entries(self) -> Generator[Any, None, None]:
         """What the thread passes on, for one reader at a time: a second thread would use the same state."""
@@ -461,19 +472,20 @@ class AsyncWatchStream(WatchInfo):
         watch = self._begin()
         try:
             await asyncio.wait([watch])
-            self._raise_error()
         finally:
             await self._end(is_handled=False)
+        self._raise_error()
 
     async def close(self) -> None:
         """Ends the watch: cancels its visits, delivers to the sinks what is logged, closes them, then the state.
 
         Takes up to 10 seconds. The change that the loop has in hand counts as delivered. May be called twice, and while
-        run() or a loop is under way, which then ends; from a sink it returns at once, and the watch ends soon. What
-        ended the watch, such as an exception of a sink, is raised here, unless the loop or run() has raised it.
+        run() or a loop is under way, which then ends; from a sink, or a task that it has started, it returns at once,
+        and the watch ends soon. What ended the watch, such as an exception of a sink, is raised here, unless the loop or run() has raised it.
         """
         await self._end(is_handled=True)
-        self._raise_error()
+        with suppress(asyncio.CancelledError):  # of the watch, which has ended by that
+            self._raise_error()
 
     aclose = close  # for contextlib.aclosing()
 
@@ -487,17 +499,19 @@ class AsyncWatchStream(WatchInfo):
         self._loop_sink.end(is_handled=is_handled)
         self._parts.stop()
         if self._watch is None:
-            self._parts.watcher.close_state()
+            self._parts.close()
         elif _CURRENT.get() is not self._parts:  # else the watch waits for the caller
             await asyncio.wait([self._watch])
 
     def _raise_error(self) -> None:
         """Raises what ended the watch; once."""
-        if self._watch is None or not self._watch.done() or self._watch.cancelled() or self._has_raised:
+        if self._watch is None or not self._watch.done() or self._has_raised:
             return
-        if (error := self._watch.exception()) is not None:
-            self._has_raised = True
-            raise first_failure(error)
+        self._has_raised = True
+        try:
+            self._watch.result()
+        except BaseException as error:
+            raise first_failure(error) from None
 
     async def _read(self) -> AsyncGenerator[WatchedChange]:
         entries: asyncio.Queue[list[bytes]] = asyncio.Queue(1)
@@ -508,11 +522,11 @@ class AsyncWatchStream(WatchInfo):
                 for change in self._loop_sink.changes(lines):
                     yield change
                 if self._loop_sink.has_ended:
-                    return
+                    break
                 self._loop_sink.taken.set()
-            self._raise_error()
         finally:
             await self._end(is_handled=False)
+        self._raise_error()
 
 
 async def _next_entry(entries: asyncio.Queue[list[bytes]], watch: asyncio.Task[None]) -> list[bytes] | None:

@@ -1,4 +1,5 @@
-"""Answers that hide a sitemap: errors whose body is one, redirects that set a cookie, indexes that list pages."""
+"""Answers that hide a sitemap: errors whose body is one, redirects that set a cookie, indexes that list pages, a host
+that only http reaches."""
 
 import zlib
 from collections.abc import Callable, Mapping
@@ -6,6 +7,8 @@ from typing import Any
 
 import pytest
 from kit import Site, feed, gz, index, read, robots, urlset
+
+import sitemap_reader as sr
 
 SITE = "https://e.example"
 OTHER = "https://other.example"
@@ -218,3 +221,28 @@ def test_an_index_of_pages_is_named_as_one(paths: list[str], message: str) -> No
 ])
 def test_other_indexes_are_not_named_so(children: dict[str, Any]) -> None:
     assert not any(MEANT in message for message in messages_of_index(children))
+
+
+# --- a host that fails over https ---
+
+
+def test_a_host_without_a_sitemap_over_http_has_the_failure_over_https() -> None:
+    """What answers over http need not be the site: it has not been seen that there is no sitemap."""
+    pages = sr.fetch.DictFetcher({"https://e.example/robots.txt": sr.FetchError("connection refused")})
+    message = "connection refused; discovery over http finds no sitemap; try again later, or with another User-Agent"
+    with sr.urls("e.example", fetcher=pages, limits=sr.Limits(tries=1)) as urls:
+        with pytest.raises(sr.NothingReadable, match=f"F04 https://e.example/robots.txt: {message}$"):
+            list(urls)
+        assert (urls.complete, urls.problems.counts) == (False, {"F04": 1})
+    (candidate,) = sr.discover("e.example", fetcher=pages, limits=sr.Limits(tries=1))
+    assert (candidate.url, candidate.problem) == ("https://e.example/robots.txt", f"F04 {message}")
+
+
+@pytest.mark.parametrize(("sitemap", "error"), [(urlset("http://e.example/a"), None), (500, sr.NothingReadable)])
+def test_a_host_with_a_sitemap_over_http_has_no_failure_over_https(sitemap: Any, error: Any) -> None:
+    site = Site({
+        "https://e.example/robots.txt": sr.FetchError("connection refused"),
+        "http://e.example/robots.txt": robots("http://e.example/s.xml"), "http://e.example/s.xml": sitemap,
+    }, "http://e.example")
+    reading = read(site, "e.example")
+    assert ("F04" in reading.codes, reading.error and type(reading.error)) == (False, error)

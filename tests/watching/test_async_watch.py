@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 import threading
+import time
 import urllib.request
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
@@ -173,18 +174,28 @@ class BadEnd(ListSink):
         raise Bug
 
 
+class BadLast(ListSink):
+    """Raises at the last entry, which a stream that is closed delivers as it ends."""
+
+    async def deliver(self, entry: Any) -> None:
+        await asyncio.sleep(0.3)
+        if entry.last_seq == URLS:
+            raise Bug
+        await super().deliver(entry)
+
+
 def failing(place: str) -> dict[str, Any]:
     """The options of a watch in which this raises a Bug."""
     if place == "visit":
         return {"on_visit": lambda visit: raise_bug()}
-    return {"sinks": [ListSink(Bug()) if place == "sink" else BadEnd()]}
+    return {"sinks": [{"sink": ListSink(Bug()), "drain": BadLast(), "end": BadEnd()}[place]]}
 
 
 def raise_bug() -> None:
     raise Bug
 
 
-@pytest.mark.parametrize("place", ["sink", "visit", "end"])
+@pytest.mark.parametrize("place", ["sink", "visit", "drain", "end"])
 @pytest.mark.parametrize("end", ["block", "close"])
 async def test_what_ended_it_is_raised_behind_a_break_too(tmp_path: Path, place: str, end: str) -> None:
     """Once: by the block or by close(), whichever comes first."""
@@ -202,7 +213,7 @@ async def test_what_ended_it_is_raised_behind_a_break_too(tmp_path: Path, place:
         await changes.close()
 
 
-@pytest.mark.parametrize("place", ["sink", "visit", "end"])
+@pytest.mark.parametrize("place", ["sink", "visit", "drain", "end"])
 @pytest.mark.parametrize("end", ["block", "close"])
 def test_what_ended_one_in_a_thread_is_raised_behind_a_break_too(tmp_path: Path, place: str, end: str) -> None:
     changes = sr.watch([SITE], state=tmp_path / "s.db", fetcher=Pages(), **failing(place))
@@ -218,6 +229,61 @@ def test_what_ended_one_in_a_thread_is_raised_behind_a_break_too(tmp_path: Path,
     with pytest.raises(Bug):
         leave()
     changes.close()
+
+
+def test_close_in_another_thread_during_a_loop_loses_no_error(tmp_path: Path) -> None:
+    """It is raised once: in the loop, or by close() where the loop is in its body."""
+
+    class SlowBadEnd(BadEnd):
+        async def close(self) -> None:
+            await asyncio.sleep(0.3)  # so that the loop comes back meanwhile
+            await super().close()
+
+    changes = sr.watch([SITE], state=tmp_path / "s.db", fetcher=Pages(), sinks=[SlowBadEnd()])
+    raised: list[str] = []
+
+    def close() -> None:
+        try:
+            changes.close()
+        except Bug:
+            raised.append("close")
+
+    closing = threading.Thread(target=close)
+    try:
+        for change in changes:
+            if change.seq == 10:
+                closing.start()
+                time.sleep(0.05)
+    except Bug:
+        raised.append("loop")
+    closing.join()
+    assert len(raised) == 1
+
+
+def test_sinks_beside_one_that_fails_at_the_end_get_all_and_are_closed(tmp_path: Path) -> None:
+    class Slow(ListSink):
+        async def deliver(self, entry: Any) -> None:
+            await asyncio.sleep(0.2)
+            await super().deliver(entry)
+
+    slow = Slow()
+    changes = sr.watch([SITE], state=tmp_path / "s.db", fetcher=Pages(), sinks=[BadEnd(name="bad"), slow])
+    with pytest.raises(Bug), changes:
+        next(changes)
+    assert slow.received == [*range(1, URLS + 1)]
+    assert slow.is_closed
+
+
+async def test_run_of_a_watch_that_was_cancelled_alone_is_cancelled(tmp_path: Path) -> None:
+    async with watching(tmp_path) as changes:
+        mine = {*asyncio.all_tasks()}
+        running = asyncio.create_task(changes.run())
+        while changes.totals.urls < URLS:  # noqa: ASYNC110 - no event has the number
+            await asyncio.sleep(0.01)
+        for task in asyncio.all_tasks() - mine - {running}:
+            task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
 
 
 @pytest.mark.parametrize("error", [KeyError, KeyboardInterrupt])
@@ -262,6 +328,10 @@ def test_a_ping_brings_a_visit(tmp_path: Path) -> None:
             changes.ping("ftp://a.example")
         assert repr(changes) == "<WatchStream of 1 site, under way>"
     assert not changes.ping(MAP)
+    assert repr(changes) == "<WatchStream of 1 site, ended>"
+    changes = sr.watch([SITE], state=tmp_path / "s.db", fetcher=site)
+    assert repr(changes) == "<WatchStream of 1 site, not begun>"
+    changes.close()
     assert repr(changes) == "<WatchStream of 1 site, ended>"
 
 
