@@ -481,7 +481,8 @@ class AsyncWatchStream(WatchInfo):
 
         Takes up to 10 seconds. The change that the loop has in hand counts as delivered. May be called twice, and while
         run() or a loop is under way, which then ends; from a sink, or a task that it has started, it returns at once,
-        and the watch ends soon. What ended the watch, such as an exception of a sink, is raised here, unless the loop or run() has raised it.
+        and the watch ends soon. What ended the watch, such as an exception of a sink, is raised here, unless the loop
+        or run() has raised it.
         """
         await self._end(is_handled=True)
         with suppress(asyncio.CancelledError):  # of the watch, which has ended by that
