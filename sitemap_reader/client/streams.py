@@ -290,7 +290,7 @@ class Bridge(Generic[Result]):
             self._end()
 
     def _end(self, error: BaseException | None = None) -> None:
-        if type(error) is RuntimeError and "shutdown" in str(error) and not threading.main_thread().is_alive():
+        if type(error) is RuntimeError and not threading.main_thread().is_alive():
             # Python starts no thread any more, of which the state and the parser need some.
             remedy = "join the thread that reads, so that the main thread ends last"
             self._error = UsageError("the main thread has ended, and with it what reading needs", remedy=remedy)

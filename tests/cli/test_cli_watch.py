@@ -184,7 +184,7 @@ def test_shards_divide_the_hosts(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("arguments", "message"), [
     ("--state {0}/s.db", "give HOSTS: hosts such as example.com, or a file with one a line"),
-    ("nosuch.txt --state {0}/s.db", "cannot read nosuch.txt: No such file or directory; give a file with one host a line"),
+    ("nosuch.txt --state {0}/s.db", "cannot read nosuch.txt: No such file or directory; give a file with one host"),
     ("a.example nosuch.csv --state {0}/s.db", "cannot read nosuch.csv: "),
     ("nothing://x --state {0}/s.db", "nothing://x"),
     ("a.example --state {0}/s.db --shard 3/2", "error: --shard: '3/2' is not a part of the hosts; write the"),
