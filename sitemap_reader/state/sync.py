@@ -159,11 +159,14 @@ class StateSync:
                         _, buffer = self._row_and_buffer(item.sitemap or "")
                         buffer.add(item, micros(self.plan.clock()) // 1_000_000)
                     elif isinstance(item, Outcome):
-                        yield from self._counted(self._end_document(item, on_document))
+                        yield from self._delivered(self._end_document(item, on_document))
             self._whole_changes = self._state.db.total_changes
 
     def finish(self, note: Callable[[Problem], None]) -> Iterator[ChangePiece]:
         """Yields the removed URLs, if all documents are known for certain; reports problems to `note`."""
+        return self._delivered(self._finish(note))
+
+    def _finish(self, note: Callable[[Problem], None]) -> Iterator[ChangePiece]:
         with sqlite_errors(self._state.name):
             is_sure = self._settle_documents(note)
             if is_sure and self._urls.has_unlisted:
@@ -172,7 +175,7 @@ class StateSync:
                     self._urls.mark_reported()
                     self._commit()
                     self._whole_changes = self._state.db.total_changes
-                yield from self._counted(self._urls.removals())
+                yield from self._urls.removals()
                 self._urls.delete_decided(self._started - _EXPIRED_FOR)
             if is_sure:
                 query = "UPDATE site SET baseline = ? WHERE name = ? AND baseline IS NULL"
@@ -182,7 +185,11 @@ class StateSync:
             self._commit(ended=micros(self.plan.clock()), complete=is_complete, listings=listings)
             self._whole_changes = self._state.db.total_changes
 
-    def _counted(self, pieces: Iterable[ChangePiece]) -> Iterator[ChangePiece]:
+    def _delivered(self, pieces: Iterator[ChangePiece]) -> Iterator[ChangePiece]:
+        """The pieces of a document, or the last of a run, counted as they come."""
+        # A caller that commits may do so with the last list of a document in hand, when all of the document is stored.
+        if self._urls.joins_pieces and self.plan.ack == "manual":
+            pieces = _one_ahead(pieces)
         for piece in pieces:
             if isinstance(piece, UrlBatch):
                 self.counts.new += len(piece)
@@ -317,13 +324,16 @@ class StateSync:
 
     def _commit(self, **more: Any) -> None:
         """Notes the run, and commits unless the caller does that."""
+        self._note_run(**more)
+        if self.plan.ack == "next":
+            self._commit_now()
+
+    def _note_run(self, **more: Any) -> None:
         columns = attrs.asdict(self.counts, filter=attrs.filters.exclude("unchanged"))
         columns |= {"sitemaps": self._sitemaps, "not_modified": self._not_modified, **more}
         names = ", ".join(f"{name} = ?" for name in columns)
         db = self._state.db
         db.execute(f"UPDATE run SET {names} WHERE id = ?", (*columns.values(), self._run))
-        if self.plan.ack == "next":
-            self._commit_now()
 
     def _commit_now(self) -> None:
         if self._is_known and not self.plan.dry_run:
@@ -338,7 +348,9 @@ class StateSync:
         """
         if self._state.db.total_changes == self._whole_changes:
             with sqlite_errors(self._state.name):
+                self._note_run()  # with the counts of what was delivered since the end of the document
                 self._commit_now()
+                self._whole_changes = self._state.db.total_changes
 
     def close(self) -> None:
         """Commits whole documents, or rolls back what was not committed. May be called twice."""
@@ -353,6 +365,15 @@ class StateSync:
             elif self.is_open and db.in_transaction and not self._shares:
                 db.execute("ROLLBACK")
             self.is_open, self._pending = False, 0
+
+
+def _one_ahead(pieces: Iterator[ChangePiece]) -> Iterator[ChangePiece]:
+    """The same pieces, each once the next one is there; the last one when `pieces` has come to its end."""
+    piece = next(pieces, None)
+    while piece is not None:
+        following = next(pieces, None)
+        yield piece
+        piece = following
 
 
 def _opened(state: str | os.PathLike[str], *, dry_run: bool) -> State:

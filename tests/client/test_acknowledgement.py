@@ -78,14 +78,52 @@ def test_a_list_is_committed_when_the_next_one_is_requested(options: dict[str, A
     assert {*again}.isdisjoint(locs(first))
 
 
-def test_lists_of_several_sitemaps_with_one_commit_by_the_caller(options: dict[str, Any]) -> None:
+@pytest.mark.parametrize("committed", range(1, MAPS + 1))
+def test_a_commit_with_a_list_in_hand_stores_it_and_those_before(options: dict[str, Any], committed: int) -> None:
     options["ack"] = "manual"
     with sr.changes(SITE, **options) as changes:
         for number, _ in enumerate(changes.batches(), 1):
-            if number == 3:
-                changes.commit()  # the first two, as the third was not followed by another
+            if number == committed:
+                changes.commit()
     with sr.changes(SITE, **options) as changes:
-        assert [*map(len, changes.batches())] == [5]
+        assert [*map(len, changes.batches())] == [5] * (MAPS - committed)
+
+
+def test_a_commit_with_each_list_loses_and_repeats_nothing_where_the_loop_is_left(options: dict[str, Any]) -> None:
+    options["ack"] = "manual"
+    taken: list[str] = []
+    for _ in range(MAPS):
+        with sr.changes(SITE, **options) as changes:
+            for batch in changes.batches():
+                taken += locs(batch)
+                changes.commit()
+                break
+    assert len(taken) == len({*taken}) == 15
+    options["fetcher"] = site(urls=3)
+    with sr.changes(SITE, **options) as changes:
+        (removed,) = changes.batches()
+    with sr.changes(SITE, **options) as changes:  # they were not committed
+        for batch in changes.batches():
+            assert {*locs(batch)} == {*locs(removed)}
+            changes.commit()
+            break
+    with sr.changes(SITE, **options) as changes:
+        assert list(changes) == []
+    with sr.state.State(options["state"]) as state:
+        assert [(run.new, run.removed) for run in reversed(state.runs()) if run.new or run.removed] == [
+            *[(5, 0)] * MAPS, (0, 6),
+        ]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_the_lists_of_a_large_sitemap_are_committed_with_its_last_one(options: dict[str, Any]) -> None:
+    options |= {"ack": "manual", "fetcher": site(urls=100_001, maps=1)}
+    for most, again in ((2, 100_001), (3, 0)):
+        with sr.changes(SITE, **options) as changes:
+            for _ in itertools.islice(changes.batches(), most):
+                changes.commit()
+        with sr.changes(SITE, **options) as changes:
+            assert sum(map(len, changes.batches())) == again
 
 
 def test_without_a_commit_nothing_is_stored(options: dict[str, Any]) -> None:
