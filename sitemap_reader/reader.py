@@ -5,10 +5,12 @@ Both make streams from the runs of a Crawler; a Reader reads them all on one eve
 
 from __future__ import annotations
 
+import asyncio
 import weakref
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, Unpack
+from weakref import WeakSet
 
 from .client.crawler import Crawler, discover_in_thread
 from .client.keywords import UrlQuery, checked_keywords
@@ -51,6 +53,7 @@ class SitemapReader:
     def __init__(self, **options: Unpack[SessionOptions]) -> None:
         """Opens no connection yet. UsageError for values that are not allowed."""
         self.crawler = Crawler(**options)  # for the adapters of this package
+        self._watches: WeakSet[AsyncWatchStream] = WeakSet()
 
     def __dir__(self) -> list[str]:  # as completion shows it
         return [*({*super().__dir__()} - {"crawler"})]
@@ -68,9 +71,16 @@ class SitemapReader:
     async def close(self) -> None:
         """Ends the streams, which are not complete then, and closes the connections; a session of your own stays open.
 
-        A stream that is made later opens connections again, and closes them at its end.
+        Watches end as by their own close(), which may raise. A stream that is made later opens connections again, and
+        closes them at its end.
         """
-        await self.crawler.close()
+        closing = (watch.close() for watch in [*self._watches])
+        try:
+            ended = await asyncio.gather(*closing, return_exceptions=True)
+        finally:
+            await self.crawler.close()
+        if error := next(filter(None, ended), None):
+            raise error
 
     @checked_keywords(QueryOptions, elsewhere=_READER_KEYWORDS)
     def urls(self, target: str | Path | Target, **query: Unpack[QueryOptions]) -> AsyncStream[UrlRecord]:
@@ -116,7 +126,9 @@ class SitemapReader:
         """
         from .watching.api import watch_with  # here: reading needs no server
 
-        return watch_with(self.crawler, hosts, options)
+        watch = watch_with(self.crawler, hosts, options)
+        self._watches.add(watch)
+        return watch
 
 
 class Reader:

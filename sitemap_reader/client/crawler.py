@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, closing, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,7 +24,7 @@ from ..frontier.frontier import Frontier
 from ..frontier.plan import Plan
 from ..frontier.revalidation import DocumentCache
 from ..model.errors import FetchError, UsageError
-from ..model.options import part_of, positive, with_defaults
+from ..model.options import part_of, with_defaults
 from ..model.url_batch import UrlBatch
 from ..pipeline.crawl import CallbackError, Crawl, require_asyncio
 from ..pipeline.feedparser_process import feedparser_fallback
@@ -62,6 +62,7 @@ if TYPE_CHECKING:
 
 
 _CLOSED_EARLY = "the reader was closed before it had found the sitemaps"
+_OF_NETWORK = ("proxy", "cacert", "insecure", "session")
 _TLS_LOG = logging.getLogger("sitemap_reader.tls")
 
 
@@ -79,8 +80,9 @@ class Crawler:
             raise UsageError(
                 "record is the name of a folder or a WARC file, and empty", remedy="leave it out, or name one"
             )
-        positive("tries", limits.tries)
         own_fetcher = None if fetcher is None else _CallersFetcher(_checked_fetcher(fetcher))
+        if unused := [name for name in _OF_NETWORK if own_fetcher is not None and given[name]]:  # type: ignore[literal-required]
+            raise UsageError(f"{unused[0]} is for the network, which `fetcher` replaces", remedy="set it up there")
         user_agent = given["user_agent"]
         if session is not None and user_agent == USER_AGENT:
             user_agent = getattr(session, "headers", {}).get("User-Agent", USER_AGENT)
@@ -328,6 +330,16 @@ def _checked_fetcher(fetcher: Fetcher) -> Fetcher:
     return fetcher
 
 
+def _check_response(response: object, fetcher: Fetcher) -> None:
+    for name, kind in {"status": int, "headers": Mapping, "chunks": AsyncIterable}.items():
+        value = getattr(response, name, None)
+        if not isinstance(value, kind):
+            given = f"{name} of type {type(value).__name__}" if hasattr(response, name) else f"no {name}"
+            reason = f"{type(fetcher).__name__}.fetch() gave a {type(response).__name__} with {given}"
+            fields = "a status that is a number, headers that are a mapping, chunks that are an async iterator"
+            raise UsageError(reason, remedy=f"yield a sr.fetch.Response with {fields}")
+
+
 class _CallersFetcher:
     """Makes CallbackErrors of exceptions but FetchErrors: as they are, they would end one document each (S17)."""
 
@@ -339,6 +351,7 @@ class _CallersFetcher:
         ours: BaseException | None = None  # raised by the block
         try:
             async with self._fetcher.fetch(url, headers) as response:
+                _check_response(response, self._fetcher)
                 chunks = _CallersChunks(aiter(response.chunks))
                 try:
                     yield Response(response.status, response.headers, chunks, url)
@@ -362,7 +375,10 @@ class _CallersChunks(AsyncIterator[bytes]):
 
     async def __anext__(self) -> bytes:
         try:
-            return await anext(self._chunks)
+            chunk = await anext(self._chunks)
+            if not isinstance(chunk, bytes | bytearray | memoryview):
+                raise UsageError(f"the chunks of a Response are bytes, not {type(chunk).__name__}")
+            return chunk
         except StopAsyncIteration:
             raise
         except Exception as error:

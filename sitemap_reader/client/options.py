@@ -209,7 +209,7 @@ class ReaderOptions(TypedDict, total=False):
             check=lambda name, value: checked_limits(value) and None,
         ),
     ]
-    fetcher: Annotated["Fetcher | None", Option("A sr.fetch.Fetcher that replaces the network.")]
+    fetcher: Annotated["Fetcher | None", Option("A sr.fetch.Fetcher that replaces the network; then without proxy, cacert, insecure and session.")]
     extras: Annotated[bool, Option("Keep elements of unknown namespaces, as extras of their URL.", False)]
     feed_fallback: Annotated[
         "FeedFallback | None",

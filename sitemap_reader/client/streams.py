@@ -832,8 +832,8 @@ class ChangeStream(ChangeInfo, Stream[Change]):
 
         The sitemap whose changes are being delivered is committed as a whole: with its last list of batches() in hand,
         or, of single changes, by the first call after the change that follows its last one, or after the end of the
-        loop. Until then its changes come again after a kill. The end of the `with` block rolls back the rest. Nothing happens in a dry run. UsageError without
-        `ack="manual"`, and on a closed stream, unless all was committed.
+        loop. Until then its changes come again after a kill. The end of the `with` block rolls back the rest. Nothing
+        happens in a dry run. UsageError without `ack="manual"`, and on a closed stream, unless all was committed.
         """
         self._run.commit()
 

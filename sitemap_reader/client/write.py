@@ -53,7 +53,8 @@ def write(
     OUTPUT("path", path)
     if not os.fspath(path):
         raise UsageError("path is the name of a file, and empty")
-    if isinstance(fields, str):
+    is_list = isinstance(fields, Sequence) and not isinstance(fields, str) and all(isinstance(e, str) for e in fields)
+    if not (fields is None or is_list):
         raise UsageError(keyword="fields", value=fields, allowed='a list of names, such as ["loc"]')
     chosen = None if fields is None else parse_fields(",".join(fields), option="fields")
     with items if isinstance(items, Stream) else nullcontext():
@@ -72,7 +73,7 @@ def _write(items: Iterable[Any], name: str, format: str | None, fields: Fields |
     stream = open_output_file(name, in_place=has_changes)
     escape = json_without_commands if format == "jsonl" else None
     file = OutputFile.of(stream, name, format, split_compression(name)[1], escape=escape)
-    writer = _Writer(file, format, fields, has_changes)
+    writer = _Writer(file, format, fields, has_changes, takes_many=run is not None)
     try:
         for piece in pieces:
             writer.write(piece)
@@ -106,6 +107,7 @@ class _Writer:
     format: str
     fields: Fields | None
     has_changes: bool
+    takes_many: bool  # of a stream, which gives pieces
     count: int = 0
     _sink: Sink | None = None
 
@@ -120,10 +122,11 @@ class _Writer:
         return self._sink
 
     def write(self, piece: Any) -> None:
-        is_many = isinstance(piece, UrlBatch | list)
+        is_many = self.takes_many and isinstance(piece, UrlBatch | list)
         if not is_many:
             if not isinstance(piece, UrlRecord | Change):
-                raise UsageError(f"a {type(piece).__name__} is neither a UrlRecord nor a Change")
+                remedy = "give the stream itself, in place of its batches()" if isinstance(piece, list) else ""
+                raise UsageError(f"a {type(piece).__name__} is neither a UrlRecord nor a Change", remedy=remedy)
             if self._sink is None:
                 self.has_changes = isinstance(piece, Change)
             if isinstance(piece, Change) != self.has_changes:

@@ -69,9 +69,13 @@ _MAX_ANCESTORS = 64
 # --- what came ---
 
 
+def lower_case_names(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name.lower(): value for name, value in headers.items()}
+
+
 @attrs.frozen
 class Head:
-    """The status and headers (lower-case names) of an answer, and how long the network took for it.
+    """The status and headers of an answer (names in any case), and how long the network took for it.
 
     `sitemap_format` is that of the body of an error (4xx, 5xx) that is a sitemap all the same. `is_conditional`: the
     request had conditions, so that a 304 confirms what the caller has stored of the document. `sent_login`: it had
@@ -79,7 +83,7 @@ class Head:
     """
 
     status: int
-    headers: Mapping[str, str]
+    headers: Mapping[str, str] = attrs.field(converter=lower_case_names)
     network_seconds: float = 0.0
     sitemap_format: str | None = None
     is_conditional: bool = False

@@ -18,6 +18,7 @@ import attrs
 
 from ..model.errors import UsageError
 from ..model.limits import advice
+from ..model.options import one_of_types
 from ..model.records import PROBED, Outcome, SitemapRef, Why
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
 from ..parser.normalise.urls import origin
@@ -37,9 +38,11 @@ from .documents import (
     SiteDiscovery,
     Skip,
     listing_place,
+    lower_case_names,
 )
 from .host_queue import HostQueues, backoff
 from .links import Authorities, Links, WaitingDocuments
+from .plan import Seed
 from .responses import REFUSED, Follow, RulesByStatus, code_of, is_refusal, judge, with_remedy
 from .robots_policy import HostRobots
 from .robots_rules import ALLOW_ALL, disallow_all, parse_rules
@@ -49,7 +52,7 @@ if TYPE_CHECKING:
     from ..parser.normalise.scope import Scope
     from .documents import Event, Listed, SkipReason, Verdict
     from .host_queue import HostQueue, Wait
-    from .plan import Plan, Seed
+    from .plan import Plan
 
 # The work of one call, as robots_rules.Rules.effort() counts it: the caller has other things to do in between. Of a
 # hundred thousand documents that robots.txt forbids none is in flight, and nothing else would end the call.
@@ -81,6 +84,8 @@ class Frontier:
     """
 
     def __init__(self, seeds: Sequence[Seed], plan: Plan, *, jitter: Callable[[], float] | None = None) -> None:
+        for seed in seeds:
+            one_of_types("what parse_target() returns", Seed)("a seed", seed)
         self.plan = plan
         self.sites = [SiteDiscovery(seed, plan.probe) for seed in seeds]
         self.in_flight = 0  # requests
@@ -185,7 +190,7 @@ class Frontier:
         Those are what the body lists, and Finished or Failed; after a conditional 304, what is stored, as for skip().
         """
         document = request.document
-        if document.state not in _ANSWERED_IN[type(answer)]:
+        if document.state not in _ANSWERED_IN.get(type(answer), ()):
             raise UsageError(f"{request.url} is {document.state}: no {type(answer).__name__} can be received for it")
         if isinstance(answer, SitemapRef):
             self._links.add(document, answer)
@@ -205,8 +210,8 @@ class Frontier:
         return False
 
     def parser(self, request: DocumentRequest, headers: Mapping[str, str]) -> SitemapParser:
-        """A parser for the body of an answer with these headers (lower-case names), by the plan's scope and limits."""
-        return make_parser(request, headers, self.plan)
+        """A parser for the body of an answer with these headers (names in any case), by the plan's scope and limits."""
+        return make_parser(request, lower_case_names(headers), self.plan)
 
     def finished(self, request: DocumentRequest, parser: SitemapParser) -> Finished:
         """The last answer to a request, when its parser() has been closed."""

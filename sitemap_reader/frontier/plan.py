@@ -19,7 +19,7 @@ import attrs
 from ..model.errors import UsageError
 from ..model.limits import Limits
 from ..model.linear_pattern import LIFTED, MOST_LIMITED, LimitedPattern, LinearPattern, linear
-from ..model.options import AutoMode, check_choice
+from ..model.options import AutoMode, check_choice, one_of_types, positive
 from ..model.options import Undated as Undated
 from ..model.summary import UNWANTED
 from ..model.url_batch import precision_of
@@ -274,6 +274,7 @@ SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 def parse_target(target: str) -> Seed:
     """`example.com` is a site (https, then http); a URL with a path is a document; UsageError for the rest."""
+    one_of_types("a host such as example.com, or a URL", str)("target", target)
     text = target.strip()
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
         raise UsageError(f"{target!a} is no text that a URL could hold: it is not UTF-8")
@@ -321,6 +322,10 @@ def login_of(url: str) -> str | None:
     return basic(unquote(user), unquote(password)) if userinfo else None
 
 
+def _positive(plan: object, field: attrs.Attribute[int], value: int) -> None:
+    positive(field.name, value)
+
+
 @attrs.frozen
 class Plan:
     """What a crawl fetches, and how."""
@@ -339,8 +344,8 @@ class Plan:
     no_follow: Callable[[SitemapRef], bool] | None = None  # which sitemaps never to read, however they are found
     user_agent: str = "sitemap-reader"
     sends_user_agent: bool = True  # False: the caller's fetcher sends one of its own
-    concurrency: int = 16
-    per_host: int = 4
+    concurrency: int = attrs.field(default=16, validator=_positive)
+    per_host: int = attrs.field(default=4, validator=_positive)
     delay_seconds: float = 0.0  # between the starts of two requests to a host; a longer Crawl-delay replaces it
     extras: bool = False  # elements without a field are kept
     sniff_only: bool = False  # a document is read until its format is known, and gives no records

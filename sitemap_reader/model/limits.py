@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from .errors import UsageError
-from .options import Option
+from .options import Option, positive
 from .problems import Problem, count_of, report
 
 KIB = 1024
@@ -113,6 +113,7 @@ class Limits:
             is_number = isinstance(value, kinds) and not isinstance(value, bool)
             if not is_number or not value >= 0:
                 raise UsageError(f"Limits: {field.name} must be {words}, 0 or more, not {value!r}")
+        positive("tries", self.tries)
         if self.max_gzip_layers > _MOST_GZIP_LAYERS:
             raise UsageError(f"Limits: max_gzip_layers must be {_MOST_GZIP_LAYERS} at most")
         if self.max_crawl_delay_seconds > MOST_CRAWL_DELAY_SECONDS:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 from tqdm.std import tqdm
@@ -15,11 +16,9 @@ from tqdm.std import tqdm
 from ..client.progressbar import BarState, size_of
 from ..client.summary import count_of
 from ..model.errors import UsageError
+from ..model.options import one_of_types
 from ..pages.rendering import render
 from .folder import INCOMPLETE, SUMS, HarvestFolder
-
-if TYPE_CHECKING:
-    import os
 
 
 @attrs.define
@@ -233,6 +232,7 @@ def harvest_page(harvest: Harvest, started: datetime) -> str:
 
 def load_harvest(folder: str | os.PathLike[str]) -> Harvest:
     """The result so far of the harvest in a folder, also while it runs; UsageError where there is none."""
+    one_of_types("the name of a folder", str, os.PathLike)("folder", folder)
     harvest_folder = HarvestFolder(Path(folder))
     plan = harvest_folder.plan()
     if plan is None:

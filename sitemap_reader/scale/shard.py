@@ -30,7 +30,7 @@ from ..client.targets import read_netrc, site_target
 from ..frontier.plan import make_window
 from ..model.errors import NothingFound, StateError, UsageError, internal_error
 from ..model.limits import Limits
-from ..model.options import part_of, with_defaults
+from ..model.options import one_of_types, part_of, with_defaults
 from ..model.problems import report
 from ..pipeline.crawl import first_failure
 from ..pipeline.executor import ThreadPool
@@ -172,6 +172,7 @@ def harvest_shard(shard: Shard, on_progress: Callable[[ShardProgress], None] | N
     each second. UsageError where the folder is not there; OSError or StateError where files cannot be written;
     HarvestCancelled where another call, or a resumed harvest, has taken the shard over.
     """
+    one_of_types("a shard of plan_harvest()", Shard)("shard", shard)
     folder = shard.folder
     if not folder.path.is_dir():
         raise UsageError(f"{gethostname()} sees no folder {folder.path}: all workers must see it under the same name")

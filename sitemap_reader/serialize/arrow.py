@@ -150,7 +150,12 @@ def record_batches(pieces: Iterable[UrlBatch | list[Change]], *, of_changes: boo
     schema = arrow_schema(fields)  # first: it says how to install pyarrow
     import pyarrow as pa
 
-    return pa.RecordBatchReader.from_batches(schema, _batches_of(pieces, Batches(fields), of_changes))
+    def at_least_one() -> Iterator[Any]:  # polars.from_arrow() fails on a reader without any
+        batches = _batches_of(pieces, Batches(fields), of_changes)
+        yield next(batches, None) or pa.RecordBatch.from_pylist([], schema)
+        yield from batches
+
+    return pa.RecordBatchReader.from_batches(schema, at_least_one())
 
 
 def _batches_of(pieces: Iterable[UrlBatch | list[Change]], batches: Batches, of_changes: bool) -> Iterator[Any]:

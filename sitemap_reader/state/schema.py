@@ -369,6 +369,8 @@ def _name_of(path: str | os.PathLike[str]) -> str:
     name = os.fspath(path)
     if not name:
         raise StateError("the name of the state file is empty")
+    if name == ":memory:":
+        raise StateError("a state is a file, which the next run reads; give its name, and not :memory:")
     return name
 
 

@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import AsyncExitStack, closing, suppress
 from contextvars import ContextVar
 from datetime import timedelta
-from inspect import GEN_SUSPENDED, getgeneratorstate
+from inspect import GEN_CLOSED, GEN_SUSPENDED, getgeneratorstate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, Unpack, cast
 
@@ -160,6 +160,7 @@ class _StoppedBySignals:
 
 
 _LOG = logging.getLogger("sitemap_reader.watch")
+_OVER = "this watch has ended: call watch() for another one, which continues behind it"
 _UNDER_WAY = "this watch is under way, in a loop or by run(): call watch() for another one"
 
 _SHARD = re.compile(r"([0-9]{1,6})/([0-9]{1,6})")
@@ -348,7 +349,7 @@ class WatchInfo:
 
         False, too, once the watch is ending. UsageError for what is no http or https URL.
         """
-        clean = ping_url(url)
+        clean = ping_url(str(url))
         if clean is None:
             raise UsageError(f"{url} is not the URL of a sitemap", remedy="give one of http or https, without a login")
         return self._ask(lambda: self._parts.watcher.revisit(clean))
@@ -378,6 +379,8 @@ class WatchStream(WatchInfo):
             self._end(is_handled=False)
 
     def __iter__(self) -> Iterator[WatchedChange]:
+        if self._loop_sink.has_ended or getgeneratorstate(self._changes) == GEN_CLOSED:
+            raise UsageError(_OVER)
         return self._changes
 
     def __next__(self) -> WatchedChange:
@@ -462,6 +465,8 @@ class AsyncWatchStream(WatchInfo):
             await self._end(is_handled=False)
 
     def __aiter__(self) -> AsyncIterator[WatchedChange]:
+        if self._loop_sink.has_ended:
+            raise UsageError(_OVER)
         return self._changes
 
     async def __anext__(self) -> WatchedChange:

@@ -35,6 +35,7 @@ Result = TypeVar("Result")
 
 FIRST_BACKOFF_SECONDS = 1.0
 MAX_BACKOFF_SECONDS = 300.0
+CLOSE_SECONDS = 3.0  # for close() of a sink, which supervisors would else end with the process
 ENTRIES_AT_ONCE = 100  # are read from the log, which is written to the disk before
 
 
@@ -89,11 +90,20 @@ class Delivery:
         return self._task
 
     async def drain(self, seconds: float) -> bool:
-        """Delivers what is logged by now, and closes the sink; whether it has all. One that fails is not waited for."""
+        """Delivers what is logged by now, and closes the sink; whether it has all. One that fails is not waited for.
+
+        DeliveryFailed where the sink does not end within CLOSE_SECONDS.
+        """
         self._draining.set()
         if self._task is not None:
             await first_of(self._task, self._failing.wait(), seconds=seconds)
-        await self._call(self.sink.close())
+        try:
+            async with asyncio.timeout(CLOSE_SECONDS) as limit:
+                await self._call(self.sink.close())
+        except TimeoutError as exc:
+            if not limit.expired():
+                raise
+            raise DeliveryFailed(f"{self.sink.name}: its close() was cancelled after {CLOSE_SECONDS:g} s") from exc
         return self.lag_changes == 0
 
     async def _run(self) -> None:

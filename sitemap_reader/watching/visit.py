@@ -25,7 +25,7 @@ from ..frontier.host_queue import retry_after
 from ..frontier.lastmod_trust import TRUSTED_SCORE
 from ..frontier.responses import BUSY, NO_DOCUMENT, REFUSED, hides_sitemap_lines
 from ..frontier.revalidation import NOT_READ
-from ..model.errors import FetchError, StateError, UsageError, internal_error
+from ..model.errors import FetchError, StateError, internal_error
 from ..model.problems import Problem
 from ..model.records import ChangeCounts
 from ..model.url_batch import UrlBatch
@@ -305,8 +305,6 @@ class VisitFetcher:
         self._on_request(url)
         try:
             async with self._fetcher.fetch(url, headers) as response:
-                if not isinstance(response.status, int):
-                    raise UsageError(f"the status of a Response is a whole number, not {response.status!r:.60}")
                 self._note(url, response)
                 async with aclosing(self._passed_on(url, response)) as chunks:
                     yield attrs.evolve(response, chunks=chunks)
@@ -330,11 +328,8 @@ class VisitFetcher:
 
     async def _passed_on(self, url: str, response: Response) -> AsyncGenerator[bytes, None]:
         """The body; of a robots.txt or a start page a copy is kept once it has been read to its end."""
-        # UsageError for chunks of a caller's fetcher that are not bytes: else it would be an internal error of a site.
         is_kept, body = self._is_kept(url), bytearray()
         async for chunk in response.chunks:
-            if not isinstance(chunk, bytes | bytearray | memoryview):
-                raise UsageError(f"the chunks of a Response are bytes, not {type(chunk).__name__}")
             if is_kept:
                 body += chunk
             yield chunk

@@ -86,14 +86,33 @@ def test_a_fetch_error_is_a_problem_also_if_it_was_converted_from_another_error(
     assert "F04" in read(Fetches(place, error), MAP).codes
 
 
-def test_what_is_no_response_is_raised_as_the_callers_error() -> None:
-    class Empty(Site):
+async def _text() -> AsyncIterator[str]:
+    yield "<urlset/>"
+
+
+@pytest.mark.parametrize(("response", "message"), [
+    (lambda: None, "gave a NoneType with no status"),
+    (lambda: (200, {}, b""), "gave a tuple with no status"),
+    (lambda: sr.fetch.Response("200", {}, _text(), MAP), "gave a Response with status of type str"),  # type: ignore[arg-type]
+    (lambda: sr.fetch.Response(200, {}, [b""], MAP), "gave a Response with chunks of type list"),  # type: ignore[arg-type]
+    (lambda: sr.fetch.Response(200, {}, _text(), MAP), "the chunks of a Response are bytes, not str"),  # type: ignore[arg-type]
+])
+def test_what_is_no_response_is_a_usage_error(response: Callable[[], Any], message: str) -> None:
+    class Wrong(Site):
         @asynccontextmanager
         async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Any]:
-            yield None
+            yield response()
 
-    with pytest.raises(AttributeError, match="chunks"):
-        read(Empty())
+    with pytest.raises(sr.UsageError, match=message):
+        read(Wrong())
+
+
+@pytest.mark.parametrize("unused", [{"proxy": "http://p.example:1"}, {"insecure": True}, {"cacert": "own.pem"}])
+def test_what_is_for_the_network_is_refused_beside_a_fetcher(unused: dict[str, Any]) -> None:
+    """A proxy that is not used would be found out by the site that is read."""
+    (name,) = unused
+    with pytest.raises(sr.UsageError, match=f"^{name} is for the network, which `fetcher` replaces; set it up there"):
+        sr.urls(MAP, fetcher=Site({}), **unused)
 
 
 def test_an_error_of_this_package_is_none_of_the_fetcher(monkeypatch: pytest.MonkeyPatch) -> None:

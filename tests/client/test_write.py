@@ -225,6 +225,7 @@ def test_wrong_arguments_request_nothing(tmp_path: Path, site: World) -> None:
 
 @pytest.mark.parametrize(("items", "message"), [
     (5, "items is a stream, or an iterable of UrlRecords or Changes, not 5"),
+    ([[sr.UrlRecord("https://e.example/")]], "a list is neither a UrlRecord nor a Change; give the stream itself"),
     ("https://e.example/", "items is a stream"),
     (["https://e.example/"], "a str is neither a UrlRecord nor a Change"),
     ([sr.UrlRecord("https://e.example/"), sr.Change("new", sr.UrlRecord("https://e.example/"))], "URLs and changes"),
@@ -272,7 +273,8 @@ def test_record_batches_of_changes_are_delivered_one_by_one(site: World, state: 
         rows = [(row["change"], row["loc"][-2:]) for batch in changes.arrow() for row in batch.to_pylist()]
     assert sorted(rows) == [("new", "a3"), ("removed", "a2"), ("updated", "a1")]
     with site.changes(state) as changes:
-        assert [*changes.arrow()] == []
+        (batch,) = changes.arrow()  # polars.from_arrow() fails on none
+        assert (batch.num_rows, "change" in batch.schema.names) == (0, True)
 
 
 def test_a_stream_that_is_being_read_has_no_record_batches() -> None:
@@ -290,6 +292,8 @@ def test_changes_that_the_caller_commits_are_not_written(site: World, state: Pat
 @pytest.mark.parametrize(("options", "message"), [
     ({"path": object()}, "^path is the name of a file, not"),
     ({"fields": "loc"}, "^fields is a list of names"),
+    ({"fields": 3}, "^fields is a list of names"),
+    ({"fields": [3]}, "^fields is a list of names"),
 ])
 def test_arguments_that_are_not_allowed(tmp_path: Path, options: dict[str, Any], message: str) -> None:
     with pytest.raises(sr.UsageError, match=message):

@@ -1,6 +1,8 @@
 """The state of an earlier crawl -> whether a document is requested, and its conditions; and the frontier with a state.
 """
 
+import gzip
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 import attrs
@@ -137,6 +139,32 @@ def test_what_is_skipped_is_answered_from_what_the_caller_has() -> None:
     assert [request.url for request in frontier.next_requests(0.0)] == [ROBOTS]
 
 
+@pytest.mark.parametrize(("make", "message"), [
+    (lambda: Frontier(["example.com"], Plan()), "a seed is what parse_target.. returns, not 'example.com'"),  # type: ignore[list-item]
+    (lambda: parse_target(None), "target is a host such as example.com, or a URL, not None"),  # type: ignore[arg-type]
+    (lambda: Plan(per_host=0), "per_host is a whole number, 1 or more, not 0"),
+    (lambda: Plan(concurrency=0), "concurrency is a whole number, 1 or more, not 0"),
+])
+def test_what_would_request_nothing_for_ever_is_refused(make: Callable[[], object], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        make()
+
+
+def test_headers_of_an_answer_may_have_names_in_any_case() -> None:
+    frontier = Frontier([parse_target(MAP)], Plan(obey_robots=False, probe="never"))
+    frontier.request(*frontier.take())  # type: ignore[arg-type]
+    (robots,) = frontier.next_requests(0.0)
+    frontier.receive(robots, Head(404, {}), 0.0, TODAY)
+    (request,) = frontier.next_requests(0.0)
+    frontier.receive(request, Head(301, {"Location": "/moved.xml"}), 0.0, TODAY)
+    (moved,) = frontier.next_requests(1.0)
+    assert moved.url.endswith("/moved.xml")
+    frontier.receive(moved, Head(503, {"Retry-After": "7"}), 1.0, TODAY)
+    assert frontier.wait(1.0) == 7.0
+    parser = frontier.parser(moved, {"Content-Encoding": "gzip"})
+    assert len([*parser.feed(gzip.compress(urlset(f"{SITE}/1"))), *parser.close()]) == 1
+
+
 def test_steps_and_answers_that_do_not_fit_are_refused() -> None:
     frontier = Frontier([parse_target(MAP)], Plan(obey_robots=False, probe="never"))
     (given,) = frontier.take()
@@ -148,6 +176,8 @@ def test_steps_and_answers_that_do_not_fit_are_refused() -> None:
     frontier.receive(robots, Head(404, {}), 0.0, TODAY)
     (request,) = frontier.next_requests(0.0)
     unchanged = Finished(Outcome(format="urlset"))
+    with pytest.raises(UsageError, match="no NoneType can be received for it"):
+        frontier.receive(request, None, 0.0, TODAY)  # type: ignore[arg-type]
     for answer in (unchanged, Arrived(), SitemapRef(MAP)):
         with pytest.raises(UsageError, match=f"{MAP} is requested: no {type(answer).__name__} can be received"):
             frontier.receive(request, answer, 0.0, TODAY)

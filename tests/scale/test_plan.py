@@ -176,6 +176,14 @@ def test_a_worker_that_does_not_see_the_folder_says_so(tmp_path, plan):
         harvest_shard(elsewhere)
 
 
+@pytest.mark.parametrize("call", [
+    lambda: sr.scale.plan_harvest(["a.example"], None), lambda: sr.scale.load_harvest(None), lambda: harvest_shard(0)
+])
+def test_what_is_no_folder_or_shard_is_a_usage_error(call):
+    with pytest.raises(sr.UsageError, match=r"^(output|folder) is the name of a folder|^shard is a shard of plan_harv"):
+        call()
+
+
 def test_a_plan_that_would_overwrite_another_is_refused(plan):
     plan(["a.example"])
     with pytest.raises(sr.UsageError, match="holds a harvest that is not done"):

@@ -249,6 +249,13 @@ def test_a_stream_holds_the_file_until_it_is_left(state: Path, site: World) -> N
         assert len(opened.sites()) == 1
 
 
+def test_what_names_no_file_is_refused() -> None:
+    with pytest.raises(sr.UsageError, match="state is the name of a file, not None"):
+        sr.state.State(None)  # type: ignore[arg-type]
+    with pytest.raises(sr.StateError, match="a state is a file, which the next run reads; give its name, and not :mem"):
+        sr.changes("https://a.example", state=":memory:")
+
+
 def test_invalid_target_closes_the_state(state: Path) -> None:
     with pytest.raises(sr.UsageError):
         sr.changes("not a host", state=state)

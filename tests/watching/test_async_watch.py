@@ -121,6 +121,28 @@ async def test_a_bug_of_the_fetcher_is_raised(tmp_path: Path, read: Callable[[An
     sr.state.State(tmp_path / "s.db").close()  # not locked any more
 
 
+@pytest.mark.parametrize("place", ["in the loop", "in another task", "end of the block"])
+async def test_a_reader_that_is_closed_ends_its_watches(tmp_path: Path, place: str) -> None:
+    """Else it would go on sending requests, and its state would stay locked."""
+    seqs = []
+
+    async def read(reader: sr.SitemapReader) -> None:
+        async for change in reader.watch([SITE], state=tmp_path / "s.db"):
+            seqs.append(change.seq)
+            if place == "in the loop":
+                await reader.close()
+
+    async with sr.SitemapReader(fetcher=Pages()) as reader:
+        reading = asyncio.create_task(read(reader))
+        while len(seqs) < (1 if place == "in the loop" else URLS):  # noqa: ASYNC110 - no event has the number
+            await asyncio.sleep(0.01)
+        if place == "in another task":
+            await reader.close()
+            await asyncio.wait_for(reading, 5)
+    await asyncio.wait_for(reading, 5)
+    sr.state.State(tmp_path / "s.db", create=True).close()  # not locked any more
+
+
 async def test_an_exception_in_the_loop_leaves_its_change_undelivered(tmp_path: Path) -> None:
     async def read() -> None:
         async with watching(tmp_path) as changes:
@@ -152,6 +174,8 @@ async def test_aclosing_closes_it(tmp_path: Path) -> None:
     async with sr.SitemapReader(fetcher=Pages()) as reader:
         async with aclosing(reader.watch([SITE], state=tmp_path / "s.db")) as changes:
             assert (await anext(changes)).seq == 1
+        with pytest.raises(sr.UsageError, match="this watch has ended: call watch"):
+            aiter(changes)
         async with aclosing(reader.watch([SITE], state=tmp_path / "s.db")):
             pass
 
@@ -274,6 +298,20 @@ def test_sinks_beside_one_that_fails_at_the_end_get_all_and_are_closed(tmp_path:
     assert slow.is_closed
 
 
+@pytest.mark.slow
+def test_a_sink_that_does_not_end_is_cancelled(tmp_path: Path) -> None:
+    class Endless(ListSink):
+        async def close(self) -> None:
+            await asyncio.sleep(60)
+
+    started = time.monotonic()
+    changes = sr.watch([SITE], state=tmp_path / "s.db", fetcher=Pages(), sinks=[Endless()])
+    next(changes)
+    with pytest.raises(sr.watching.DeliveryFailed, match=r"^list: its close\(\) was cancelled after 3 s$"):
+        changes.close()
+    assert time.monotonic() - started < 30
+
+
 async def test_run_of_a_watch_that_was_cancelled_alone_is_cancelled(tmp_path: Path) -> None:
     async with watching(tmp_path) as changes:
         mine = {*asyncio.all_tasks()}
@@ -324,11 +362,14 @@ def test_a_ping_brings_a_visit(tmp_path: Path) -> None:
         assert changes.ping(MAP)
         assert not changes.ping(f"{SITE}/other.xml")
         assert next(changes).record.loc == f"{SITE}/3"
-        with pytest.raises(sr.UsageError, match=r"^ftp://a\.example is not the URL of a sitemap; give one of http"):
-            changes.ping("ftp://a.example")
+        for wrong in ("ftp://a.example", None, [MAP]):
+            with pytest.raises(sr.UsageError, match=r"is not the URL of a sitemap; give one of http"):
+                changes.ping(wrong)  # type: ignore[arg-type]
         assert repr(changes) == "<WatchStream of 1 site, under way>"
     assert not changes.ping(MAP)
     assert repr(changes) == "<WatchStream of 1 site, ended>"
+    with pytest.raises(sr.UsageError, match="this watch has ended: call watch"):
+        iter(changes)
     changes = sr.watch([SITE], state=tmp_path / "s.db", fetcher=site)
     assert repr(changes) == "<WatchStream of 1 site, not begun>"
     changes.close()
