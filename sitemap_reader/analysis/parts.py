@@ -749,14 +749,18 @@ def _name_files(part: Part, number: int, names: Mapping[tuple[int, str | None], 
 
 
 def _host_counts(urls: Any) -> list[tuple[str | None, str, int]]:
-    """(sitemap, host, number of URLs) of the rows without a site."""
+    """(sitemap, host, number of URLs) of the rows without a site, in the order of their first rows."""
+    import numpy as np
+    import pyarrow as pa
+
     from .url_parts import hosts_of
 
     rows = urls.select(["sitemap", "loc", "site"])
     rows = rows.filter(rows["site"].is_null()) if rows["site"].null_count < len(rows) else rows
-    rows = rows.append_column("host", hosts_of(rows["loc"])).group_by(["sitemap", "host"], use_threads=False)
-    counts = rows.aggregate([([], "count_all")]).to_pylist()
-    return [(row["sitemap"], row["host"], row["count_all"]) for row in counts if row["host"] is not None]
+    rows = rows.append_column("host", hosts_of(rows["loc"])).append_column("row", pa.array(np.arange(len(rows))))
+    # The order of groups is another one where their hashes collide: of 1 in 70 names of files, also without threads.
+    counts = rows.group_by(["sitemap", "host"]).aggregate([([], "count_all"), ("row", "min")]).sort_by("row_min")
+    return [(each["sitemap"], each["host"], each["count_all"]) for each in counts.to_pylist() if each["host"]]
 
 
 # --- states of sync ------------------------------------------------------------------------------------------------

@@ -209,7 +209,9 @@ class ReaderOptions(TypedDict, total=False):
             check=lambda name, value: checked_limits(value) and None,
         ),
     ]
-    fetcher: Annotated["Fetcher | None", Option("A sr.fetch.Fetcher that replaces the network; then without proxy, cacert, insecure and session.")]
+    fetcher: Annotated[
+        "Fetcher | None", Option("A sr.fetch.Fetcher that replaces the network, with proxies and TLS of its own.")
+    ]
     extras: Annotated[bool, Option("Keep elements of unknown namespaces, as extras of their URL.", False)]
     feed_fallback: Annotated[
         "FeedFallback | None",
