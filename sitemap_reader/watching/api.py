@@ -330,7 +330,10 @@ class WatchInfo:
     @property
     def totals(self) -> Totals:
         """Numbers over all sites: how many there are, and fail, URLs, requests, changes of the last 24 hours, sinks."""
-        return self._ask(self._parts.watcher.totals)
+        totals, own = self._ask(self._parts.watcher.totals), self._parts.loop_sink.name
+        # The loop fails only in that it is closed.
+        sinks = [attrs.evolve(each, fault=None) if each.name == own else each for each in totals.sinks]
+        return attrs.evolve(totals, sinks=tuple(sinks))
 
     @property
     def sites(self) -> tuple[SiteStatus, ...]:
@@ -340,9 +343,8 @@ class WatchInfo:
     @property
     def faults(self) -> tuple[str, ...]:
         """Why the watch does not work at present: the state, or a sink; () if it does. Those of a site: `sites`."""
-        totals, own = self.totals, self._parts.loop_sink.name  # which only fails when it was closed
-        sinks = (f"{sink.name}: {sink.fault}" for sink in totals.sinks if sink.fault is not None and sink.name != own)
-        return (*totals.faults, *sinks)
+        totals = self.totals
+        return (*totals.faults, *(f"{sink.name}: {sink.fault}" for sink in totals.sinks if sink.fault is not None))
 
     def ping(self, url: str) -> bool:
         """Visits the sitemap at this URL soon, within the budget; False if no watched site is known to list it.

@@ -352,6 +352,7 @@ def test_totals_sites_and_faults_of_a_watch_in_a_thread(tmp_path: Path) -> None:
         assert (site.site, site.urls, site.faults) == (SITE, URLS, ())
         assert until(lambda: changes.sites[0].next_visit is not None)
     assert (changes.totals.urls, changes.totals.documents) == (URLS, 1)
+    assert [sink.fault for sink in changes.totals.sinks] == [None, "the queue is full"]
 
 
 def test_a_ping_brings_a_visit(tmp_path: Path) -> None:
