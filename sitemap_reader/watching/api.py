@@ -516,10 +516,10 @@ class AsyncWatchStream(WatchInfo):
         if self._watch is None or not self._watch.done() or self._has_raised:
             return
         self._has_raised = True
-        try:
-            self._watch.result()
-        except BaseException as error:
-            raise first_failure(error) from None
+        if self._watch.cancelled():
+            raise asyncio.CancelledError
+        if (error := self._watch.exception()) is not None:
+            raise first_failure(error)
 
     async def _read(self) -> AsyncGenerator[WatchedChange]:
         entries: asyncio.Queue[list[bytes]] = asyncio.Queue(1)

@@ -35,7 +35,7 @@ Result = TypeVar("Result")
 
 FIRST_BACKOFF_SECONDS = 1.0
 MAX_BACKOFF_SECONDS = 300.0
-CLOSE_SECONDS = 3.0  # for close() of a sink, which supervisors would else end with the process
+CLOSE_SECONDS = 3.0  # for close() of a sink: with all else it has to fit into the 10 s of docker stop
 ENTRIES_AT_ONCE = 100  # are read from the log, which is written to the disk before
 
 
