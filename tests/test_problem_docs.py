@@ -93,7 +93,7 @@ def _withheld() -> Sequence[Problem]:
     network = Site({"https://shop.example/robots.txt": silent, "http://shop.example/robots.txt": b"User-agent: *\n"})
     with (
         sr.urls("shop.example", fetcher=network, headers={"X-Key": "k"}, probe="never") as stream,
-        pytest.raises(sr.NothingFound),
+        pytest.raises(sr.NothingReadable),
     ):
         list(stream)
     return tuple(stream.problems.samples)

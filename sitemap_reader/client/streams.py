@@ -271,7 +271,7 @@ class Bridge(Generic[Result]):
         try:
             asyncio.run(self._main())
         except BaseException as error:
-            if self._loop is None:  # else _main() has told how it ended
+            if self._loop is None:  # else _main() has noted how it ended
                 self._end(error)
 
     async def _main(self) -> None:

@@ -85,7 +85,7 @@ def _write(items: Iterable[Any], name: str, format: str | None, fields: Fields |
 
 
 def _check_changes(run: ChangeRun, format: str, fields: Fields | None) -> None:
-    """UsageError where the changes of a state cannot be written as it is asked for."""
+    """UsageError where the changes of a state cannot be written with these arguments."""
     if run.is_manual:
         raise UsageError("write() delivers changes itself", remedy='leave ack="manual" out')
     if FORMATS[format].is_binary:

@@ -28,7 +28,7 @@ _SOCKS_PORT = 1080  # RFC 1928 3
 _PROXY = re.compile(
     r"(?:https?|socks4a?|socks5h?)://(?:[^/?#@\s]*@)?(?:\[[0-9a-f:.]+\]|[^/?#@\s:\[\]]+)(?::\d{1,5})?/?", re.IGNORECASE
 )
-_SOCKS_REMEDY = "check the scheme, the user and the password of the proxy (proxy=, --proxy)"
+_SOCKS_REMEDY = "check the scheme, the user and the password of the proxy (--proxy)"
 _FORM = "http://HOST:PORT, https://, socks5:// or socks5h://, with USER:PASSWORD@ in front of HOST or not"
 
 
@@ -133,7 +133,7 @@ async def socks_socket(proxy: URL, host: str, port: int, name: str) -> socket.so
 
 
 def no_connection(host: str, proxy: str) -> FetchError:
-    return FetchError(f"{host}: no connection to the proxy {proxy}", remedy="check its host and port (proxy=, --proxy)")
+    return FetchError(f"{host}: no connection to the proxy {proxy}", remedy="check its host and port (--proxy)")
 
 
 def proxy_refusal(host: str, proxy: str, answer: str, remedy: str | None, *, transient: bool = True) -> FetchError:

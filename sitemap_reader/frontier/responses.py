@@ -38,7 +38,7 @@ _CODES = {**dict.fromkeys(ABSENT, "F01"), 202: "F17", 429: "F18"}
 
 _HTML_TYPES = frozenset({"", "text/html", "application/xhtml+xml"})
 _HIDING_CODES = frozenset({"F04", "F05", "F14", "F17", "F18"})
-PROXY_REMEDY = "check the user and the password of the proxy (proxy=, --proxy)"
+PROXY_REMEDY = "check the user and the password of the proxy (--proxy)"
 REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})  # 300: RFC 9110 15.4.1, where Location has the preferred choice
 # Headers by which bot walls name what they send (AWS WAF, Cloudflare), and their values.
 _WALL_HEADERS = ("x-amzn-waf-action", "cf-mitigated")
@@ -214,7 +214,7 @@ NO_ROBOTS = "--no-robots (obey_robots=False)"
 _BY_STATUS = {
     401: '--auth (auth="USER:PASSWORD") signs in',
     429: f"{_LATER}, or {advice('max_wait_seconds', 'wait longer')}",
-    451: "try from another network (proxy=, --proxy)",
+    451: "try from another network (--proxy)",
 }
 
 

@@ -162,7 +162,7 @@ class Watcher:
 
     @property
     def listed_sites(self) -> int:
-        """How many sites it was told to watch."""
+        """How many sites were given, each once."""
         return len(self._targets)
 
     @property

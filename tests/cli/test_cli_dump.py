@@ -316,7 +316,7 @@ def test_a_proxy_that_wants_a_login_gets_one_request(site_server: Any) -> None:
     proxy = site_server({f"http://a.example/{path}": (407, {}, b"") for path in paths})
     result = run("dump", "http://a.example/", "--proxy", proxy.url)
     assert proxy.requests() == ["http://a.example/robots.txt"]
-    assert "check the user and the password of the proxy (proxy=, --proxy)" in result.stderr
+    assert "check the user and the password of the proxy (--proxy)" in result.stderr
     assert result.exit_code == 5
 
 

@@ -621,12 +621,12 @@ def test_proxy_on_a_private_address_is_used():
 def test_proxy_that_is_down_is_named():
     port = free_port()
     error = failure("http://shop.example/", proxy=f"http://127.0.0.1:{port}")
-    message = f"no connection to the proxy 127.0.0.1:{port}; check its host and port (proxy=, --proxy)"
+    message = f"no connection to the proxy 127.0.0.1:{port}; check its host and port (--proxy)"
     assert str(error) == f"shop.example: {message}"
 
 
 @pytest.mark.parametrize(("status", "remedy"),
-                         [(407, "; check the user and the password of the proxy (proxy=, --proxy)"), (403, "")])
+                         [(407, "; check the user and the password of the proxy (--proxy)"), (403, "")])
 def test_proxy_that_refuses_to_connect_is_reported_with_advice(status, remedy):
     reply = b"HTTP/1.1 %d No\r\nContent-Length: 0\r\n\r\n" % status
     error, server = refused(reply, url="https://shop.example/a.xml", proxy="http://me:s3cret@127.0.0.1:{}")

@@ -54,9 +54,9 @@ REMEDIES = {
     304: f"try {AGENT}, or have this one allow-listed",
     401: '--auth (auth="USER:PASSWORD") signs in',
     403: f"try {AGENT}, or have this one allow-listed",
-    407: "check the user and the password of the proxy (proxy=, --proxy)",
+    407: "check the user and the password of the proxy (--proxy)",
     429: "try again later, or raise max_wait_seconds (--max-wait) to wait longer",
-    451: "try from another network (proxy=, --proxy)",
+    451: "try from another network (--proxy)",
     500: "try again later",
 }
 

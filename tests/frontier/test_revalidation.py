@@ -145,7 +145,7 @@ def test_what_is_skipped_is_answered_from_what_the_caller_has() -> None:
     (lambda: Plan(per_host=0), "per_host is a whole number, 1 or more, not 0"),
     (lambda: Plan(concurrency=0), "concurrency is a whole number, 1 or more, not 0"),
 ])
-def test_what_would_request_nothing_for_ever_is_refused(make: Callable[[], object], message: str) -> None:
+def test_what_would_never_request_anything_is_refused(make: Callable[[], object], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         make()
 
