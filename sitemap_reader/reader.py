@@ -10,7 +10,6 @@ import weakref
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, Unpack
-from weakref import WeakSet
 
 from .client.crawler import Crawler, discover_in_thread
 from .client.keywords import UrlQuery, checked_keywords
@@ -53,7 +52,7 @@ class SitemapReader:
     def __init__(self, **options: Unpack[SessionOptions]) -> None:
         """Opens no connection yet. UsageError for values that are not allowed."""
         self.crawler = Crawler(**options)  # for the adapters of this package
-        self._watches: WeakSet[AsyncWatchStream] = WeakSet()
+        self._watches: weakref.WeakSet[AsyncWatchStream] = weakref.WeakSet()
 
     def __dir__(self) -> list[str]:  # as completion shows it
         return [*({*super().__dir__()} - {"crawler"})]

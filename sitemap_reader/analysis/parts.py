@@ -759,8 +759,9 @@ def _host_counts(urls: Any) -> list[tuple[str | None, str, int]]:
     rows = rows.filter(rows["site"].is_null()) if rows["site"].null_count < len(rows) else rows
     rows = rows.append_column("host", hosts_of(rows["loc"])).append_column("row", pa.array(np.arange(len(rows))))
     # The order of groups is another one where their hashes collide: of 1 in 70 names of files, also without threads.
-    counts = rows.group_by(["sitemap", "host"]).aggregate([([], "count_all"), ("row", "min")]).sort_by("row_min")
-    return [(each["sitemap"], each["host"], each["count_all"]) for each in counts.to_pylist() if each["host"]]
+    groups = rows.group_by(["sitemap", "host"]).aggregate([([], "count_all"), ("row", "min")]).sort_by("row_min")
+    counts = groups.to_pylist()
+    return [(row["sitemap"], row["host"], row["count_all"]) for row in counts if row["host"] is not None]
 
 
 # --- states of sync ------------------------------------------------------------------------------------------------

@@ -81,8 +81,9 @@ class Crawler:
                 "record is the name of a folder or a WARC file, and empty", remedy="leave it out, or name one"
             )
         own_fetcher = None if fetcher is None else _CallersFetcher(_checked_fetcher(fetcher))
-        if unused := [name for name in _OF_NETWORK if own_fetcher is not None and given[name]]:  # type: ignore[literal-required]
-            raise UsageError(f"{unused[0]} is for the network, which `fetcher` replaces", remedy="set it up there")
+        for name in _OF_NETWORK if fetcher is not None else ():
+            if given[name]:  # type: ignore[literal-required]
+                raise UsageError(f"{name} is for the network, which `fetcher` replaces", remedy="set it up there")
         user_agent = given["user_agent"]
         if session is not None and user_agent == USER_AGENT:
             user_agent = getattr(session, "headers", {}).get("User-Agent", USER_AGENT)

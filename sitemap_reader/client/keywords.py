@@ -155,18 +155,6 @@ def called_in_crawl(function: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
-def decision_in_crawl(name: str, function: Callable[P, object]) -> Callable[P, bool]:
-    """A function of the caller that decides, as a crawl calls it; UsageError for a result that is not True or False."""
-
-    def decide(*args: P.args, **kwargs: P.kwargs) -> bool:
-        result = function(*args, **kwargs)
-        if result in (True, False):
-            return bool(result)
-        raise UsageError(f"{name} returned {result!r:.60}", remedy="let it return True or False")
-
-    return called_in_crawl(decide)
-
-
 def policy_in_crawl(given: bool | RobotsPolicy) -> bool | RobotsPolicy:
     """A value of `obey_robots` as a crawl calls it; UsageError for async methods."""
     return given if isinstance(given, bool) else _CallersPolicy(given)
@@ -174,13 +162,13 @@ def policy_in_crawl(given: bool | RobotsPolicy) -> bool | RobotsPolicy:
 
 class _CallersPolicy:
     def __init__(self, policy: RobotsPolicy) -> None:
-        self.allows = decision_in_crawl("obey_robots.allows()", self._checked("allows", policy.allows))
-        self.crawl_delay = called_in_crawl(self._checked("crawl_delay", policy.crawl_delay))
+        self.allows, self.crawl_delay = map(partial(self._method, policy), ("allows", "crawl_delay"))
 
     @staticmethod
-    def _checked(name: str, method: Callable[..., Any]) -> CheckedCallback:
-        check_is_called(f"obey_robots.{name}", method)
-        return CheckedCallback(f"obey_robots.{name}", method)
+    def _method(policy: RobotsPolicy, name: str) -> Callable[..., Any]:
+        method, shown = getattr(policy, name), f"obey_robots.{name}"
+        check_is_called(shown, method)
+        return called_in_crawl(CheckedCallback(shown, method))
 
 
 def _not_awaited(name: str) -> UsageError:
@@ -307,7 +295,15 @@ class UrlQuery:
             patterns = make_patterns(name, given)
             return (lambda ref: patterns.find_in(ref.loc)) if patterns else None
         check_is_called(name, given)
-        return decision_in_crawl(f"the function of {name}", given)
+        function: Callable[[SitemapRef], object] = given
+
+        def decide(ref: SitemapRef) -> bool:
+            result = function(ref)
+            if result in (True, False):
+                return bool(result)
+            raise UsageError(f"the function of {name} returned {result!r:.60}", remedy="let it return True or False")
+
+        return called_in_crawl(decide)
 
     def settings(self) -> dict[str, Any]:
         """The patterns that decide what is read, as JSON values; a state can only be compared under the same ones."""

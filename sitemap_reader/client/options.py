@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from .summary import Progress, UrlSet
 
 FILE = one_of_types("the name of a file", str, os.PathLike, NoneType)
-OUTPUT = one_of_types("the name of a file", str, os.PathLike)
 _RECORDING = one_of_types("the name of a folder or a WARC file", str, os.PathLike, NoneType)
 
 

@@ -22,7 +22,7 @@ from functools import partial
 from inspect import GEN_CLOSED, GEN_RUNNING, getgeneratorstate
 from itertools import chain
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import attrs
 
@@ -315,8 +315,6 @@ _ENDED = "this stream was read to its end or closed: keep list(stream) for a sec
 
 _BEGUN = "this stream is being read: ask for its batches() or its arrow() at first, or for another stream"
 
-Phase: TypeAlias = Literal["not begun", "under way", "ended"]  # of a stream
-
 # How often the progress bar of an async stream is drawn.
 _TICK_SECONDS = 0.2
 
@@ -334,7 +332,6 @@ class CrawlRun:
     started: float = 0.0  # of the monotonic clock
     began: datetime | None = None
     has_ended: bool = False  # read to its end
-    phase: Phase = "not begun"
 
     def progress(self) -> Progress:
         progress, frontier = self.summary_builder.progress, self.crawl.frontier
@@ -366,14 +363,13 @@ class CrawlRun:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """A context around the whole run; at its end the last items of a frontier that stopped early are recorded."""
-        self.started, self.began, self.phase = time.monotonic(), datetime.now(UTC), "under way"
+        self.started, self.began = time.monotonic(), datetime.now(UTC)
         with self.bar or nullcontext():
             try:
                 yield
             finally:
                 for batch in self.crawl.abandon():
                     self.record(batch)
-                self.phase = "ended"
 
     def record(self, items: Iterable[BatchItem]) -> list[UrlBatch]:
         """The UrlBatches; all other items are recorded, and passed to the callbacks."""
@@ -454,20 +450,24 @@ class StreamInfo:
     """What streams have beside their items."""
 
     _run: CrawlRun
+    _generator: AsyncGenerator[Any, None] | Generator[Any, None, None] | None = None
 
-    def __repr__(self) -> str:
-        run = self._run
-        start = f"{type(self).__name__} of {run.target}, {run.phase}"
-        if run.phase == "not begun":
-            return f"<{start}>"
-        return f"<{start}: {attrs.evolve(self.summary, stopped=run.phase == 'ended' and run.is_stopped)}>"
-
-    _generator: AsyncGenerator[Any, None] | Generator[Any, None, None] | None
+    def _is_over(self) -> bool:
+        """Whether it was read to its end, or closed."""
+        raise NotImplementedError
 
     def _check_unread(self) -> None:
         """UsageError if it is being read, or was."""
         if self._generator is not None:
-            raise UsageError(_ENDED if self._run.phase == "ended" else _BEGUN)
+            raise UsageError(_ENDED if self._is_over() else _BEGUN)
+
+    def __repr__(self) -> str:
+        start = f"<{type(self).__name__} of {self._run.target}"
+        if self._generator is None:
+            return f"{start}, not begun>"
+        if self._is_over():
+            return f"{start}, ended: {self.summary}>"
+        return f"{start}, under way: {attrs.evolve(self.summary, stopped=False)}>"
 
     @property
     def progress(self) -> Progress:
@@ -531,9 +531,13 @@ class AsyncStream(StreamInfo, Generic[Output]):
     def __aiter__(self) -> AsyncIterator[Output]:
         if self._generator is None:
             self._generator = _read_async(self._run)
-        if self._generator.ag_frame is None:  # type: ignore[attr-defined] # inspect.getasyncgenstate is new in Python 3.12
+        if self._is_over():
             raise UsageError(_ENDED)
         return self._generator
+
+    def _is_over(self) -> bool:
+        # inspect.getasyncgenstate() is new in Python 3.12.
+        return self._generator is not None and self._generator.ag_frame is None  # type: ignore[attr-defined]
 
     async def __anext__(self) -> Output:
         return await anext(self._generator or aiter(self))
@@ -548,7 +552,6 @@ class AsyncStream(StreamInfo, Generic[Output]):
         """Cancels every request of this stream, and releases its state. May be called twice."""
         self._generator = self._generator or _read_async(self._run)
         await self._generator.aclose()
-        self._run.phase = "ended"
         self._run.release()
 
     aclose = close  # for contextlib.aclosing()
@@ -663,9 +666,12 @@ class Stream(StreamInfo, Generic[Output]):
         return self._generator
 
     def _not_ended(self) -> Iterator[Any]:
-        if self._generator is None or getgeneratorstate(self._generator) == GEN_CLOSED:
+        if self._generator is None or self._is_over():
             raise UsageError(_ENDED)
         return self._generator
+
+    def _is_over(self) -> bool:
+        return self._generator is not None and getgeneratorstate(self._generator) == GEN_CLOSED
 
     def close(self) -> None:
         """Cancels every request, joins the thread, releases the state; may be called from any thread, and twice."""
@@ -679,7 +685,6 @@ class Stream(StreamInfo, Generic[Output]):
             if error.__traceback__ and error.__traceback__.tb_next:  # raised in the generator, by the caller's code
                 raise
             return  # another thread has entered next() since
-        self._run.phase = "ended"
         self._run.release()
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from ..model.errors import UsageError, json_without_commands
+from ..model.options import FILE_NAME
 from ..model.records import Change, UrlRecord
 from ..model.url_batch import UrlBatch
 from ..serialize.byte_streams import split_compression
@@ -17,7 +18,6 @@ from ..serialize.jsonl import to_dict
 from ..serialize.output_files import OutputFile, open_output_file
 from ..serialize.schema import fields_of, parse_fields
 from ..serialize.writers import FORMATS, check_format, check_name, format_of, make_sink
-from .options import OUTPUT
 from .streams import AsyncStream, ChangeRun, Stream, pieces_of
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def write(
         raise UsageError("write() takes no stream of a SitemapReader", remedy=remedy)
     if not hasattr(items, "__iter__") or isinstance(items, str | bytes):
         raise UsageError(keyword="items", value=items, allowed="a stream, or an iterable of UrlRecords or Changes")
-    OUTPUT("path", path)
+    FILE_NAME("path", path)
     if not os.fspath(path):
         raise UsageError("path is the name of a file, and empty")
     is_list = isinstance(fields, Sequence) and not isinstance(fields, str) and all(isinstance(e, str) for e in fields)

@@ -81,9 +81,8 @@ def check_proxy(proxy: object, name: str = "proxy") -> str:
 
     if not isinstance(proxy, str):
         allowed = 'the URL of a proxy, "env", a function or None' if name == "proxy" else "the URL of a proxy or None"
-        raise UsageError(
-            f"{name} is {allowed}, and not of type {type(proxy).__name__}"
-        )  # no value: it may hold a login
+        # Without the value, which may hold a login.
+        raise UsageError(f"{name} is {allowed}, and not of type {type(proxy).__name__}")
     if not _PROXY.fullmatch(proxy):
         other = ", or as env" if name == "proxy" else ""
         raise UsageError(f"write it as {_FORM}{other}", keyword=name)

@@ -11,7 +11,7 @@ import re
 from base64 import b64encode
 from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 from urllib.parse import unquote
 
 import attrs
@@ -19,7 +19,7 @@ import attrs
 from ..model.errors import UsageError
 from ..model.limits import Limits
 from ..model.linear_pattern import LIFTED, MOST_LIMITED, LimitedPattern, LinearPattern, linear
-from ..model.options import AutoMode, check_choice, one_of_types, positive
+from ..model.options import AutoMode, Check, check_choice, one_of_types, positive
 from ..model.options import Undated as Undated
 from ..model.summary import UNWANTED
 from ..model.url_batch import precision_of
@@ -322,8 +322,9 @@ def login_of(url: str) -> str | None:
     return basic(unquote(user), unquote(password)) if userinfo else None
 
 
-def _positive(plan: object, field: attrs.Attribute[int], value: int) -> None:
-    positive(field.name, value)
+def _checked_by(check: Check) -> Callable[[object, attrs.Attribute[Any], Any], None]:
+    """The check of a keyword as a validator of attrs."""
+    return lambda plan, field, value: check(field.name, value)
 
 
 @attrs.frozen
@@ -335,17 +336,15 @@ class Plan:
     trust_lastmod: AutoMode = "auto"  # skip children that an index calls older than the selection: see revalidation.py
     probe: Probe = "auto"
     # Whether robots.txt is obeyed; an object decides for each URL, and how long the delay of a host is.
-    obey_robots: bool | RobotsPolicy = attrs.field(
-        default=True, validator=lambda plan, field, value: check_policy(field.name, value)
-    )
+    obey_robots: bool | RobotsPolicy = attrs.field(default=True, validator=_checked_by(check_policy))
     is_recording: bool = False  # the answers are recorded ones: no delay is kept, so no Crawl-delay is too long
     follow: Callable[[SitemapRef], bool] | None = None  # which sitemaps of an index or a robots.txt to read
     follow_by_name: bool = False  # `follow` is for names: where no Sitemap line has one, all of these are read
     no_follow: Callable[[SitemapRef], bool] | None = None  # which sitemaps never to read, however they are found
     user_agent: str = "sitemap-reader"
     sends_user_agent: bool = True  # False: the caller's fetcher sends one of its own
-    concurrency: int = attrs.field(default=16, validator=_positive)
-    per_host: int = attrs.field(default=4, validator=_positive)
+    concurrency: int = attrs.field(default=16, validator=_checked_by(positive))
+    per_host: int = attrs.field(default=4, validator=_checked_by(positive))
     delay_seconds: float = 0.0  # between the starts of two requests to a host; a longer Crawl-delay replaces it
     extras: bool = False  # elements without a field are kept
     sniff_only: bool = False  # a document is read until its format is known, and gives no records

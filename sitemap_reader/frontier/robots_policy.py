@@ -221,7 +221,10 @@ class HostRobots:
         """What forbids a URL of a host; None where it is allowed."""
         rules = host.rules or ALLOW_ALL
         if self._policy is not None:
-            return None if self._policy.allows(without_userinfo(url), rules) else "the robots policy"
+            allowed: object = self._policy.allows(without_userinfo(url), rules)
+            if allowed not in (True, False):
+                raise UsageError(f"obey_robots.allows() returned {allowed!r:.60}", remedy="let it return True or False")
+            return None if allowed else "the robots policy"
         why = rules.refusal(url)
         return None if why is None else f"{host.origin}/robots.txt" + (f" ({why})" if why else "")
 

@@ -6,6 +6,7 @@ and the options of the command line. A type that would have to be imported is a 
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -132,6 +133,8 @@ def seconds_up_to(most: float) -> Check:
 
 FUNCTION = one_of_types("a function", cast("type", Callable), NoneType)
 TEXT = one_of_types("text", str)
+FILE_NAME = one_of_types("the name of a file", str, os.PathLike)
+FOLDER_NAME = one_of_types("the name of a folder", str, os.PathLike)
 
 
 def callback(help: str, **others: Any) -> Option:

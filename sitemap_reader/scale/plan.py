@@ -17,7 +17,7 @@ from typing import Any, Unpack
 from ..client.keywords import checked_keywords
 from ..client.summary import count_of
 from ..model.errors import UsageError
-from ..model.options import one_of_types, with_defaults
+from ..model.options import FOLDER_NAME, with_defaults
 from ..serialize.arrow import require_pyarrow
 from ..serialize.jsonl import stamp
 from ..state.sync import settings_difference
@@ -57,7 +57,7 @@ class Planner:
     def __init__(
         self, hosts: str | Path | Iterable[str] | HostList, output: str | Path, options: Mapping[str, Any]
     ) -> None:
-        one_of_types("the name of a folder", str, os.PathLike)("output", output)
+        FOLDER_NAME("output", output)
         if not str(output):
             raise UsageError("output is the name of a folder, and empty")
         self._now = datetime.now(UTC)

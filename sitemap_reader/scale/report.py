@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 from tqdm.std import tqdm
@@ -16,9 +15,12 @@ from tqdm.std import tqdm
 from ..client.progressbar import BarState, size_of
 from ..client.summary import count_of
 from ..model.errors import UsageError
-from ..model.options import one_of_types
+from ..model.options import FOLDER_NAME
 from ..pages.rendering import render
 from .folder import INCOMPLETE, SUMS, HarvestFolder
+
+if TYPE_CHECKING:
+    import os
 
 
 @attrs.define
@@ -232,7 +234,7 @@ def harvest_page(harvest: Harvest, started: datetime) -> str:
 
 def load_harvest(folder: str | os.PathLike[str]) -> Harvest:
     """The result so far of the harvest in a folder, also while it runs; UsageError where there is none."""
-    one_of_types("the name of a folder", str, os.PathLike)("folder", folder)
+    FOLDER_NAME("folder", folder)
     harvest_folder = HarvestFolder(Path(folder))
     plan = harvest_folder.plan()
     if plan is None:

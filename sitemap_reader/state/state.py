@@ -25,7 +25,7 @@ import orjson
 from ..frontier.plan import parse_target
 from ..model.columns import micros
 from ..model.errors import StateError, UsageError
-from ..model.options import one_of_types
+from ..model.options import FILE_NAME
 from ..serialize.dumps import wal_name
 from ..serialize.jsonl import encode_changes, watched_keys
 from .diff_rules import MAX_BATCH_URLS
@@ -322,7 +322,7 @@ class State:
     def __init__(
         self, path: str | os.PathLike[str], *, create: bool = False, scratch: bool = False, shared_by: int = 1
     ) -> None:
-        one_of_types("the name of a file", str, os.PathLike)("state", path)
+        FILE_NAME("state", path)
         self.name = os.fspath(path)
         self.shared_by = shared_by
         self._lock: BinaryIO | None = None

@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from datetime import timedelta
 from inspect import GEN_CLOSED, GEN_SUSPENDED, getgeneratorstate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self, Unpack, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, Unpack, cast
 
 import attrs
 
@@ -42,7 +42,6 @@ from .sinks import DeliveryFailed, sinks_of
 from .watcher import KEEP_LOG, Watcher, WatchPlan
 
 if TYPE_CHECKING:
-    from ..client.streams import Phase
     from ..client.targets import Target
     from ..model.records import WatchedChange
     from ..scale.hosts import HostList
@@ -114,7 +113,7 @@ async def run_watch(
             left = max(STOP_SECONDS - watcher.stopping_seconds, _LEAST_DRAIN_SECONDS)
             drained = await asyncio.gather(*(each.drain(left) for each in deliveries), return_exceptions=True)
             await end(background)
-        for error in filter(None, drained):
+        for error in drained:
             if isinstance(error, BaseException):
                 raise error
         for task in background:
@@ -202,7 +201,7 @@ class _WatchParts:
     sinks: Sequence[Sink]
     loop_sink: _LoopSink
     server: ServerPlan | None
-    phase: Phase = "not begun"
+    phase: Literal["not begun", "under way", "ended"] = "not begun"
 
     async def run(self) -> None:
         _CURRENT.set(self)

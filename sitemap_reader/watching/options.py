@@ -1,12 +1,11 @@
 """The keywords of watch(): types for type checkers, and an Option of each, as in client/options.py."""
 
-import os
 from types import NoneType
 from typing import TYPE_CHECKING, Annotated, TypedDict
 
 from ..client.options import PatternOptions, ReaderOptions, UpdateOptions
 from ..model.errors import UsageError
-from ..model.options import TEXT, Option, callback, one_of_types
+from ..model.options import FILE_NAME, TEXT, Option, callback, one_of_types
 from .budget import BUDGET, HOST_BUDGET, LEAST_INTERVAL_SECONDS, SITES_AT_ONCE
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ class WatchState(TypedDict):
         Option(
             "The name of the state file, which is created if it does not exist, and is locked against other "
             "runs until the watch has ended; it can be read meanwhile. With `shard` that of a folder.",
-            check=one_of_types("the name of a file", str, os.PathLike),
+            check=FILE_NAME,
         ),
     ]
 
