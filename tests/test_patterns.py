@@ -8,10 +8,12 @@ import builtins
 import importlib
 import re
 from collections import ChainMap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
+from itertools import dropwhile
 from pathlib import Path
+from re import _constants, _parser  # type: ignore[attr-defined]
 from typing import Any
 
 import attrs
@@ -217,3 +219,53 @@ def test_patterns_in_calls_with_local_names_are_evaluated() -> None:
     """`scan.end_tag()` compiles a pattern with the name that it is given."""
     found = {use.pattern.pattern for use in uses(PACKAGE / "parser" / "xml" / "markup.py")}
     assert rb"</(?:[\w.-]+:)?a\s*>" in found
+
+
+# --- possessive groups ---
+
+SINGLE = {_constants.LITERAL, _constants.NOT_LITERAL, _constants.IN, _constants.ANY, _constants.FAILURE}
+WITHOUT_WIDTH = {_constants.ASSERT, _constants.ASSERT_NOT, _constants.AT}
+
+
+def fails_late(items: Sequence[Any]) -> bool:
+    """Whether a group may fail behind a character that it has taken, and not before one of its alternatives."""
+    taken = [*dropwhile(lambda item: item[0] in WITHOUT_WIDTH, items)]
+    if not taken:
+        return False
+    (kind, value), *rest = taken
+    if rest:
+        return any(can_fail(*each) for each in rest)
+    if kind is _constants.SUBPATTERN:
+        return fails_late(value[-1])
+    if kind is _constants.BRANCH:  # before each alternative CPython goes back
+        return fails_late(value[1][-1])
+    return kind not in SINGLE and can_fail(kind, value)
+
+
+def can_fail(kind: Any, value: Any) -> bool:
+    repeats = (_constants.MAX_REPEAT, _constants.MIN_REPEAT, _constants.POSSESSIVE_REPEAT)
+    if kind in repeats:
+        return bool(value[0] > 1 or (value[0] and not (len(value[2]) == 1 and value[2][0][0] in SINGLE)))
+    return True
+
+
+def possessive_groups(items: Iterable[Any]) -> Iterator[Sequence[Any]]:
+    for kind, value in items:
+        if kind is _constants.POSSESSIVE_REPEAT:
+            yield value[2]
+        for part in value if isinstance(value, tuple) else ():
+            for each in part if isinstance(part, list) else [part]:
+                if isinstance(each, _parser.SubPattern):
+                    yield from possessive_groups(each)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_possessive_groups_match_alike_before_python_3_11_5(path: Path) -> None:
+    """Where such a group fails behind a character, it keeps that one (CPython issue 106052): `|(?!)` helps."""
+    late = {
+        use.line: use.pattern.pattern
+        for use in uses(path)
+        for group in possessive_groups(_parser.parse(use.pattern.pattern, use.pattern.flags))
+        if fails_late(group)
+    }
+    assert late == {}

@@ -331,7 +331,7 @@ _PATHS = frozenset({"/robots.txt", *WELL_KNOWN})
 # Possessive (*+): a document that is no sitemap, with many comments, would otherwise take exponential time.
 _SITEMAP = re.compile(
     rb"""(?:\xef\xbb\xbf)? \s*
-    (?: <\?.*?\?> \s* | <!--.*?--> \s* | <!DOCTYPE [^\[>]* > \s* )*+
+    (?: <\?.*?\?> \s* | <!--.*?--> \s* | <!DOCTYPE [^\[>]* > \s* | (?!) )*+
     < (?: [\w.-]+: )? (?: urlset | sitemapindex ) [\s/>]""",
     re.VERBOSE | re.DOTALL,
 )

@@ -242,7 +242,7 @@ class _ShardReader:
                     for _ in range(min(self._config.hosts["hosts_at_once"], len(self._domains))):
                         tasks.create_task(self._read_some(writer, waiting))
                 ticks.cancel()
-        except* Exception as group:
+        except ExceptionGroup as group:  # except* of Python 3.11.2 makes a group of it again
             raise first_failure(group) from None  # all others were cancelled
         self._on_progress(self._progress())
 

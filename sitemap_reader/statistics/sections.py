@@ -44,7 +44,7 @@ _PLACE = re.compile(
     ([^/?#\n]*+ (?: /++ (?:
         {_CODE} (?: /{_BEFORE_NAME} (?:[^/?#\n]*+/{_BEFORE_NAME})? | (?=/*+(?:[?#]|$)) )
         | [^/?#\n]++/{_BEFORE_NAME}
-    ) )?+ )""",
+    ) | (?!) )?+ )""",
     re.MULTILINE | re.VERBOSE,
 )
 # A site of several languages has some hundred places; more than these are counted by TopCounts, roughly.

@@ -25,8 +25,8 @@ _MAX_LINKS = 20
 _MAX_CANDIDATES = 200
 _MAX_CHARACTERS = 2_048  # of a URL
 # A quote begins a value only behind "="; without its end it is a character of the value.
-_TAG = re.compile(rb"""<([a-z][^\s/>]*+)((?:[^=>]++|=\s*+(?:"[^"]*+"|'[^']*+')?+)*+)>""", re.IGNORECASE)
-_ATTRIBUTE = re.compile(rb"""([^\s=/]++)(?:\s*+=\s*+("[^"]*+"|'[^']*+'|\S*+))?+""")
+_TAG = re.compile(rb"""<([a-z][^\s/>]*+)((?:[^=>]++|=\s*+(?:"[^"]*+"|'[^']*+'|(?!))?+)*+)>""", re.IGNORECASE)
+_ATTRIBUTE = re.compile(rb"""([^\s=/]++)(?:\s*+=\s*+("[^"]*+"|'[^']*+'|\S*+)|(?!))?+""")
 _READ = frozenset({b"base", b"link", b"a"})
 _RAW_TEXT = frozenset({b"script", b"style", b"textarea", b"title", b"iframe", b"xmp", b"noembed", b"noframes"})
 # The path of /wp-sitemap.xml, /maps/site_map-2.xml.gz, /products.xml.gz, /sitemap.txt; not of /sitemap/, /sitemap.html.

@@ -345,10 +345,10 @@ _MAX_COMPARED_BYTES = 20
 
 # --- tokens ---
 
-_NAME_OF_ASCII = rb"[A-Za-z_][\w.-]*+(?::[A-Za-z_][\w.-]*+)?+"
+_NAME_OF_ASCII = rb"[A-Za-z_][\w.-]*+(?::[A-Za-z_][\w.-]*+|(?!))?+"
 _BLANK = rb"[ \t\r\n]"  # XML 1.0 2.3; `\s` has two more
 _PLAIN_NAME = rb"(?!xmlns:)" + _NAME_OF_ASCII
-_TEXT = re.compile(rb"(?:[^<\]]++|\](?!\]>))*+")
+_TEXT = re.compile(rb"(?:[^<\]]++|\](?!\]>)|(?!))*+")
 # A token matches only where no further byte could change it.
 _TOKEN = re.compile(
     rb"""
@@ -368,7 +368,7 @@ _TOKEN = re.compile(
     | (?P<stop> < \s*+ [/\\]++ \s*+ (?P<stopped> %(name)s ) (?P<rest> [^<>]*+ ) (?: > | (?=<) ) )
     # start tags, `< loc>` too, with what follows; a `>` in quotes does not end one, unless quotes do not match
     | (?P<start> < (?> \s++ (?= (?:[\w.-]+:)? (?:%(known)s) [\s/>] ) | ) (?P<name> %(name)s )
-        (?P<attributes> (?> (?: [^<>"']++ | "[^"<]*" | '[^'<]*' )*+ (?=>) | [^<>]*+ (?=[<>]) (?=[^<]*+<) ) ) >?+
+        (?P<attributes> (?> (?: [^<>"']++ | "[^"<]*" | '[^'<]*' | (?!) )*+ (?=>) | [^<>]*+ (?=[<>]) (?=[^<]*+<) ) ) >?+
         (?= \s*+ (?P<next> < /?+ [\w.:-]*+ (?=[^\w.:-]) | [^<\s] )?+ ) )
     | (?P<stray> (?: < (?=[^A-Za-z_/\\!?\[\s\x80-\xff])
                    | < (?=\s++ (?!(?:[\w.-]+:)?(?:%(known)s)[\s/>] | (?i:CDATA)\s?\Z)
