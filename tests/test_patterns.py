@@ -261,7 +261,7 @@ def possessive_groups(items: Iterable[Any]) -> Iterator[Sequence[Any]]:
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_possessive_groups_match_alike_before_python_3_11_5(path: Path) -> None:
-    """Where such a group fails behind a character, it keeps that one (CPython issue 106052); `|(?!)` at its end helps."""
+    """Where such a group fails behind a character, it keeps that one (CPython issue 106052); `|(?!)` helps."""
     late = {
         use.line: use.pattern.pattern
         for use in uses(path)
